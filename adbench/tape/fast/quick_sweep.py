@@ -32,7 +32,7 @@ from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
-from adbench.tape.rules.elementwise import where
+from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.shapes import broadcast_to, sum_to
 from adbench.tape.singular import flat, is_masked, unknown
 from adbench.tape.values import (
@@ -316,9 +316,21 @@ quiet_sweep = np.errstate(all="ignore")(sweep)
 """Without warnings: it handles 0 · inf, and the forward pass has warned of everything else."""
 
 
+def _is_flat(record: Record) -> bool:
+    """Whether the result never changes: a step, as sign x, or x - x."""
+    rule, _, a, b, p, q = record
+    if rule is CALLBACK:
+        return False
+    if type(rule.reverse) is not AllInputs and all(gradient is no_slope for gradient in rule.reverse):
+        return True
+    if q is not ASK:
+        return a is b and type(p) is float and p + q == 0.0
+    return p is None and len(a) == 2 and a[0] is a[1] and b[0] is ONE and b[1] is MINUS_ONE
+
+
 def careful_sweep(records: Iterable[Record], *, keep: bool = False) -> None:
-    """`sweep` with zero times infinity as zero at every elementwise node."""
-    sweep(map(spelled_out, records), careful=True, keep=keep)
+    """`sweep` with zero times infinity as zero at every elementwise node, without nodes that never change."""
+    sweep((spelled_out(record) for record in records if not _is_flat(record)), careful=True, keep=keep)
 
 
 plain_part = Dual.part

@@ -32,7 +32,7 @@ from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_n
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
 
-def _zero(_val: Value, _adj: Value, *_inputs: Value) -> Value:
+def no_slope(_val: Value, _adj: Value, *_inputs: Value) -> Value:
     """No contribution: the function is constant wherever it has a derivative."""
     return 0.0
 
@@ -135,18 +135,18 @@ def clip(x: Value, low: Value = None, high: Value = None) -> Value:
     return _clip(x, -np.inf if low is None else low, np.inf if high is None else high)
 
 
-sign: Rule = function(np.sign, _zero, native="sign")
+sign: Rule = function(np.sign, no_slope, native="sign")
 copysign: Rule = function(
-    np.copysign, lambda _v, adj, x, y: _absolute_slope(_v, adj, x) * copysign(1.0, y), _zero, native="copysign"
+    np.copysign, lambda _v, adj, x, y: _absolute_slope(_v, adj, x) * copysign(1.0, y), no_slope, native="copysign"
 )
-copysign.forward = (lambda _v, tan, x, y: _absolute_along(_v, tan, x) * copysign(1.0, y), _zero)
+copysign.forward = (lambda _v, tan, x, y: _absolute_along(_v, tan, x) * copysign(1.0, y), no_slope)
 copysign.inner = strict(copysign, of=(0,))
-floor = function(np.floor, _zero, native="floor")
-ceil = function(np.ceil, _zero, native="ceil")
-trunc = function(np.trunc, _zero, native="trunc")
-rint = function(np.rint, _zero, aliases="round", native="rint")
-stop_gradient = function(np.positive, _zero, name="stop_gradient", numpy=(), native="same")
-floor_divide = function(np.floor_divide, _zero, _zero, native="floor_divide")
+floor = function(np.floor, no_slope, native="floor")
+ceil = function(np.ceil, no_slope, native="ceil")
+trunc = function(np.trunc, no_slope, native="trunc")
+rint = function(np.rint, no_slope, aliases="round", native="rint")
+stop_gradient = function(np.positive, no_slope, name="stop_gradient", numpy=(), native="same")
+floor_divide = function(np.floor_divide, no_slope, no_slope, native="floor_divide")
 remainder = function(
     np.remainder,
     lambda _v, adj, _x, _y: adj,
@@ -363,4 +363,4 @@ radians = function(
     np.radians, lambda _v, adj, _x: adj * (math.pi / 180.0), numpy=(np.radians, np.deg2rad), native="radians"
 )
 
-publish(globals(), helpers="exp_difference")
+publish(globals(), helpers="exp_difference no_slope")

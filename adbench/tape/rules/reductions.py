@@ -15,7 +15,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.numpy_names import publish
-from adbench.tape.rules.elementwise import exp_difference, sqrt, square, where
+from adbench.tape.rules.elementwise import exp_difference, sqrt, square, stop_gradient, where
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.shapes import (
     Axes,
@@ -31,7 +31,7 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
-from adbench.tape.values import ONE, any_active, shape_of, value_of
+from adbench.tape.values import ONE, all_finite, any_active, shape_of, value_of
 
 
 def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
@@ -81,8 +81,10 @@ def mean(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    """Σ (x - mean)² / (n - ddof) over the axes."""
+    """Σ (x - mean)² / (n - ddof) over the axes; a constant, 0, for a single element."""
     x = asarray(x)
+    if _count(x, axis) == 1:  # so that its root has a derivative, too
+        x = stop_gradient(value_of(x))
     return sum(square(x - mean(x, axis, True)), axis, keepdims) / (_count(x, axis) - ddof)
 
 
@@ -106,10 +108,18 @@ def _attained(val: Value, x: Value, axes: Shape) -> Value:
     return ties / np.add.reduce(ties, axes, keepdims=True)
 
 
+def _shared(adj: Value, share: Value, axes: Shape) -> Value:
+    """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
+    part = _back(adj, shape_of(share), axes) * share
+    if isinstance(share, Active) or isinstance(value_of(adj), Active) or all_finite(value_of(adj)):
+        return part
+    return where(share == 0.0, 0.0, part)
+
+
 def _extremum(value: np.ufunc, name: str) -> Rule:
     return function_gradients(
         lambda x, axes: value.reduce(x, axes),
-        reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _attained(val, x, axes),),
+        reverse=(lambda val, adj, x, axes: _shared(adj, _attained(val, x, axes), axes),),
         forward=(lambda val, tan, x, axes: _sum(tan * _attained(val, x, axes), axes=axes),),
         name=name,
         fresh=True,
@@ -182,7 +192,7 @@ def _others_over(x: Value, axes: Shape) -> Value:
 
 _prod = function_gradients(
     lambda x, axes: np.multiply.reduce(x, axes),
-    reverse=(lambda _v, adj, x, axes: _back(adj, shape_of(x), axes) * _others_over(x, axes),),
+    reverse=(lambda _v, adj, x, axes: _shared(adj, _others_over(x, axes), axes),),
     forward=(lambda _v, tan, x, axes: _sum(tan * _others_over(x, axes), axes=axes),),
     name="prod",
     fresh=True,
