@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from adbench.tape.core.sweep import propagate
 from adbench.tape.levels import ForwardModeError, on_tape
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError
 from adbench.tape.trees import flatten, outputs
-from adbench.tape.values import asarray, settle, shape_of
+from adbench.tape.values import asarray, has_nan, settle, shape_of, value_of
 
 
 def hvp(f: Function, x: Any, v: Any) -> tuple[Value, Any]:
@@ -108,11 +109,16 @@ def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tupl
 def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
     """(f(x), g, H): H[i, j] = ∂²f/∂x_i∂x_j of shape x.shape + x.shape; for a nest x, a nest of nests.
 
-    The Jacobian of the gradient, reverse over reverse: one recording, then one sweep per input. If that fails at equal
-    eigenvalues, forward over reverse: one evaluation per input.
+    The Jacobian of the gradient, reverse over reverse: one recording, then one sweep per input. If that fails, or gives
+    NaN, as at equal eigenvalues or where |x| is 0, forward over reverse: one evaluation per input.
     """
     try:
         (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "reverse")
+        if not any(has_nan(value_of(part)) for part in flatten(h, "hessian")[0]):
+            return fx, g, h
     except EqualEigenvaluesError:
+        (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
+        return fx, g, h
+    with contextlib.suppress(RuleError, ForwardModeError):
         (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
     return fx, g, h

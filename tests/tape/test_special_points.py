@@ -220,6 +220,11 @@ KNOWN = {
         [np.ones(4), np.zeros(4), np.array([1.0, 0.0, 0.0, 0.0])],
     ),
     "Σ svdvals²": (lambda x: tape.sum(L.svdvals(x) ** 2), _squares, [NOTHING, RANK_ONE, EQUAL_ROWS]),
+    "Σ svdvals³ of a wide matrix": (
+        lambda x: tape.sum(L.svdvals(x) ** 3),
+        lambda x: sum(m.sqrt(e) ** 3 for e in _eigenvalues_of_two(m.matrix(x.tolist()) * m.matrix(x.tolist()).T)),
+        [np.array([[1.0, 2.0, 0.5], [0.0, 1.0, -1.0]])],
+    ),
     "expm": (lambda x: tape.sum(L.expm(x)), _matrix(lambda a: sum(m.expm(a))), [EYE, NOTHING, EQUAL_ROWS]),
     "det": (L.det, _matrix(m.det), [EYE, NOTHING, RANK_ONE, EQUAL_ROWS, np.diag([1e150, 1e-150])]),
     "log_determinant": (L.log_determinant, _matrix(lambda a: m.log(m.det(a))), [EYE, np.diag([1e8, 1e-8])]),
@@ -322,6 +327,11 @@ UNKNOWN = {
         _matrix(lambda a: sum(m.sqrt(e) for e in _eigenvalues_of_two(a.T * a))),
         [EYE],
     ),
+    "Σ exp svdvals": (
+        lambda x: tape.sum(tape.exp(L.svdvals(x))),
+        _matrix(lambda a: sum(m.exp(m.sqrt(e)) for e in _eigenvalues_of_two(a.T * a))),
+        [EYE, TALL],
+    ),
     "max": (lambda x: tape.max(x), lambda x: max(x), [ZERO]),
     "relu²": (lambda x: tape.maximum(x, 0.0) ** 2, lambda x: max(x, 0) ** 2, [0.0]),
 }
@@ -349,6 +359,19 @@ def test_a_program_whose_derivatives_exist_has_them_in_all_compositions(name):
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
+
+
+BY_DIRECTION = ("Σ svdvals", "Σ exp svdvals")
+
+
+@pytest.mark.parametrize("name", BY_DIRECTION)
+def test_forward_over_reverse_knows_second_derivatives_that_need_a_direction(name):
+    f, exact, points = UNKNOWN[name]
+    for x in points:
+        v = np.random.default_rng(2).normal(size=np.shape(x))
+        expected = float(sweep.truth(exact, x, v).right[1])
+        for hv in (tape.hvp(f, x, v)[1], np.tensordot(tape.hessian(f, x)[2], v, np.ndim(x))):
+            assert np.vdot(v, hv) == pytest.approx(expected, rel=1e-12)
 
 
 # Densities

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adbench.tape.core.forward import Dual
 from adbench.tape.core.rule import Active, Value, function_gradients
 from adbench.tape.linalg.solving import diagonal_matrix, square, triangular
 from adbench.tape.linalg.spectrum import (
@@ -35,7 +36,7 @@ from adbench.tape.linalg.spectrum import (
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
-from adbench.tape.rules.shapes import asarray, concatenate, matrix_transpose, reshape, tril
+from adbench.tape.rules.shapes import asarray, concatenate, flip, matrix_transpose, reshape, tril
 from adbench.tape.singular import UNDEFINED
 from adbench.tape.values import is_nested, shape_of, value_of
 
@@ -334,36 +335,81 @@ def _matrix(name: str, a: Value) -> Value:
     return a
 
 
+def _has_zero(s: Value, shape: tuple[int, ...]) -> bool:
+    """Whether one of the singular values of a matrix of this shape is 0, up to rounding."""
+    return bool(np.any(zero_pairs(s, (*shape[:-2], max(shape[-2:]), s.shape[-1]))))
+
+
+def _is_tied(a: Value) -> bool:
+    """Whether a plain matrix has equal singular values, but none of 0."""
+    s = np.linalg.svd(a, compute_uv=False)
+    return bool(np.any(equal_pairs(s))) and not _has_zero(s, a.shape)
+
+
+def _around(a: Value) -> Value:
+    """[[0, Aᵀ], [A, 0]], whose eigenvalues are -s, zeros if A is not square, and s, in ascending order."""
+    *lead, rows, columns = shape_of(a)
+    above = concatenate([np.zeros((*lead, columns, columns)), t(a)], -1)
+    return concatenate([above, concatenate([a, np.zeros((*lead, rows, rows))], -1)], -2)
+
+
 def _singular_vectors(a: Value) -> tuple[Value, Value, bool]:
     """(U, V, False), or (U, V, True) as constants if their own derivative is unknown."""
     plain = value_of(a)
     if is_nested(a) and not isinstance(plain, Active):
         packed = _svd_value(plain)
         u, s, v = _blocks(packed, plain.shape[-2])
-        if np.any(equal_pairs(s)) or np.any(zero_pairs(s, plain.shape)):
+        if np.any(equal_pairs(s)) or _has_zero(s, plain.shape):
             return u, v, True
     u, _, v = _blocks(_svd(a), shape_of(a)[-2])
     return u, v, False
 
 
+def _has_direction(a: Value) -> bool:
+    """Whether forward mode gives the direction that selects the vectors of equal singular values."""
+    return isinstance(a, Dual) and type(a.val) is np.ndarray and _is_tied(a.val)
+
+
 def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
+    if _has_direction(a):
+        *lead, rows, columns = shape_of(a)
+        others = np.zeros((*lead, rows + columns - shape_of(adj)[-1]))
+        return _eigvalsh_back(None, concatenate([others, flip(adj, -1)], -1), _around(a))[..., columns:, :columns]
     u, v, unknown = _singular_vectors(a)
     back = matmul(u * where(value_of(s) == 0.0, 0.0, adj)[..., None, :], t(v))
     return back + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=0.0) if unknown else back
 
 
 def _svdvals_along(s: Value, tan: Value, a: Value) -> Value:
+    if _has_direction(a):
+        return _rates_around(s, tan, a)
     u, v, unknown = _singular_vectors(a)
     along = where(value_of(s) == 0.0, 0.0, sum(u * matmul(tan, v), -2))
     return along + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=math.nan) if unknown else along
 
 
+def _rates_around(s: Value, tan: Value, a: Value) -> Value:
+    """ṡ of equal values in the order of the vectors that the direction selects, see `direction_basis`."""
+    plain = value_of(s)
+    zeros = np.zeros((*plain.shape[:-1], abs(shape_of(a)[-2] - shape_of(a)[-1])))
+    w = np.concatenate([-plain, zeros, np.flip(plain, -1)], -1)
+    return flip(_eigvalsh_along(w, _around(tan), _around(a))[..., -plain.shape[-1] :], -1)
+
+
+def _svdvals_along_inside(s: Value, tan: Value, a: Value) -> Value:
+    """`_svdvals_along` inside another derivative."""
+    return _rates_around(s, tan, a) if type(a) is np.ndarray and _is_tied(a) else _svdvals_along(s, tan, a)
+
+
+def _svdvals_value(a: Value) -> Value:
+    return np.linalg.svd(a, compute_uv=False)
+
+
 _svdvals = function_gradients(
-    lambda a: np.linalg.svd(a, compute_uv=False),
-    reverse=(_svdvals_back,),
-    forward=(_svdvals_along,),
-    name="svdvals",
-    fresh=True,
+    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals", fresh=True
+)
+_svdvals.inner = function_gradients(
+    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along_inside,), name="svdvals", fresh=True
 )
 
 
