@@ -29,13 +29,12 @@ from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.linalg.factorisations import _svdvals, eigh
-from adbench.tape.linalg.norms import _norm2, _over
 from adbench.tape.linalg.spectrum import eigenvalue_rates
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name
+from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.values import value_of
 
@@ -124,7 +123,7 @@ _OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.
 
 _OF_NORM = function_gradients(
     _square_last,
-    reverse=(lambda _v, adj, x, _r, axes: _over(adj, x, axes) * (x + x), _no_slope),
+    reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), _no_slope),
     forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), _no_slope),
     name="square of norm",
     fresh=True,
@@ -171,7 +170,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.hypot: lambda r, x, y: _OF_HYPOT(x, y, r),
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
     e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
-    _norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
+    norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
     _svdvals: lambda r, a: _OF_SVDVALS(_tall(a), r),
 }
 """Root -> its square, of the root's value and its arguments."""

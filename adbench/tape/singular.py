@@ -24,7 +24,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, LEAF
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import propagate
-from adbench.tape.values import shape_of, value_of
+from adbench.tape.values import PLAIN, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
 
@@ -77,14 +77,18 @@ def still(z: Value, where: Value) -> Value:
     return np.any(where) and _is_stationary(z, where)
 
 
+def irregular(shape: tuple[int, ...]) -> Value:
+    """Weights between ½ and 3/2, with which numbers do not cancel by chance."""
+    return 0.5 + np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape) * _GOLDEN % 1.0
+
+
 def _is_stationary(z: Any, where: Value) -> bool:
     """Whether these elements of a value on a tape do not depend on the tape's variables to first order."""
     records = list(z.tape)
     if any(record[0] is CALLBACK for record in records):
         return False
     leaves = [record[1] for record in records if record[0] is LEAF]
-    weights = 0.5 + np.arange(1.0, 1.0 + np.size(where)).reshape(np.shape(where)) * _GOLDEN % 1.0
-    weights = np.where(where, weights, 0.0)
+    weights = np.where(where, irregular(np.shape(where)), 0.0)
     propagate(z.tape, [(z.cell, weights if shape_of(z) else float(weights))], leaves)
     return not any(np.any(value_of(leaf.adj)) for leaf in leaves)
 
@@ -106,6 +110,12 @@ def is_masked(z: Value) -> Value:
     if name == "multiply":
         return np.logical_or(is_masked(inputs[0]), is_masked(inputs[1]))
     return is_masked(inputs[0]) if name in ("divide", "negative", "positive") else False
+
+
+def direction(x: Value) -> Value:
+    """The plain tangent of a value that is differentiated by one outer level of forward mode only; else None."""
+    known = isinstance(x, Dual) and type(x.val) in PLAIN and type(x.tangent) in PLAIN
+    return x.tangent if known else None
 
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
@@ -136,11 +146,17 @@ def _is_zero(val: Value, *_inputs: Value) -> Value:
     return np.equal(value_of(val), 0.0)
 
 
-def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Value] = _is_zero) -> Rule:
+def strict(
+    rule: Rule,
+    of: tuple[int, ...] = (0, 1),
+    singular: Callable[..., Value] = _is_zero,
+    one_sided: Callable[..., Value] | None = None,
+) -> Rule:
     """The rule with the derivative NaN where it is singular: its form for outer levels inside another derivative.
 
     There |x| occurs next to its own slope, and a derivative of 0 for one of them would look like a true 0. `of` lists
     the arguments without a known derivative; `singular(val, *inputs)` is where, by default where the value is 0.
+    `one_sided(tan, axes)`, if given, is the tangent there, in the direction of the tangent of a plain argument.
     """
 
     def of_argument(gradient: Any, back: bool) -> Any:
@@ -153,6 +169,8 @@ def strict(rule: Rule, of: tuple[int, ...] = (0, 1), singular: Callable[..., Val
                 return part
             if back and axes:
                 return part + _everywhere(np.where(at, value_of(adj), 0.0), shape, axes)
+            if not back and one_sided is not None and type(adj) in PLAIN and type(inputs[0]) in PLAIN:
+                return np.where(at, one_sided(adj, axes), part)
             return part + np.where(at, _nan_unless_zero(_sizes(adj, axes)), 0.0)
 
         return with_nan

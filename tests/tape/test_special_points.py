@@ -312,6 +312,27 @@ UNKNOWN = {
     "norm · x": (lambda x: L.norm(x) * x[0], lambda x: _norm(x) * x[0], [ZERO]),
     "std": (tape.std, lambda x: m.sqrt(_variance(x)), [CONSTANT]),
     "hypot": (lambda x: tape.hypot(x[0], x[1]), _norm, [np.zeros(2)]),
+    "cosh |x|": (lambda x: tape.cosh(abs(x)), m.cosh, [0.0]),
+    "Σ cosh |x|": (lambda x: tape.sum(tape.cosh(abs(x))), lambda x: sum(map(m.cosh, x)), [ZERO, np.array([0.0, 1.0])]),
+    "arctan |x|, masked": (lambda x: tape.arctan(abs(x))[0], lambda x: m.atan(abs(x[0])), [np.array([1.0, 0.0])]),
+    "max sin |x|": (lambda x: tape.max(tape.sin(abs(x))), lambda x: m.sin(abs(x[0])), [np.array([1.0, 0.0])]),
+    "cosh norm": (lambda x: tape.cosh(L.norm(x)), lambda x: m.cosh(_norm(x)), [ZERO]),
+    "cosh of centred norm": (
+        lambda x: tape.cosh(L.norm(x - tape.mean(x))),
+        lambda x: m.cosh(_norm(x - np.mean(x))),
+        [CONSTANT],
+    ),
+    "Σ cosh norm of rows": (
+        lambda x: tape.sum(tape.cosh(L.norm(x, axis=1))),
+        lambda x: m.cosh(_norm(x[0])) + m.cosh(_norm(x[1])),
+        [NOTHING, RANK_ONE],
+    ),
+    "cosh std": (lambda x: tape.cosh(tape.std(x)), lambda x: m.cosh(m.sqrt(_variance(x))), [CONSTANT, np.ones(2)]),
+    "std of rows³": (
+        lambda x: tape.sum(tape.std(x, 1) ** 3),
+        lambda x: sum(m.sqrt(t) ** 3 for t in _variance(x, 1)),
+        [np.array([[1.0, 1.0], [1.0, 2.0]])],
+    ),
     "|x| x": (lambda x: abs(x) * x, lambda x: abs(x) * x, [0.0]),
     "|x|³": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0]),
     "exp |x|": (lambda x: tape.exp(abs(x)), lambda x: m.exp(abs(x)), [0.0]),
@@ -361,14 +382,14 @@ def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
 
 
-BY_DIRECTION = ("Σ svdvals", "Σ exp svdvals")
+BY_DIRECTION = [one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))]
 
 
 @pytest.mark.parametrize("name", BY_DIRECTION)
 def test_forward_over_reverse_knows_second_derivatives_that_need_a_direction(name):
     f, exact, points = UNKNOWN[name]
     for x in points:
-        v = np.random.default_rng(2).normal(size=np.shape(x))
+        v = np.random.default_rng(2).normal(size=np.shape(x)) if np.shape(x) else 0.7
         expected = float(sweep.truth(exact, x, v).right[1])
         for hv in (tape.hvp(f, x, v)[1], np.tensordot(tape.hessian(f, x)[2], v, np.ndim(x))):
             assert np.vdot(v, hv) == pytest.approx(expected, rel=1e-12)

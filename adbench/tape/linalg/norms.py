@@ -7,61 +7,16 @@ equal largest or smallest elements share the derivative; a singular value of 0 h
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Value, function_gradients
+from adbench.tape.core.rule import Value
 from adbench.tape.linalg.factorisations import svdvals
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
-from adbench.tape.rules.reductions import max, min, sum  # numpy's names
-from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel, reshape
-from adbench.tape.singular import strict, undefined
-from adbench.tape.values import is_nested, shape_of, value_of
-
-_TINY, _HUGE = 2.0**-500, 2.0**500
-"""Between these, squares neither overflow nor lose digits, even in sums of 2⁹⁰ terms."""
-
-
-def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
-    """√Σx², scaled by the largest element where the squares would overflow or vanish."""
-    largest = np.maximum.reduce(np.abs(x), axes, keepdims=True, initial=0.0)
-    usual = (largest == 0.0) | ((largest > _TINY) & (largest < _HUGE)) | ~np.isfinite(largest)
-    if np.all(usual):
-        return np.sqrt(np.add.reduce(np.square(x), axes))
-    scale = np.where(usual, 1.0, largest)
-    return np.sqrt(np.add.reduce(np.square(x / scale), axes)) * np.max(scale, axes)
-
-
-def _over(y: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    """A reduced value, with the axes of x restored at length 1."""
-    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape_of(x))))
-
-
-def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    """x / |x|, and 0 where x is 0."""
-    length = _over(val, x, axes)
-    return x / where(value_of(length) == 0.0, 1.0, length)
-
-
-def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    back = _ratio(val, x, axes) * _over(adj, x, axes)
-    if type(x) is np.ndarray or not is_nested(x):
-        return back
-    unknown = undefined(np.equal(value_of(val), 0.0), adj, x, axes)
-    return back if type(unknown) is float else back + _over(unknown, x, axes)
-
-
-def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    along = sum(_ratio(val, x, axes) * tan, axes)
-    if type(x) is np.ndarray or not is_nested(x):
-        return along
-    return along + undefined(np.equal(value_of(val), 0.0), tan, x, axes, value=math.nan)
-
-
-_norm2 = function_gradients(_norm2_value, reverse=(_norm2_back,), forward=(_norm2_along,), name="norm", fresh=True)
-_norm2.inner = strict(_norm2)
+from adbench.tape.rules.reductions import keeping_axes, max, min, norm2, sum  # numpy's names
+from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel
+from adbench.tape.values import shape_of, value_of
 
 
 def _p_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
@@ -95,7 +50,7 @@ def vector_norm(x: Value, axis: Axes = None, keepdims: bool = False, ord: Any = 
     if not shape_of(x):
         y = absolute(x)
     elif ord == 2:
-        y = _norm2(x, axes=axes)
+        y = norm2(x, axes=axes)
     elif ord == np.inf:
         y = max(absolute(x), axes)
     elif ord == -np.inf:
@@ -106,7 +61,7 @@ def vector_norm(x: Value, axis: Axes = None, keepdims: bool = False, ord: Any = 
         y = sum(absolute(x), axes)
     else:
         y = _p_norm(x, float(ord), axes)
-    return _over(y, x, axes) if keepdims else y
+    return keeping_axes(y, x, axes) if keepdims else y
 
 
 def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  # numpy's name
@@ -123,7 +78,7 @@ def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  #
         raise ValueError(f"matrix_norm: argument x: expected matrices (..., m, n), got shape {shape_of(x)}")
     axes = (ndim - 2, ndim - 1)
     if ord in (None, "fro"):
-        y = _norm2(x, axes=axes)
+        y = norm2(x, axes=axes)
     elif ord == "nuc":
         y = sum(svdvals(x), -1)
     elif ord in (2, -2):
@@ -132,7 +87,7 @@ def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  #
         y = (max if ord > 0 else min)(sum(absolute(x), -2 if abs(ord) == 1 else -1), -1)
     else:
         raise ValueError(f"matrix_norm: argument ord: expected 'fro', 'nuc', ±1, ±2 or ±inf, got {ord!r:.60}")
-    return _over(y, x, axes) if keepdims else y
+    return keeping_axes(y, x, axes) if keepdims else y
 
 
 def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
@@ -150,4 +105,4 @@ def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
     if len(axes) != 2:
         raise ValueError(f"norm: argument axis: expected one or two axes with an order, got {len(axes)}")
     y = matrix_norm(moveaxis(x, axes, (-2, -1)), False, ord)
-    return _over(y, x, axes) if keepdims else y
+    return keeping_axes(y, x, axes) if keepdims else y

@@ -26,7 +26,7 @@ from adbench.tape.fast.blocks import LARGE, in_pieces, room, scaled
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.singular import moving, some, still, strict, undefined, unknown
+from adbench.tape.singular import direction, moving, some, still, strict, undefined, unknown
 from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -61,13 +61,20 @@ reciprocal = function(np.reciprocal, lambda val, adj, _x: -adj * val * val, nati
 
 
 def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
-    """adj · sign x. Its own derivative is unknown where x is 0 and the adjoint changes, see `singular`."""
+    """adj · sign x. Its own derivative is unknown where x is 0 and the adjoint changes, see `singular`.
+
+    But along a direction in which x changes, sign x is the sign of the change. It needs no convention if adj is 0.
+    """
     slope = adj * sign(x)
     if type(x) in PLAIN or not is_nested(x):
         return slope
     at = np.equal(value_of(x), 0.0)
     if not some(at):
         return slope
+    if (towards := direction(x)) is not None:
+        known = at & np.not_equal(towards, 0.0) & np.equal(value_of(adj), 0.0)
+        slope = slope + adj * np.where(known, np.sign(towards), 0.0)
+        at = at & ~known
     return slope + unknown(np.logical_and(at, np.logical_not(still(adj, at))), x)
 
 
@@ -81,7 +88,7 @@ def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
 
 absolute = function(np.absolute, _absolute_slope, aliases="abs fabs", native="fabs")
 absolute.forward = (_absolute_along,)
-absolute.inner = strict(absolute)
+absolute.inner = strict(absolute, one_sided=lambda tan, _axes: np.abs(tan))
 
 # Selection
 

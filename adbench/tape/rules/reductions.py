@@ -31,12 +31,18 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
-from adbench.tape.values import ONE, all_finite, any_active, shape_of, value_of
+from adbench.tape.singular import direction, irregular, some, strict, undefined
+from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
 def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
     """A reduced value, with the reduced axes restored at length 1."""
     return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def keeping_axes(y: Value, x: Value, axes: Shape) -> Value:
+    """A reduced value, with the axes of x restored at length 1."""
+    return _keep(y, shape_of(x), axes)
 
 
 def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
@@ -90,12 +96,68 @@ def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) ->
 
 def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
     """The square root of `var`; its derivative is 0 where all elements are equal."""
-    return sqrt(var(x, axis, ddof, keepdims))
+    variance = var(x, axis, ddof, keepdims)
+    if isinstance(variance, Active) and not np.all(value_of(variance)):  # as a norm, it is known where it is 0
+        axes = normal_axes(axis, len(shape_of(x)))
+        y = norm2((x - mean(x, axis, True)) / math.sqrt(_count(x, axis) - ddof), axes=axes)
+        return keeping_axes(y, x, axes) if keepdims else y
+    return sqrt(variance)
 
 
 def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The sum of the diagonal of each matrix in the two axes."""
     return sum(diagonal(x, offset, axis1, axis2), -1)
+
+
+# Lengths
+
+_TINY, _HUGE = 2.0**-500, 2.0**500
+"""Between these, squares neither overflow nor lose digits, even in sums of 2⁹⁰ terms."""
+
+
+def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
+    """√Σx², scaled by the largest element where the squares would overflow or vanish."""
+    largest = np.maximum.reduce(np.abs(x), axes, keepdims=True, initial=0.0)
+    usual = (largest == 0.0) | ((largest > _TINY) & (largest < _HUGE)) | ~np.isfinite(largest)
+    if np.all(usual):
+        return np.sqrt(np.add.reduce(np.square(x), axes))
+    scale = np.where(usual, 1.0, largest)
+    return np.sqrt(np.add.reduce(np.square(x / scale), axes)) * np.max(scale, axes)
+
+
+def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    """x / |x|, and 0 where x is 0."""
+    length = keeping_axes(val, x, axes)
+    return x / where(value_of(length) == 0.0, 1.0, length)
+
+
+def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    back = _ratio(val, x, axes) * keeping_axes(adj, x, axes)
+    if type(x) is np.ndarray or not is_nested(x):
+        return back
+    at = np.equal(value_of(val), 0.0)
+    if (towards := direction(x)) is not None and some(at):  # along it, x / |x| is its ratio; see `absolute`
+        size = _norm2_value(towards, axes)
+        known = at & (size != 0.0) & np.equal(value_of(adj), 0.0)
+        ratio = np.where(keeping_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
+        back = back + ratio * keeping_axes(adj, x, axes)
+        at = at & ~known
+    unknown = undefined(at, adj, x, axes)
+    if type(unknown) is float:
+        return back
+    weights = 1.0 if isinstance(value_of(x), Active) else irregular(shape_of(x))
+    return back + keeping_axes(unknown, x, axes) * weights
+
+
+def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    along = _sum(_ratio(val, x, axes) * tan, axes=axes)
+    if type(x) is np.ndarray or not is_nested(x):
+        return along
+    return along + undefined(np.equal(value_of(val), 0.0), tan, x, axes, value=math.nan)
+
+
+norm2 = function_gradients(_norm2_value, reverse=(_norm2_back,), forward=(_norm2_along,), name="norm", fresh=True)
+norm2.inner = strict(norm2, one_sided=_norm2_value)
 
 
 # Extrema
@@ -325,4 +387,4 @@ def softmax(x: Value, axis: Axes = -1) -> Value:
 amax, amin = max, min
 cumulative_prod, cumulative_sum = cumprod, cumsum
 
-publish(globals())
+publish(globals(), helpers="keeping_axes norm2")
