@@ -201,6 +201,7 @@ KNOWN = {
         lambda x: x[0, 0] * 0,
         [np.ones((2, 1))],
     ),
+    "std of constants": (lambda x: tape.std(tape.maximum(x, 1.0)), lambda x: x[0] * 0, [np.array([0.5, -1.0])]),
     "√(x - x)": (lambda x: tape.sqrt(x - x), lambda x: x * 0, [1.0]),
     "var": (tape.var, _variance, [CONSTANT, np.array([1e8, 1e8])]),
     "hypot²": (lambda x: tape.hypot(x[0], x[1]) ** 2, _squares, [np.zeros(2), np.array([0.0, 1.0])]),
@@ -380,6 +381,11 @@ def test_a_program_whose_derivatives_exist_has_them_in_all_compositions(name):
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
+
+
+def test_a_root_of_a_constant_deviation_has_the_gradient_zero():
+    constant = np.array([0.5, -1.0])
+    assert tape.gradient(lambda x: tape.sqrt(tape.std(tape.maximum(x, 1.0))), constant)[1].tolist() == [0.0, 0.0]
 
 
 BY_DIRECTION = [one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))]

@@ -50,6 +50,14 @@ def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
     return broadcast_to(adj if axes is None or len(axes) == len(shape) else _keep(adj, shape, axes), shape)
 
 
+def _shared(adj: Value, share: Value, axes: Shape) -> Value:
+    """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
+    part = _back(adj, shape_of(share), axes) * share
+    if isinstance(share, Active) or isinstance(value_of(adj), Active) or all_finite(value_of(adj)):
+        return part
+    return where(share == 0.0, 0.0, part)
+
+
 def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
     x = asarray(x)
     shape = shape_of(x)
@@ -97,7 +105,7 @@ def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) ->
 def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
     """The square root of `var`; its derivative is 0 where all elements are equal."""
     variance = var(x, axis, ddof, keepdims)
-    if isinstance(variance, Active) and not np.all(value_of(variance)):  # as a norm, it is known where it is 0
+    if isinstance(variance, Active) and not np.all(value_of(variance)):  # at 0, a norm knows more than a root
         axes = normal_axes(axis, len(shape_of(x)))
         y = norm2((x - mean(x, axis, True)) / math.sqrt(_count(x, axis) - ddof), axes=axes)
         return keeping_axes(y, x, axes) if keepdims else y
@@ -132,7 +140,7 @@ def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    back = _ratio(val, x, axes) * keeping_axes(adj, x, axes)
+    back = _shared(adj, _ratio(val, x, axes), axes)
     if type(x) is np.ndarray or not is_nested(x):
         return back
     at = np.equal(value_of(val), 0.0)
@@ -168,14 +176,6 @@ def _attained(val: Value, x: Value, axes: Shape) -> Value:
     plain = value_of(x)
     ties = plain == _keep(value_of(val), np.shape(plain), axes)
     return ties / np.add.reduce(ties, axes, keepdims=True)
-
-
-def _shared(adj: Value, share: Value, axes: Shape) -> Value:
-    """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
-    part = _back(adj, shape_of(share), axes) * share
-    if isinstance(share, Active) or isinstance(value_of(adj), Active) or all_finite(value_of(adj)):
-        return part
-    return where(share == 0.0, 0.0, part)
 
 
 def _extremum(value: np.ufunc, name: str) -> Rule:
