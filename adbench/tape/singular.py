@@ -88,9 +88,18 @@ def _is_stationary(z: Any, where: Value) -> bool:
     if any(record[0] is CALLBACK for record in records):
         return False
     leaves = [record[1] for record in records if record[0] is LEAF]
+    where = _fitted(where, shape_of(z))
     weights = np.where(where, irregular(np.shape(where)), 0.0)
     propagate(z.tape, [(z.cell, weights if shape_of(z) else float(weights))], leaves)
     return not any(np.any(value_of(leaf.adj)) for leaf in leaves)
+
+
+def _fitted(where: Value, shape: tuple[int, ...]) -> Value:
+    """A mask of a broadcast result as a mask of an argument of this shape."""
+    where = np.broadcast_to(where, np.broadcast_shapes(np.shape(where), shape))
+    lead = where.ndim - len(shape)
+    repeated = tuple(k for k in range(where.ndim) if k < lead or shape[k - lead] == 1)
+    return np.any(where, repeated, keepdims=True).reshape(shape)
 
 
 def is_masked(z: Value) -> Value:

@@ -334,6 +334,11 @@ UNKNOWN = {
         lambda x: sum(m.sqrt(t) ** 3 for t in _variance(x, 1)),
         [np.array([[1.0, 1.0], [1.0, 2.0]])],
     ),
+    "hypot of a column and a matrix": (
+        lambda x: (lambda y: tape.sum(tape.hypot(y, y @ y.T)))(tape.where(x > 0.0, tape.sqrt(x), 0.0)[[0, 0]]),
+        lambda x: x[0, 0] * 0,
+        [np.array([[-1.0]])],
+    ),
     "|x| x": (lambda x: abs(x) * x, lambda x: abs(x) * x, [0.0]),
     "|x|³": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0]),
     "exp |x|": (lambda x: tape.exp(abs(x)), lambda x: m.exp(abs(x)), [0.0]),
