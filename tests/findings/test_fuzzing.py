@@ -1,5 +1,9 @@
 """`adbench fuzz` finds planted faults, shrinks them, and finds nothing in a right library."""
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from random import Random
 
@@ -112,3 +116,45 @@ def test_a_number_that_rounding_decides_is_not_wrong() -> None:
     steps = (gather, Step("add_constant", "{0} + 0.1", (1,)), Step("std", "xp.std({0})", (2,)))
     program = Program((Input((0.0,)),), steps)
     assert laboratory(backend("torch")).examine(program, ("gradient",)).findings == ()
+
+
+SOFTMAX = "xp.exp({0} - xp.max({0})) / xp.sum(xp.exp({0} - xp.max({0})))"
+FALSE_FINDINGS = {
+    "tanh(30) is 1 only in doubles": (
+        (30.0,),
+        (Step("tanh", "xp.tanh({0})", (0,)), Step("asin", "xp.asin({0})", (1,))),
+    ),
+    "reverse mode adds 1 and -1": (
+        ((40.0, 0.0),),
+        (Step("softmax", SOFTMAX, (0,)), Step("cosh", "xp.cosh({0})", (1,)), Step("sum", "xp.sum({0})", (2,))),
+    ),
+    "(-1) ** x is undefined next to 0": (
+        (-0.0,),
+        (Step("pow", "(-1.0) ** {0}", (0,)), Step("masked", "xp.where({0} > 0, xp.sqrt({0}), 0.0)", (1,))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FALSE_FINDINGS)
+def test_no_right_library_is_accused(name: str) -> None:
+    inputs, steps = FALSE_FINDINGS[name]
+    program = Program(tuple(map(Input, inputs)), steps)
+    assert laboratory(backend("tape")).examine(program, ("gradient",)).findings == ()
+
+
+def test_an_overflow_on_the_way_is_an_edge() -> None:
+    """exp(4000) is infinite in doubles, and 1 / exp(4000) is 0 with the derivative 0 · ∞."""
+    steps = (Step("exp", "xp.exp({0})", (0,)), Step("divide_constant", "-1.5 / {0}", (1,)))
+    found = laboratory(backend("tape")).examine(Program((Input(4000.0),), steps), ("hvp",)).findings
+    assert [one.edge for one in found] == [True]
+
+
+def test_an_interruption_prints_the_summary(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "adbench", "fuzz", "-b", "tape", "--seconds", "100", "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(5.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "programs in" in out
+    assert "Traceback" not in err

@@ -38,7 +38,7 @@ def fuzz(
     A finding is "at an edge" if an operation has no derivative there (a tie, a root of zero) although the program has
     one, and "known" if KNOWN in the backend's file has a trap with the same functions and the same outcome.
 
-    Exit code 0: nothing else was found. 1: something new was.
+    Exit code 0: nothing else was found. 1: something new was. 130 after Ctrl-C, which prints the summary.
 
     \b
     adbench fuzz -b jax -b torch --seconds 60
@@ -53,21 +53,26 @@ def fuzz(
     from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
 
+    interrupted: BaseException | None = None
     chosen = resolve(backends=backends or ("tape",))
     names = installed(chosen.catalog, chosen.backends)
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
         with Laboratory.of_workers(context, names, seed) as laboratory:
             campaign = Campaign(laboratory, seed, chosen.catalog.cases)
-            for one in campaign.run(seconds, programs):
-                files = write_files(one, output)
-                if not as_json:
-                    click.echo(
-                        f"{'known: ' if one.known else 'at an edge: ' if one.edge else ''}{one.title}\n    {one.words}"
-                    )
-                    click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
+            try:
+                for one in campaign.run(seconds, programs):
+                    files = write_files(one, output)
+                    if not as_json:
+                        before = "known: " if one.known else "at an edge: " if one.edge else ""
+                        click.echo(f"{before}{one.title}\n    {one.words}")
+                        click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
+            except KeyboardInterrupt as signalled:  # what was found until now is the result
+                interrupted = signalled
     if as_json:
         print_json(campaign.to_plain())
     else:
         click.echo(campaign.summary)
+    if interrupted is not None:
+        raise interrupted
     sys.exit(1 if campaign.new else 0)

@@ -19,8 +19,9 @@ import numpy as np
 
 from adbench.execution.operators.source_text_call import function
 from adbench.findings.finding import Kind
+from adbench.findings.programs.accumulation import accumulated
 from adbench.findings.programs.generation import PLAIN, values_of
-from adbench.findings.programs.random_program import Program
+from adbench.findings.programs.random_program import Program, Step
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, place_of
@@ -37,6 +38,9 @@ AGREEING = 1e-10
 
 CONSISTENT = 1e-8
 """Relative difference of results that count as equal where the truth is not known."""
+
+ADDED = 16.0
+"""Rounding errors, relative to the terms that reverse mode adds, which no library need avoid."""
 
 AT_ONE = frozenset({"asin", "acos", "atanh", "acosh"})
 AT_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
@@ -159,6 +163,8 @@ class Trial:
         known = self._known([(Curve(()), 1.0), (curve, scale), (Curve.straight(v), 1.0)], FEWEST_DRAWS, SECONDS)
         if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
             return None
+        if self._is_rounded_to_an_edge():
+            return None
         if any(one.kind not in EXISTING for one in known):
             return None
         found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
@@ -166,6 +172,20 @@ class Trial:
             return None
         words, where_from = f"wrong: {found}", f"{METHOD}, proved"
         return Fault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
+
+    def _is_rounded_to_an_edge(self) -> bool:
+        """Whether an operand is ±1 in double precision only, where asin and others have no derivative: tanh(30)."""
+        values = values_of(self.program)
+        for k, step in enumerate(self.program.steps if values is not None else ()):
+            assert values is not None
+            if step.name not in AT_ONE or not (np.abs(np.asarray(values[step.operands[0]])) == 1).any():
+                continue
+            distance = Step("distance", "xp.min(xp.abs(1.0 - xp.abs(xp.asarray({0}))))", step.operands)
+            before = Trial(Program(self.program.inputs, (*self.program.steps[:k], distance)), self.seed)
+            known = before._known([(Curve(()), 1.0)], 0, SECONDS)
+            if known is None or known[0].size > 0:
+                return True
+        return False
 
     def _agrees(self, operator: str, arrays: Sequence[Any], true: _Truths) -> bool:
         """Whether sums along the directions agree with the true numbers."""
@@ -188,7 +208,9 @@ class Trial:
 
     @cached_property
     def edged(self) -> bool:
-        """Whether an operation has no derivative here, at a tie or at √0, even if the program has one."""
+        """Whether an operation has no derivative here, at a tie or at √0, or overflows, even if the program has one."""
+        if overflows(self.program):
+            return True
         effort = Effort(self.seed, max_seconds=SECONDS)
         v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
         try:
@@ -222,6 +244,10 @@ class Trial:
         single = [one for one in bad if one.kind == "smooth" and not one.place.startswith("the sum")]
         if bad and (not single or rounding_decides(self.program)):
             return None
+        if bad and operator in ("gradient", "value_and_gradient"):
+            single = [one for one in single if _error(one) > ADDED * UNIT_ROUNDOFF * self._added(one)]
+            if not single:
+                return None
         entry = max(single, key=_error, default=None)
         where = row.method + (", proved" if row.proved else "")
         if entry is None:
@@ -230,6 +256,14 @@ class Trial:
             return Fault("wrong", got, expected, operator, verdict.sentence, where)
         kind: Kind = "wrong" if math.isfinite(entry.got) else "nan"
         return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where, self.edged)
+
+    def _added(self, entry: EntryEvidence) -> float:
+        """The size of the terms that reverse mode adds for an entry; 0 for the value."""
+        for leaf, which in zip(self.point.leaves, self.wrt, strict=True):
+            if entry.where == leaf.path:
+                shape = leaf.values.shape
+                return accumulated(self.program, which, int(np.ravel_multi_index(entry.index, shape)) if shape else 0)
+        return 0.0
 
     def reference(self, second: bool, seed: int) -> Reference | None:
         """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
@@ -254,6 +288,16 @@ class Trial:
         if operator == "jvp":
             return arrays[0] if len(arrays) == 1 else tuple(arrays)
         return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
+
+
+def overflows(program: Program) -> bool:
+    """Whether a number on the way to the value, or in a branch that is not taken, leaves the range of doubles."""
+    try:
+        with np.errstate(over="raise", divide="ignore", invalid="ignore"):
+            program.function()(PLAIN, *program.args)
+    except (FloatingPointError, OverflowError):
+        return True
+    return False
 
 
 def rounding_decides(program: Program) -> bool:
