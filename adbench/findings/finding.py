@@ -14,8 +14,9 @@ import numpy as np
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
 
-Kind = Literal["wrong", "nan", "raises", "crashes", "hangs"]
-"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; it dies; no answer."""
+Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
+"""What the library does: a wrong number; NaN or infinity for a finite one; an exception; it dies; no answer; another
+number than its eager or compiled variant where the true one is unknown."""
 
 VERTICAL = frozenset(
     {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}
@@ -37,6 +38,7 @@ class Finding:
     words      the verdict in one sentence
     where      the source of the expected number: "power series over balls, proved"
     known      the backend's known bug that explains it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""
+    peer       the variant from which it differs
     edge       whether an operation has no derivative at this point (a tie, √0), although the program has one;
                libraries differ there by convention
     origin     how to make it again: "adbench fuzz --seed 3, program 1204"
@@ -55,6 +57,7 @@ class Finding:
     known: str = ""
     origin: str = ""
     edge: bool = False
+    peer: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:

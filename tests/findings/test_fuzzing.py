@@ -12,12 +12,13 @@ import pytest
 from adbench.catalog.selection import resolve
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.findings.finding import Finding
+from adbench.findings.finding import Finding, plain_program
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
 from adbench.findings.programs.generation import Coverage, drawn
 from adbench.findings.programs.known import explanation
 from adbench.findings.programs.laboratory import Laboratory
+from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.settings import Settings
 from tests.findings.planted import backend, laboratory, planted
@@ -158,3 +159,19 @@ def test_an_interruption_prints_the_summary(tmp_path: Path) -> None:
     assert process.returncode == 130, err
     assert "programs in" in out
     assert "Traceback" not in err
+
+
+def test_variants_of_a_library_that_differ_where_nothing_is_known_are_a_finding() -> None:
+    """The second derivative of max(x, 0)² does not exist at 0."""
+    steps = (Step("maximum", "xp.maximum({0}, 0.0)", (0,)), Step("integer_power", "{0} ** 2", (1,)))
+    program = Program((Input(0.0),), steps)
+    answers = {
+        name: {"hvp": {"result": [{"numbers": [number], "shape": [], "dtype": "float64"}]}}
+        for name, number in (("torch", 0.0), ("torch_compile", 2.0), ("jax", 1.0))
+    }
+    found = judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"]
+    assert {name: (of["hvp"]["kind"], of["hvp"]["peer"]) for name, of in found.items()} == {
+        "torch_compile": ("differs", "torch")
+    }
+    answers["torch_compile"] = answers["torch"]
+    assert judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"] == {}

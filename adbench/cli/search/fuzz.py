@@ -67,7 +67,7 @@ def fuzz(
                         before = "known: " if one.known else "at an edge: " if one.edge else ""
                         click.echo(f"{before}{one.title}\n    {one.words}")
                         click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
-            except KeyboardInterrupt as signalled:  # what was found until now is the result
+            except KeyboardInterrupt as signalled:  # print the findings first
                 interrupted = signalled
     if as_json:
         print_json(campaign.to_plain())

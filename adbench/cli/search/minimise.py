@@ -37,7 +37,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     from adbench.model.settings import Settings
 
     given = read(finding)
-    chosen = resolve(backends=(given.library,))
+    chosen = resolve(backends=(given.library, *filter(None, [given.peer])))
     names = installed(chosen.catalog, chosen.backends)
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())

@@ -133,5 +133,9 @@ def minimised(laboratory: Laboratory, one: Finding, seconds: float) -> Finding:
 
 def still(laboratory: Laboratory, one: Finding, program: Program) -> Finding | None:
     """The finding of the same kind in another program, or None."""
-    found = laboratory.examine(program, (one.operator,), (one.library,)).findings
-    return next((other for other in found if other.kind == one.kind and other.edge <= one.edge), None)
+    libraries = (one.library, one.peer) if one.peer else (one.library,)
+    found = laboratory.examine(program, (one.operator,), libraries).findings
+    return next(
+        (other for other in found if (other.library, other.kind) == (one.library, one.kind) and other.edge <= one.edge),
+        None,
+    )

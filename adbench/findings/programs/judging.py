@@ -24,7 +24,7 @@ from adbench.findings.programs.generation import PLAIN, values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, place_of
+from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
 from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, unit
@@ -41,6 +41,9 @@ CONSISTENT = 1e-8
 
 ADDED = 16.0
 """Rounding errors, relative to the terms that reverse mode adds, which no library need avoid."""
+
+DIFFERENT = 1e-6
+"""Relative difference of two variants of a library that is a finding."""
 
 AT_ONE = frozenset({"asin", "acos", "atanh", "acosh"})
 AT_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
@@ -71,6 +74,7 @@ class Fault:
     words: str
     where: str
     edge: bool = False
+    peer: str = ""
 
 
 class Trial:
@@ -288,6 +292,29 @@ class Trial:
         if operator == "jvp":
             return arrays[0] if len(arrays) == 1 else tuple(arrays)
         return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
+
+
+def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) -> Fault | None:
+    """A fault if two variants of a library differ where the true numbers are unknown."""
+    if "result" not in ours or "result" not in theirs or rounding_decides(trial.program):
+        return None
+    a, b = (np.concatenate([np.ravel(part) for part in one["result"]]) for one in (ours, theirs))
+    if a.shape != b.shape or not trial._fits(operator, [np.asarray(one) for one in ours["result"]]):
+        return None
+    if trial.reference(operator in OF_SECOND_ORDER, trial.seed) is not None:
+        return None
+    size = float(np.max(np.abs(np.concatenate([a, b])), initial=0.0, where=np.isfinite(np.concatenate([a, b]))))
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= DIFFERENT * size)
+    if same.all():
+        return None
+    which = int(np.flatnonzero(~same)[0])
+    leaves = trial.point.leaves
+    places = [entry_name(one.path, k, one.values.shape) for one in leaves for k in range(one.values.size)]
+    places = ["J v"] if operator == "jvp" else places
+    place = ["the value", *places][which] if operator == "value_and_gradient" else places[which]
+    got, expected = repr(float(a[which])), repr(float(b[which]))
+    words = f"{place}: {got}, but {expected} by {peer}; the true number is unknown"
+    return Fault("differs", got, expected, place, words, f"{peer}, the other variant", trial.edged, peer)
 
 
 def overflows(program: Program) -> bool:

@@ -5,14 +5,14 @@ Libraries and the judge run in separate workers, so that a crash of the judge is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
-from adbench.findings.programs.judging import Trial, agree
+from adbench.findings.programs.judging import Trial, agree, differing
 from adbench.model.backend import Backend
 
 
@@ -30,7 +30,8 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
 def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]:
     """The faults in the answers of all libraries: library -> operator -> fault, and whether the truth is known.
 
-    Where it is not known quickly, answers that agree with each other are believed.
+    Where it is not known quickly, answers that agree with each other are believed. Where it is not known at all,
+    variants of one library are compared.
     """
     trial = Trial(program_of(request["program"]), request["seed"])
     given = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
@@ -43,7 +44,19 @@ def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]
                 continue
             if (fault := trial.fault(operator, one)) is not None:
                 found.setdefault(library, {})[operator] = vars(fault)
+    if not is_known and not believed:
+        for library, peer in variants(given):
+            for operator in given[library].keys() & given[peer].keys() - found.get(library, {}).keys():
+                fault = differing(trial, operator, given[library][operator], given[peer][operator], peer)
+                if fault is not None and operator not in found.get(peer, {}):
+                    found.setdefault(library, {})[operator] = vars(fault)
     return {"faults": found, "known": is_known}
+
+
+def variants(libraries: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of backends of one library: (jax_eager, jax)."""
+    every = list(libraries)
+    return [(one, base) for one in every if (base := one.partition("_")[0]) != one and base in every]
 
 
 def _packed(array: Any) -> dict[str, Any]:

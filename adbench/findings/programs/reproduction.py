@@ -60,6 +60,7 @@ def _sentence(finding: Finding) -> str:
         "wrong": f"{what} is wrong at {finding.place}: {finding.got} instead of {finding.expected}.",
         "nan": f"{what} is {finding.got} at {finding.place}; it should be {finding.expected}.",
         "raises": f"{what} raises an exception: {finding.got}. The function itself runs.",
+        "differs": f"{what} is {finding.got} at {finding.place}, but {finding.expected} by {finding.peer}.",
         "crashes": f"{what} ends the process: {finding.got}.",
         "hangs": f"{what} does not return: {finding.got}.",
     }.get(finding.kind, finding.words)
