@@ -388,6 +388,10 @@ def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
 
 
+def test_a_difference_of_equal_numbers_is_constant_in_second_order():
+    assert tape.hvp(lambda x: (lambda y: tape.sqrt(y - y))(tape.square(x)), 0.0, 0.7)[1] == 0.0
+
+
 def test_a_root_of_a_constant_deviation_has_the_gradient_zero():
     constant = np.array([0.5, -1.0])
     assert tape.gradient(lambda x: tape.sqrt(tape.std(tape.maximum(x, 1.0))), constant)[1].tolist() == [0.0, 0.0]

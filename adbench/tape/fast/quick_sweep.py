@@ -32,7 +32,7 @@ from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
-from adbench.tape.rules.elementwise import no_slope, where
+from adbench.tape.rules.elementwise import no_slope, subtract, where
 from adbench.tape.rules.shapes import broadcast_to, sum_to
 from adbench.tape.singular import flat, is_masked, unknown
 from adbench.tape.values import (
@@ -325,7 +325,7 @@ def _is_flat(record: Record) -> bool:
         return True
     if q is not ASK:
         return a is b and type(p) is float and p + q == 0.0
-    return p is None and len(a) == 2 and a[0] is a[1] and b[0] is ONE and b[1] is MINUS_ONE
+    return rule is subtract and len(a) == 2 and a[0] is a[1]
 
 
 def careful_sweep(records: Iterable[Record], *, keep: bool = False) -> None:
