@@ -18,6 +18,7 @@ from ._casadi_arrays import xp as xp
 REQUIRES = ("casadi",)
 LICENCE = "LGPL-3.0-or-later"
 SPARSE_JACOBIAN = True
+BATCHED = True
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
@@ -44,6 +45,7 @@ KNOWN = {
 OPERATIONS: dict[Operator, Callable[..., Any]] = {  # f: column of values, x: column of active inputs
     "value": lambda f, x, v: f,
     "gradient": lambda f, x, v: casadi.gradient(f, x),
+    "batch_gradient": lambda f, x, v: casadi.gradient(f, x),  # of one point
     "value_and_gradient": lambda f, x, v: casadi.vertcat(f, casadi.gradient(f, x)),
     "jacobian": lambda f, x, v: casadi.jacobian(f, x),
     "jvp": lambda f, x, v: casadi.jtimes(f, x, v),
@@ -93,9 +95,24 @@ def recorded(
     compiled: Callable[[Any], Any] = lambda function: function,
 ) -> Callable[..., Any]:
     """`prepare` with expressions of this kind; `compiled` may replace casadi's function by a faster one."""
+    batched = operator == "batch_gradient"
     with phase("trace"):
-        function, shape = graph(operator, f, args, wrt, kind)
-    return calling(compiled(function), operator, args, wrt, shape)
+        function, shape = graph(operator, f, at_one_point(args, wrt) if batched else args, wrt, kind)
+    function = compiled(function)
+    return calling(at_points(function, args, wrt) if batched else function, operator, args, wrt, shape)
+
+
+def at_one_point(args: tuple[Any, ...], wrt: tuple[int, ...]) -> tuple[Any, ...]:
+    """The arguments of the first of many points."""
+    return tuple(tree.map_leaves(lambda leaf: leaf[0], arg) if k in wrt else arg for k, arg in enumerate(args))
+
+
+def at_points(function: Any, args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
+    """A function of one point mapped over many: its columns are points, in memory one after the other."""
+    count = len(tree.leaves(args[wrt[0]])[0])
+    owners = [k for k, arg in enumerate(args) for leaf in tree.leaves(arg) if not tree.is_static(leaf)]
+    shared = [number for number, owner in enumerate(owners) if owner not in wrt]
+    return function.map("of_points", "serial", count, shared, [])
 
 
 def graph(

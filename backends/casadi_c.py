@@ -14,6 +14,7 @@ VARIANT_OF = "casadi"
 BUILDS = True
 DEBIAN = ("g++",)
 SPARSE_JACOBIAN = True
+BATCHED = True
 
 KNOWN = {
     **virtual_machine.KNOWN,

@@ -11,6 +11,7 @@ from . import casadi as of_scalars
 
 VARIANT_OF = "casadi"
 SPARSE_JACOBIAN = True
+BATCHED = True
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {

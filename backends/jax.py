@@ -12,6 +12,7 @@ from adbench.model.tree import is_static
 
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"
+BATCHED = True
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
@@ -86,6 +87,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "vjp": lambda g, x, w: jax.vjp(g, x)[1](w)[0],
     "hvp": lambda g, x, v: jax.jvp(jax.grad(g), (x,), (v,))[1],  # forward over reverse, as the documentation advises
     "hessian": lambda g, x: jax.hessian(g)(x),
+    "batch_gradient": lambda g, x: jax.vmap(jax.grad(g))(x),
 }
 NESTED = {mode: OPERATIONS[mode] for mode in ("jvp", "vjp")}
 

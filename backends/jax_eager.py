@@ -11,6 +11,7 @@ from adbench.model import namespace
 from . import jax as compiled
 
 VARIANT_OF = "jax"
+BATCHED = True
 
 KNOWN = compiled.KNOWN
 

@@ -15,6 +15,7 @@ from adbench import Operator, Unsupported
 from . import jax as portable
 
 VARIANT_OF = "jax"
+BATCHED = True
 
 xp, to_native, sync, NESTED = portable.xp, portable.to_native, portable.sync, portable.NESTED
 

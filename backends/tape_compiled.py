@@ -10,6 +10,7 @@ from adbench.model.settings import kept_programs
 from . import tape as eager
 
 VARIANT_OF = "tape"
+BATCHED = True
 DEFAULT = True  # the way to use the tape for a function that is called often
 
 KNOWN = dict(eager.KNOWN)  # same rules
@@ -20,7 +21,7 @@ xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda
 FOLDER = kept_programs("tape")
 NESTED = eager.NESTED
 
-OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "jacobian", "hessian")
+OPERATORS = ("value", "gradient", "value_and_gradient", "jvp", "vjp", "hvp", "jacobian", "hessian", "batch_gradient")
 DERIVATIVE = {**dict.fromkeys((*WITH_VECTOR, "jacobian"), 1), "hessian": 2}
 """The position of the derivative in the result, where it comes after others."""
 
@@ -34,6 +35,9 @@ def prepare(
         raise Unsupported(f"the compiled tape has no {operator}")
     is_sparse = operator == "jacobian" and getattr(f, "sparsity", None) is not None
     options = {"operator": operator, "wrt": wrt, "fast_math": fast_math, "sparse": is_sparse}
+    if operator == "batch_gradient":
+        shared = tuple(k for k in range(len(args)) if k not in wrt)
+        options |= {"operator": "gradient", "batch": True, "shared": shared}
     make = eager.refusing(lambda *args: tape.compile(f, *args, watch=phase, cache=FOLDER, **options))
     call = make(*args).call
     place = DERIVATIVE.get(operator)

@@ -9,7 +9,7 @@ import optree
 import torch
 from torch import func
 
-from adbench import Namespace, Operator, on_active
+from adbench import Namespace, Operator, Unsupported, on_active
 
 from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD
 from ._torch_modes import NESTED as NESTED
@@ -17,6 +17,7 @@ from ._torch_modes import to_numpy as to_numpy
 
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"
+BATCHED = True
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
@@ -105,6 +106,16 @@ def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
     return value.detach(), optree.tree_unflatten(structure, gradient)
 
 
+def batch_gradient(g: Callable[..., Any], x: Any) -> Any:
+    """The gradient at all points at once, as torch.func gives it."""
+    try:
+        return func.vmap(func.grad(g))(x)
+    except RuntimeError as error:
+        if "vmap" not in str(error):
+            raise
+        raise Unsupported(f"torch.func.vmap takes no branch or loop that depends on data: {error}") from error
+
+
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: pull_back(g, x)[1],
     "value_and_gradient": pull_back,
@@ -114,6 +125,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "jvp": lambda g, x, v: func.jvp(g, (x,), (v,))[1],
     "hvp": lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1],
     "hessian": lambda g, x: func.hessian(g)(x),
+    "batch_gradient": batch_gradient,
 }
 
 

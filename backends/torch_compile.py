@@ -13,6 +13,7 @@ from adbench import Operator, Unsupported, on_active, phase
 from . import torch_func
 
 VARIANT_OF = "torch"
+BATCHED = True
 BUILDS = True
 
 KNOWN = {

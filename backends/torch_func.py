@@ -11,6 +11,7 @@ from . import torch as eager
 from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
+BATCHED = True
 
 # torch.func uses another formula for the determinant, which is correct where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {

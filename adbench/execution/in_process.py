@@ -13,8 +13,9 @@ from adbench.catalog.discovery import Catalog, load, select
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.check_function import REFERENCE_SECONDS
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import judged, needs_second_order, operator_named, point
-from adbench.execution.operators.references import known_at
+from adbench.execution.operators.other_points import with_other_points
+from adbench.execution.operators.prepared_point import examined, needs_second_order, operator_named, point
+from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.phases.memory_phase import measure_memory
 from adbench.execution.planning.request import RELATIONS
@@ -26,6 +27,7 @@ from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.events import MemoryMeasured
+from adbench.model.operator import batch_points
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
 from adbench.oracle.verdict import Verdict
@@ -115,7 +117,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         job=Job(which, size, where, operator, seed),
         catalog=chosen.catalog,
         call=call,
-        verdict=bound.judge(result),
+        verdict=bound.judge(prepared, result),
         how=prepared.how,
         known=None if fault is None else made.known_fault(fault.reason),
         version=source.version,
@@ -139,22 +141,25 @@ class _Bound:
 
     prepare: Callable[[], fallback.Prepared]
     native: tuple[Any, ...]
-    judge: Callable[[Any], Verdict]
+    judge: Callable[[fallback.Prepared, Any], Verdict]
 
     def verdict(self) -> Verdict:
         """The verdict on one call."""
-        return self.judge(self.prepare().call(*self.native))
+        made = self.prepare()
+        return self.judge(made, made.call(*self.native))
 
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
     asked, at = operator_named(operator), point(case, size, seed, single=backend.single)
-    known = known_at(
-        at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=REFERENCE_SECONDS
-    )
+    count, seconds = batch_points(operator), REFERENCE_SECONDS
+    known = known_at(at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=seconds)
+    known = with_points(known, at, count, seconds=seconds)
     elsewhere, native = at.native(backend, operator)
     f = backend.function(case, at.names, size)
 
-    def judge(result: Any) -> Verdict:
-        return judged(at, operator, backend.numpy_result(result), known, backend.claimed_relative_error)
+    def judge(made: fallback.Prepared, result: Any) -> Verdict:
+        claimed, numbers = backend.claimed_relative_error, backend.numpy_result(result)
+        verdict, entries = examined(at, operator, numbers, known, claimed)
+        return with_other_points(verdict, entries, at, backend, f, made, count) if count else verdict
 
     return _Bound(lambda: fallback.prepare(backend, asked, f, elsewhere, at.wrt), native, judge)

@@ -36,6 +36,9 @@ the library lacks; if modes do not nest, give the reason: NESTED = "a gradient i
 SPARSE_JACOBIAN = True means that `prepare` uses `f.sparsity`: (rows, columns) of the nonzero entries of an array-valued
 function's Jacobian, or None. From other backends the harness requests J v in as few directions as the pattern allows.
 
+BATCHED = True means that `prepare` takes "batch_gradient", for all points in one call. For other backends the harness
+loops over the points.
+
 `f(*args)` is the case on `xp`, and `f.case` the Case (with its name and C++ implementation). `args` are native inputs,
 except Python ints, bools and strings, which are unchanged. `wrt` holds the positions of the active inputs. `prepare`
 may trace, record and compile; it is timed separately from the call. `REQUIRED_RELATIONS` lists laws that all operators
@@ -186,6 +189,7 @@ class Backend:
     known: Mapping[str, str] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
+    batched: bool = False
     build: Callable[..., Any] | None = None
     limits: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -271,6 +275,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         known=known,
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
+        batched=bool(getattr(module, "BATCHED", False)),
         build=getattr(module, "build", None),
         limits=limits,
         nested=nested if is_table else {},

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import EVERY_OPERATOR, OF_ARRAYS, Operator
+from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_ARRAYS, Operator
 
 if TYPE_CHECKING:  # the parent process imports numpy only when needed
     import numpy as np
@@ -128,8 +128,12 @@ class Case:
 
     @property
     def possible_operators(self) -> tuple[Operator, ...]:
-        """The operators that apply to it: fewer for an array-valued function than for a scalar."""
-        return tuple(name for name in EVERY_OPERATOR if name in OF_ARRAYS or not self.is_array_valued)
+        """The operators that apply to it, without `batch_gradient`, which only a request by name includes.
+
+        They are fewer for an array-valued function than for a scalar.
+        """
+        every = (name for name in EVERY_OPERATOR if name != BATCH)
+        return tuple(name for name in every if name in OF_ARRAYS or not self.is_array_valued)
 
     @property
     def texts(self) -> tuple[str, ...]:

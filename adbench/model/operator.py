@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Literal, get_args
 
 Operator = Literal[
@@ -14,6 +15,7 @@ Operator = Literal[
     "vjp",
     "hvp",
     "hessian",
+    "batch_gradient",
     "hvp_forward_over_forward",
     "hvp_reverse_over_forward",
     "hvp_forward_over_reverse",
@@ -33,6 +35,8 @@ vjp                  wᵀ J, as the gradient; w is like f's value
 hvp                  H v, as the gradient; v is a tuple like x
 hessian              H: a tuple of tuples, H[i][j] of the shape of input i before that of input j; where inputs are
                      nested, x with a structure like x instead of each leaf
+batch_gradient       ∇g at N points: each leaf of an active input has a leading axis of N, and so has each leaf of the
+                     result; inactive inputs are the same at all points. Requested from backends with BATCHED
 hvp_A_over_B         H v, as `hvp`, by the mode A of the derivative by the mode B
 
 If a backend lacks an operator (it raises Unsupported), the harness computes it from others, labelled as a fallback.
@@ -50,6 +54,23 @@ There is no fallback: a missing composition is unsupported.
 
 OPERATORS: tuple[Operator, ...] = EVERY_OPERATOR[:-4]
 """The operators that the harness requests from `prepare`."""
+
+BATCH: Operator = "batch_gradient"
+BATCH_POINTS = (1, 1_000, 100_000)
+"""The numbers of points of `batch_gradient` by default. A job names its own: batch_gradient_1000."""
+
+
+def batch_points(name: str) -> int:
+    """The N of "batch_gradient_N"; 0 for any other name."""
+    operator, _, points = name.rpartition("_")
+    return int(points) if operator == BATCH and points.isdecimal() and points[0] != "0" else 0
+
+
+def with_points(operators: Iterable[str]) -> tuple[str, ...]:
+    """The operators of jobs: `batch_gradient` becomes one for each default number of points."""
+    named = [[f"{BATCH}_{n}" for n in BATCH_POINTS] if name == BATCH else [name] for name in operators]
+    return tuple(chain.from_iterable(named))
+
 
 OF_SECOND_ORDER: frozenset[str] = frozenset({"hvp", "hessian", *COMPOSITIONS})
 """Second-order operators, for scalar functions."""

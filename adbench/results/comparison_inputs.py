@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
-from adbench.model.operator import EVERY_OPERATOR
+from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Job, Memory, Outcome, Record, Run
 from adbench.results.analysis import floor
 from adbench.results.matched_samples import Array, log_seconds
@@ -31,7 +31,7 @@ _PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
 
 _NAME = re.compile(
     r"(?P<case>.+)\[(?P<size>\d{1,15})\]-(?P<backend>.+)-"
-    rf"(?P<operator>{'|'.join(EVERY_OPERATOR)})(-seed=(?P<seed>\d{{1,15}}))?",
+    rf"(?P<operator>{'|'.join(EVERY_OPERATOR)}|{BATCH}_\d{{1,15}})(-seed=(?P<seed>\d{{1,15}}))?",
     re.S,
 )
 

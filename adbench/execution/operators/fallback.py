@@ -12,20 +12,25 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from adbench.catalog.installed import installed_version
+from adbench.execution.operators import many_points
 from adbench.execution.operators.compositions import composed
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import function_of
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Operator
+from adbench.model.operator import BATCH, COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Operator
 
 NATIVE = "native"
+LOOP = "from gradient in a loop"
+LOOKED_AT = 500  # points, for an estimate of the loop's time
+MOST_LOOP_SECONDS = 10.0
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 Shape = tuple[int, ...]
 
@@ -53,6 +58,8 @@ def prepare(
     Raises Unsupported with the backend's reason if neither works.
     """
     asked = _Request(backend, operator, f, args, wrt)
+    if operator == BATCH and not backend.batched and not asked.is_array_valued:
+        return _looped(backend, f, args, wrt)
     if asked.is_array_valued and operator not in OF_ARRAYS:
         raise Unsupported(f"an array-valued function has no {operator}; use jacobian, jvp or vjp")
     if operator in COMPOSITIONS:
@@ -78,6 +85,8 @@ def instead(
     refusal: Exception,
 ) -> Prepared:
     """The operator from the first fallback that works with the backend; raises `refusal` if none does."""
+    if operator == BATCH:
+        return _looped(backend, f, args, wrt)
     asked = _Request(backend, operator, f, args, wrt)
     ways = FALLBACKS_OF_ARRAYS if asked.is_array_valued else FALLBACKS
     shape = asked.shape
@@ -219,6 +228,35 @@ def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_
         return make(_Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
 
     return call
+
+
+def _looped(backend: Backend, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Prepared:
+    """The gradients of many points, one call after the other. Its call raises Unsupported if that takes too long."""
+
+    def point(stack: tuple[Any, ...], index: int) -> tuple[Any, ...]:
+        return backend.native_inputs(many_points.point_of(stack, wrt, index))
+
+    made = prepare(backend, "gradient", f, point(_stack(backend, args, wrt), 0), wrt)
+
+    def call(*given: Any) -> Any:
+        stack = _stack(backend, given, wrt)
+        x = tuple(stack[k] for k in wrt)
+        found, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
+        begun = perf_counter()
+        for index in range(count):
+            gradient = backend.numpy_result(backend.waited(made.call(*point(stack, index))))
+            for whole, part in zip(found, tree.leaves(gradient), strict=True):
+                whole[index] = part
+            if index == LOOKED_AT and (seconds := (perf_counter() - begun) * count / index) > MOST_LOOP_SECONDS:
+                raise Unsupported(f"a loop over {count:,} points takes about {seconds:.0f} s; use fewer points")
+        return tree.filled(x, found)
+
+    return Prepared(call, LOOP)
+
+
+def _stack(backend: Backend, args: tuple[Any, ...], wrt: tuple[int, ...]) -> tuple[Any, ...]:
+    """The inputs of many points, with the active ones in numpy; the others are as they were."""
+    return tuple(backend.numpy_result(arg) if k in wrt else arg for k, arg in enumerate(args))
 
 
 def _coloured(asked: _Request) -> Prepared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,17 +11,13 @@ import numpy as np
 
 from adbench.catalog.ad_hoc import at_size
 from adbench.catalog.double_precision import refuse_less
+from adbench.execution.operators import many_points
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import (
-    EVERY_OPERATOR,
-    OF_SECOND_ORDER,
-    WITH_VECTOR,
-    Operator,
-)
+from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
@@ -35,21 +31,26 @@ class Known:
     """The references at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
 
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
+    points: index -> reference of the function at this one of many points.
     """
 
     first: Reference
     hvp: Reference | None = None
     hessian: Reference | None = None
+    points: Mapping[int, Reference] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
         parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian}
-        return {name: part.to_plain() for name, part in parts.items() if part is not None}
+        found: dict[str, Any] = {name: part.to_plain() for name, part in parts.items() if part is not None}
+        return found | {"points": {str(index): one.to_plain() for index, one in self.points.items()}}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Known:
         """The inverse of `to_plain`."""
-        return Known(**{name: Reference.from_plain(part) for name, part in plain.items()})
+        parts = {name: Reference.from_plain(part) for name, part in plain.items() if name != "points"}
+        points = {int(index): Reference.from_plain(one) for index, one in plain.get("points", {}).items()}
+        return Known(**parts, points=points)
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""
@@ -118,8 +119,13 @@ class Point:
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments for preparing and for calling; they differ if the case has `prepared`."""
         vector = self.vector(operator)
-        elsewhere = self.case.bind_prepared(self.size, self.seed)
-        return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*self.args, *vector))
+        elsewhere, args = self.case.bind_prepared(self.size, self.seed), self.args
+        if count := batch_points(operator):
+            elsewhere, args = (
+                many_points.stacked(replace(self, args=elsewhere), count),
+                many_points.stacked(self, count),
+            )
+        return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*args, *vector))
 
 
 def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
@@ -160,6 +166,8 @@ def examined(
     at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict, with every compared number."""
+    if count := batch_points(operator):
+        return many_points.judged(at, count, result, known.points, claimed_relative_error)
     return judge_entries(
         operator,
         result,
@@ -170,9 +178,10 @@ def examined(
     )
 
 
-def needs(operator: str) -> dict[str, bool]:
+def needs(operator: str) -> dict[str, int]:
     """The arguments of `known_at` for the operator."""
-    return {"second_order": needs_second_order(operator), "hessian": operator in ("hessian", "relations")}
+    hessian = operator in ("hessian", "relations")
+    return {"second_order": needs_second_order(operator), "hessian": hessian, "points": batch_points(operator)}
 
 
 def needs_second_order(operator: str) -> bool:
@@ -181,8 +190,10 @@ def needs_second_order(operator: str) -> bool:
 
 
 def operator_named(name: str) -> Operator:
-    """The operator of that name. Raises UnknownName."""
+    """The operator of that name, without its number of points. Raises UnknownName."""
     for operator in EVERY_OPERATOR:
         if operator == name:
             return operator
+    if batch_points(name):
+        return BATCH
     raise UnknownName("operator", name, EVERY_OPERATOR)

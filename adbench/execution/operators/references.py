@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
+from adbench.execution.operators import many_points
 from adbench.execution.operators.prepared_point import Known, Point
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
@@ -21,6 +22,7 @@ from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_refere
 from adbench.oracle.subject import Effort, Subject
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
+POINT_SHARE = 0.25  # of a reference's time, for each of many points but the first
 Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 
@@ -69,6 +71,22 @@ def known_at(
     if not hessian:
         return Known(first, hvp)
     return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject_of(at), effort)))
+
+
+def with_points(
+    known: Known, at: Point, count: int, *, seconds: float, remember: Callable[[Point], Remember] = lambda there: lambda what, compute: compute()
+) -> Known:
+    """The references with those of a sample of `count` points; unchanged for 0, or for an array-valued function.
+
+    remember   remember(point) -> the `remember` of `known_at` there
+    """
+    if not count or known.first.shape:
+        return known
+    found = {}
+    for index, there in many_points.sampled(at, count).items():
+        share, kept = POINT_SHARE * seconds, remember(there)
+        found[index] = known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
+    return replace(known, points=found)
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> Known:

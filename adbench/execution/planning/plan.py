@@ -13,7 +13,7 @@ from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER
+from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, batch_points, with_points
 from adbench.model.record import Job, grouped
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
@@ -63,7 +63,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     that is no positive whole number or that no selected case has.
     """
     for name in request.operators:
-        if name not in EVERY_OPERATOR and name != RELATIONS:
+        if name not in EVERY_OPERATOR and name != RELATIONS and not batch_points(name):
             raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
     backends, not_installed = _backends(catalog, request)
@@ -129,13 +129,14 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
     """(size, operator) of each cell of a case.
 
     A trap has its gradient and all second-order operators. A run that names no case measures built-in ones at three
-    sizes; a quick one, if it names no suite either, only their gradients.
+    sizes; a quick one, if it names no suite either, only their gradients. `batch_gradient` is only in a request that
+    names it, at the sizes that this names, or else at the case's second size, because the first is often 1.
     """
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
         own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
-        return [(size, operator) for size in sizes for operator in (own if named is None else named)]
+        return [(size, operator) for size in sizes for operator in with_points(own if named is None else named)]
     if request.time and catalog.case_sources[name].builtin:
         if not request.sizes and (request.quick or not request.cases):
             sizes = FIRST_LOOK.get(name) or (sizes if request.quick else three_of(sizes))
@@ -145,10 +146,16 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
     for size in sizes:
         thorough = not request.time and size == sizes[0]
         wanted = case.possible_operators if thorough else own
-        found += [(size, operator) for operator in (wanted if named is None else named)]
+        found += [(size, operator) for operator in (wanted if named is None else named) if not _is_batch(operator)]
         if request.relations and size == sizes[0]:  # while its operators are prepared
             found.append((size, RELATIONS))
-    return found
+    batches = with_points(filter(_is_batch, own if named is None else named))
+    in_batches = sizes if request.sizes else case.sizes[:2][-1:]
+    return found + [(size, operator) for size in in_batches for operator in batches]
+
+
+def _is_batch(operator: str) -> bool:
+    return operator == BATCH or batch_points(operator) > 0
 
 
 def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> tuple[str, ...]:

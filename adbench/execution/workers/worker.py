@@ -26,6 +26,7 @@ from adbench.catalog import discovery
 from adbench.catalog.dependencies import dependencies, digest
 from adbench.execution.operators import fallback, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
+from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
@@ -34,6 +35,7 @@ from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
+from adbench.model.operator import batch_points
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle.evidence import worst_entries
@@ -139,14 +141,20 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("perturbed"):
         at = perturbed(at)
 
-    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
-        if request["cache"] is None:
-            return compute()
-        named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
-        return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
+    def remember(there: prepared_point.Point) -> Callable[[str, Callable[[], Reference]], Reference]:
+        def at_point(what: str, compute: Callable[[], Reference]) -> Reference:
+            if request["cache"] is None:
+                return compute()
+            named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
+            key = reference_key(text, there.args, there.wrt, there.seed, **named)
+            return cached(Path(request["cache"]), key, compute)
+
+        return at_point
 
     asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
-    return references.known_at(at, **asked, seconds=effort, remember=remember).to_plain()
+    known = references.known_at(at, **asked, seconds=effort, remember=remember(at))
+    points = int(request.get("points", 0))
+    return references.with_points(known, at, points, seconds=effort, remember=remember).to_plain()
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
@@ -183,13 +191,14 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep"):
         f = interruption.of(f)
     with phases.collecting() as parts:
-        made, prepare_ns, result, first_call_ns = _first_call(backend, operator, f, elsewhere, native, at.wrt)
+        asked = prepared_point.operator_named(operator)
+        made, prepare_ns, result, first_call_ns = _first_call(backend, asked, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
-    if request.get("keep") and made.how == fallback.NATIVE:
+    if request.get("keep") and made.how == fallback.NATIVE and not batch_points(operator):
         _kept(state, at)[operator] = made.call, interruption
     numbers = backend.numpy_result(result)
     answer = {
@@ -204,6 +213,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if "reference" in request:
         known, claimed = _known(request, at), backend.claimed_relative_error
         verdict, entries = prepared_point.examined(at, operator, numbers, known, claimed)
+        if count := batch_points(operator):
+            verdict = with_other_points(verdict, entries, at, backend, f, made, count)
         answer["verdict"] = to_plain(verdict)
         answer["entries"] = to_plain(worst_entries(entries) if request.get("entries") else [])
     del result, numbers

@@ -1,0 +1,128 @@
+"""The gradient at N points: the points, the verdict on a sample of them, and a check of all others.
+
+The first point is the case's, the others are around it. The first, the last and a few random points have references;
+other_points.py checks the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adbench.model import tree
+from adbench.model.errors import Unsupported
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.operators import judge_entries
+from adbench.oracle.reference import Reference
+from adbench.oracle.verdict import Verdict
+
+if TYPE_CHECKING:  # it imports this module
+    from adbench.execution.operators.prepared_point import Point
+
+STEP = 2.0**-7
+"""The largest relative change of an entry: so large that results of different points differ in their third digit."""
+
+MOST_NUMBERS = 10_000_000
+"""The most entries of all points."""
+
+SAMPLED = 6
+"""The points with a reference; all of them if there are no more."""
+
+SEED = 7_000_003
+WORDS = ("right", "approximate", "verified", "blind", "wrong")  # of verdicts, the worst last
+COUNTS = ("checked", "right", "wrong", "inconclusive", "blind")
+
+
+def stacked(at: Point, count: int) -> tuple[Any, ...]:
+    """The inputs of `count` points: each float of an active input becomes an array with a leading axis.
+
+    The first point is `at`; the others have every active entry changed by a random share of itself, at most `STEP`.
+
+    Raises Unsupported if they are too large.
+    """
+    if too_large(at, count):
+        raise Unsupported(
+            f"{count:,} points of {sum(at.arguments.sizes):,} entries: the most are {MOST_NUMBERS:,} in all"
+        )
+    rng = np.random.default_rng([at.seed, at.size, SEED])
+
+    def leaf(value: Any) -> Any:
+        base = np.asarray(value, dtype=np.float64)
+        factors = 1 + STEP * rng.uniform(-1, 1, (count, *base.shape))
+        factors[0] = 1
+        moved = base * factors
+        return moved.astype(np.float32).astype(np.float64) if at.single else moved
+
+    return tuple(tree.map_leaves(leaf, arg) if k in at.wrt else arg for k, arg in enumerate(at.args))
+
+
+def too_large(at: Point, count: int) -> bool:
+    """Whether `stacked` refuses these points."""
+    return count * sum(at.arguments.sizes) > MOST_NUMBERS
+
+
+def point_of(stack: tuple[Any, ...], wrt: Sequence[int], index: int) -> tuple[Any, ...]:
+    """The inputs of one point."""
+    return tuple(
+        tree.map_leaves(lambda leaf: _row(leaf, index), arg) if k in wrt else arg for k, arg in enumerate(stack)
+    )
+
+
+def sampled(at: Point, count: int) -> dict[int, Point]:
+    """Index -> point, for the points that have a reference: none if there are too many numbers."""
+    if too_large(at, count):
+        return {}
+    chosen = [0, count - 1, *np.random.default_rng([at.seed, count]).integers(count, size=SAMPLED - 2).tolist()]
+    stack, indices = stacked(at, count), range(count) if count <= SAMPLED else sorted(set(chosen))
+    return {index: replace(at, args=point_of(stack, at.wrt, index)) for index in indices}
+
+
+def judged(
+    at: Point, count: int, result: Any, references: Mapping[int, Reference], claim: float | None
+) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    """The verdict on the points that have a reference, in one, and every compared number."""
+    if fault := misshapen(at, count, result):
+        first = next(iter(references.values())).all_outputs
+        return Verdict("wrong", fault, None, None, 0, 0, 0, 0, first.method, first.reason), ()
+    found = {}
+    for index, known in references.items():
+        row = tree.map_leaves(itemgetter(index), result)
+        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=at.single)
+    verdicts = {index: verdict for index, (verdict, _) in found.items()}
+    worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
+    total = {name: sum(getattr(one, name) for one in verdicts.values()) for name in COUNTS}
+    digits = [one.digits for one in verdicts.values() if one.digits is not None]
+    verdict = replace(
+        verdicts[worst],
+        sentence=f"{named(worst, count)}: {verdicts[worst].sentence}; {len(found)} points have a reference",
+        conventions=tuple(item for one in verdicts.values() for item in one.conventions),
+        digits=None if verdicts[worst].digits is None else min(digits),
+        proved=all(one.proved for one in verdicts.values()),
+        **total,
+    )
+    return verdict, tuple(item for _, entries in found.values() for item in entries)
+
+
+def misshapen(at: Point, count: int, result: Any) -> str:
+    """Why the result has no row for each point; "" if it has."""
+    x = tuple(at.args[k] for k in at.wrt)
+    leaves, wanted = tree.leaves(result), [(count, *np.shape(leaf)) for leaf in tree.leaves(x)]
+    if not isinstance(result, tuple) or len(leaves) != len(wanted):
+        returned = f"{type(result).__name__} with {len(leaves)} arrays"
+        return f"batch_gradient must return a tuple with an entry for each of {len(x)} inputs; it returned {returned}"
+    shapes = [np.shape(leaf) for leaf in leaves]
+    return "" if shapes == wanted else f"the arrays have the shapes {shapes}; {count:,} points need {wanted}"
+
+
+def named(index: int, count: int) -> str:
+    """A point in messages."""
+    return f"point {index + 1:,} of {count:,}"
+
+
+def _row(leaf: Any, index: int) -> Any:
+    """A leaf of one point: a float or an array, as inputs are."""
+    return float(leaf[index]) if np.ndim(leaf) == 1 else leaf[index]
