@@ -7,6 +7,7 @@ from adbench import CppLibrary
 HOME = "ADEPT_HOME"  # the folder of the user's copy
 LICENCE = "Apache-2.0"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "adept.hpp",

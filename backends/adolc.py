@@ -9,6 +9,7 @@ DEBIAN = ("libadolc-dev",)
 HOME = "ADOLC_HOME"  # the folder of the user's copy
 LICENCE = "EPL-1.0 OR GPL-2.0-or-later"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "adolc.hpp",

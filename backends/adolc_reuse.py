@@ -4,6 +4,7 @@ from .adolc import LIBRARY, build, to_native, to_numpy
 
 VARIANT_OF = "adolc"
 BUILDS = True
+BATCHED = True
 
 __all__ = ["build", "prepare", "to_native", "to_numpy"]
 

@@ -7,6 +7,7 @@ from adbench import CppLibrary
 HOME = "CODIPACK_HOME"  # the folder of the user's copy
 LICENCE = "GPL-3.0-or-later"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "codipack.hpp",

@@ -11,6 +11,7 @@ from adbench import CppLibrary
 LICENCE = "BSD-3-Clause"  # ours
 VARIANT_OF = "cpp_hand"
 BUILDS = True
+BATCHED = True
 
 NATIVE = Path(__file__).parent / "native"
 LIBRARY = CppLibrary(

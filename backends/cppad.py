@@ -8,6 +8,7 @@ REQUIRES = ("cmeel-cppad",)
 HOME = "CPPAD_HOME"  # the folder of the user's copy
 LICENCE = "EPL-2.0 OR GPL-2.0-or-later"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "cppad.hpp",

@@ -4,6 +4,7 @@ from .cppad import LIBRARY, build, to_native, to_numpy
 
 VARIANT_OF = "cppad"
 BUILDS = True
+BATCHED = True
 
 __all__ = ["build", "prepare", "to_native", "to_numpy"]
 

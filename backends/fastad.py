@@ -7,6 +7,7 @@ from adbench import CppLibrary
 HOME = "FASTAD_HOME"  # the folder of the user's copy
 LICENCE = "MIT"
 BUILDS = True
+BATCHED = True
 
 NATIVE = Path(__file__).parent / "native"
 LIBRARY = CppLibrary(

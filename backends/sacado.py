@@ -8,6 +8,7 @@ DEBIAN = ("libtrilinos-sacado-dev", "libtrilinos-kokkos-dev")
 HOME = "SACADO_HOME"  # the folder of the user's copy
 LICENCE = "LGPL-2.1-or-later"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "sacado.hpp",

@@ -8,6 +8,7 @@ REQUIRES = ("httpstan",)  # ships the headers of Stan Math, Boost, Eigen and TBB
 HOME = "STAN_MATH_HOME"  # the folder of the user's copy
 LICENCE = "BSD-3-Clause"
 BUILDS = True
+BATCHED = True
 
 LIBRARY = CppLibrary(
     Path(__file__).parent / "native" / "stan_math.hpp",

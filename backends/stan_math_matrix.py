@@ -7,6 +7,7 @@ from .stan_math import LIBRARY as SCALAR
 
 VARIANT_OF = "stan_math"
 BUILDS = True
+BATCHED = True
 
 NATIVE = Path(__file__).parent / "native"
 LIBRARY = replace(SCALAR, header=NATIVE / "stan_math_nodes.hpp", texts=NATIVE / "stan_math_matrix", precompile=False)

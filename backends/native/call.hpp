@@ -9,14 +9,15 @@
 
 namespace adbench {
 
-enum Operator { value = 0, gradient = 1, vjp = 2, jvp = 3, hvp = 4, hessian = 5 };
+enum Operator { value = 0, gradient = 1, vjp = 2, jvp = 3, hvp = 4, hessian = 5, batch_gradient = 6 };
 
 // One prepared call: leaves, vector and results are bound once; `run` is timed.
 struct Call {
     std::vector<Leaf> leaves;
     int asked = value;
-    const double* const* vector = nullptr;  // of jvp and hvp: an array for each active leaf; of vjp: the number w
-    double* out = nullptr;                  // n numbers, n² for the hessian
+    const double* const* vector = nullptr;  // of jvp and hvp: an array for each active leaf; of vjp: the number w;
+                                            // of batch_gradient: the number of points
+    double* out = nullptr;                  // n numbers, n² for the hessian, n for each point
     std::string error;
     bool unsupported = false;
 
@@ -64,6 +65,7 @@ public:
         switch (which) {
             case value: return true;
             case gradient:
+            case batch_gradient:
             case vjp: return offers<Gradient, L>;
             case jvp: return compiled<Jvp>;
             case hvp: return compiled<Hvp>;
@@ -83,6 +85,9 @@ public:
             case gradient:
                 if constexpr (offers<Gradient, L>) return library_->gradient(x(), 1.0, out);
                 break;
+            case batch_gradient:
+                if constexpr (offers<Gradient, L>) return at_points(static_cast<std::size_t>(*vector[0])), 0.0;
+                break;
             case vjp:
                 if constexpr (offers<Gradient, L>) return library_->gradient(x(), *vector[0], out);
                 break;
@@ -100,6 +105,26 @@ public:
     }
 
 private:
+    // The gradient at each point. The active leaves have the points one after the other.
+    void at_points(std::size_t count) {
+        std::vector<const double*> first;
+        for (const std::size_t k : f_->active()) first.push_back(static_cast<const double*>(leaves[k].data));
+        const auto go_to = [&](std::size_t point) {
+            std::size_t next = 0;
+            for (const std::size_t k : f_->active()) leaves[k].data = first[next++] + point * leaves[k].size;
+        };
+        try {
+            for (std::size_t point = 0; point < count; ++point) {
+                go_to(point);
+                library_->gradient(x(), 1.0, out + point * f_->size());
+            }
+        } catch (...) {
+            go_to(0);
+            throw;
+        }
+        go_to(0);
+    }
+
     const double* x() {
         return in_a_row(x_, [this](std::size_t k) { return leaves[f_->active()[k]].data; });
     }

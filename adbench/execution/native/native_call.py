@@ -14,7 +14,7 @@ from adbench.execution.native.argument_layout import Layout, layout, leaves
 from adbench.execution.native.shared_object import Opened
 from adbench.model.backend import WITH_VECTOR, Call, Operator
 from adbench.model.errors import Unsupported
-from adbench.model.tree import NAMESPACE
+from adbench.model.tree import NAMESPACE, map_leaves
 
 CODES: Mapping[Operator, int] = {
     "value": 0,
@@ -25,32 +25,40 @@ CODES: Mapping[Operator, int] = {
     "jvp": 3,
     "hvp": 4,
     "hessian": 5,
+    "batch_gradient": 6,
 }
 
-GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp")
+GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp", "batch_gradient")
 """The operators of a unit built for the gradient alone."""
 
 
 class Row:
-    """The numbers from C++: a gradient, or a Hessian row by row. `parts` makes arrays of them, untimed."""
+    """The numbers from C++: a gradient, or a Hessian row by row, or the gradients of many points.
 
-    def __init__(self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool) -> None:
+    `parts` makes arrays of them, untimed.
+    """
+
+    def __init__(
+        self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool, points: int
+    ) -> None:
         ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
         self._spans = {k: slice(ends[i], ends[i + 1]) for i, k in enumerate(sizes.leaves_of(wrt))}
         self._leaves = [sizes.leaves_of([w]) for w in wrt]
         self._shapes = {k: sizes.shapes[k] or () for k in self._spans}
         self._structures = [optree.tree_structure(args[w], namespace=NAMESPACE) for w in wrt]
-        self.numbers = np.zeros((ends[-1],) * (2 if square else 1))
+        self._lead = (points,) if points else ()
+        self.numbers = np.zeros((ends[-1],) * 2 if square else (*self._lead, ends[-1]))
 
     def parts(self) -> tuple[Any, ...]:
         """Copies: one entry with its structure for each active input of a gradient; a tuple of rows of blocks for a
         Hessian."""
-        if self.numbers.ndim == 2:
+        if self.numbers.ndim == 2 and not self._lead:
             leaves = [k for (k,) in self._leaves]
             return tuple(tuple(self._block(i, j) for j in leaves) for i in leaves)
         return tuple(
             optree.tree_unflatten(
-                structure, [self.numbers[self._spans[k]].copy().reshape(self._shapes[k]) for k in own]
+                structure,
+                [self.numbers[..., self._spans[k]].copy().reshape(self._lead + self._shapes[k]) for k in own],
             )
             for structure, own in zip(self._structures, self._leaves, strict=True)
         )
@@ -79,6 +87,7 @@ class Prepared:
         given = (*args[: self._inputs], *(args[-1] if operator in ("jvp", "hvp") else ()))
         self._nested = any(isinstance(part, dict | list | tuple) for part in given)
         self._layout: Layout | None = None
+        self._points = 0
         self.bind(args)
         if not self.opened.shared.has(self.handle, CODES[operator]):
             raise Unsupported(lacking)
@@ -116,7 +125,14 @@ class Prepared:
     def bind(self, args: tuple[Any, ...]) -> None:
         """Bind these arguments, and allocate memory for the results."""
         inputs, vector = args[: self._inputs], args[self._inputs :]
-        sizes = layout(inputs)
+        one = inputs
+        if self._operator == "batch_gradient":
+            one = tuple(
+                map_leaves(lambda leaf: leaf[0, ...], arg) if k in self._wrt else arg for k, arg in enumerate(inputs)
+            )
+            self._points = len(next(leaves(inputs[self._wrt[0]])))
+            vector = (np.array(float(self._points)),)
+        sizes = layout(one)
         if sizes != self._layout:
             self.opened, self._layout = self._open_for(sizes), sizes
             self.run, self.handle = self.opened.shared.run, self.opened.handle
@@ -131,7 +147,7 @@ class Prepared:
     def renew(self) -> None:
         """Allocate memory for the results."""
         assert self._layout is not None
-        self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian")
+        self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian", points=self._points)
         out = self.row.numbers.ctypes.data
         self.opened.shared.bind(self.handle, CODES[self._operator], self._leaves, self._vector, out)
         self.unheld = getrefcount(self.row)

@@ -74,7 +74,12 @@ def known_at(
 
 
 def with_points(
-    known: Known, at: Point, count: int, *, seconds: float, remember: Callable[[Point], Remember] = lambda there: lambda what, compute: compute()
+    known: Known,
+    at: Point,
+    count: int,
+    *,
+    seconds: float,
+    remember: Callable[[Point], Remember] = lambda there: lambda what, compute: compute(),
 ) -> Known:
     """The references with those of a sample of `count` points; unchanged for 0, or for an array-valued function.
 
