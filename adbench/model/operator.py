@@ -52,10 +52,12 @@ The harness composes these from a backend's NESTED (adbench/model/backend.py) an
 There is no fallback: a missing composition is unsupported.
 """
 
-OPERATORS: tuple[Operator, ...] = EVERY_OPERATOR[:-4]
-"""The operators that the harness requests from `prepare`."""
-
 BATCH: Operator = "batch_gradient"
+"""The gradient at many points. A request names it: it is not among a case's possible operators."""
+
+OPERATORS: tuple[Operator, ...] = tuple(name for name in EVERY_OPERATOR[:-4] if name != BATCH)
+"""The operators that the harness requests from every backend's `prepare`."""
+
 BATCH_POINTS = (1, 1_000, 100_000)
 """The numbers of points of `batch_gradient` by default. A job names its own: batch_gradient_1000."""
 

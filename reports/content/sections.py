@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from adbench.model.record import Run
+from adbench.model.operator import BATCH, batch_points
+from adbench.model.record import Job, Run
 from adbench.results.analysis import bytes_per_operation
 from adbench.results.scaling import Quantity
 
 from ..figures import panels
-from . import formatting, ranking
+from . import formatting, operator_support, ranking
 from .cells import Cell, Cells
 from .footnotes import Footnotes
 from .ranking import Lead, Place
@@ -154,6 +157,85 @@ def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
             yield Row(size, (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race)), cell.job.backend)
 
     return _groups(run, cells, rows)
+
+
+def batch_points_of(cells: Cells) -> tuple[int, ...]:
+    """The numbers of points of `batch_gradient` in this run, ascending."""
+    return tuple(sorted({batch_points(operator) for operator in cells.operators} - {0}))
+
+
+def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """One row for each backend on a case at a size: the time of a point in batches of each number of points.
+
+    Then, of the largest batch, the time until its first result and its memory; and the break-even number of points.
+    `label` is "batch", or "loop" where the harness loops over the points.
+    """
+    points = batch_points_of(cells)
+
+    def rows(case: str) -> Iterator[Row]:
+        for size in cells.sizes[case]:
+            single = _single_point(cells, case, size) if points else None
+            for backend in cells.backends:
+                if found := _batches(cells, case, size, backend):
+                    yield _batch_row(footnotes, [found.get(n) for n in points], points, single)
+
+    return [group for group in _groups(run, cells, rows) if group.rows]
+
+
+def _batches(cells: Cells, case: str, size: int, backend: str) -> dict[int, Cell]:
+    """The number of points -> its cell."""
+    every = ((n, cells.single(Job(case, size, backend, f"{BATCH}_{n}"))) for n in batch_points_of(cells))
+    return {n: cell for n, cell in every if cell.word != "not_run"}
+
+
+def _single_point(cells: Cells, case: str, size: int) -> float | None:
+    """The shortest time of a correct batch of one point; None if none is timed."""
+    found = [_batches(cells, case, size, backend).get(1) for backend in cells.backends]
+    return min((cell.spread.median for cell in found if cell and cell.ranked and cell.spread), default=None)
+
+
+def _batch_row(footnotes: Footnotes, found: Sequence[Cell | None], points: Sequence[int], single: float | None) -> Row:
+    entries, timed = [], {}
+    for n, cell in zip(points, found, strict=True):
+        if cell is None:
+            entries.append(Entry(formatting.MISSING))
+            continue
+        time = cell.spread.median if cell.spread else None
+        if time is not None and cell.ranked:
+            timed[n] = time
+        each = None if time is None else time / n
+        text = None if each is None else formatting.seconds(each)
+        entries.append(replace(_figure(footnotes, cell, text, NOT_TIMED), value=each))
+    there = [cell for cell in found if cell is not None]
+    last = there[-1]
+    answered = [cell.record for cell in there if cell.record and cell.measured]
+    looped = not answered or answered[-1].how != operator_support.NATIVE
+    first = _until_first(last) if last.time else None
+    entries.append(
+        replace(_figure(footnotes, last, None if first is None else formatting.seconds(first), NOT_TIMED), value=first)
+    )
+    peaks = [panels.memory_bytes(last, method) for method, _ in panels.MEMORY_METHODS]
+    memory, reason = next((peak for peak in peaks if peak[0] is not None), peaks[0])
+    text = None if memory is None else formatting.byte_size(memory)
+    entries.append(replace(_figure(footnotes, last, text, reason), value=memory))
+    entries.append(_batch_break_even(timed, single))
+    return Row(last.job.size, tuple(entries), last.job.backend, "loop" if looped else "batch")
+
+
+def _batch_break_even(timed: Mapping[int, float], single: float | None) -> Entry:
+    """From how many points on a batch takes less time than as many batches of one point by the fastest backend.
+
+    Between measured numbers of points, times are interpolated linearly.
+    """
+    if single is None or len(timed) < 2:
+        return Entry(formatting.MISSING)
+    pairs = sorted(timed.items())
+    for (n, time), (more, longer) in pairwise(pairs):
+        if longer < more * single:
+            slope = (longer - time) / (more - n)
+            least = n if time < n * single else max(n + 1, math.floor((time - slope * n) / (single - slope)) + 1)
+            return Entry(formatting.count(min(least, more)), value=min(least, more))
+    return Entry(f"more than {formatting.count(pairs[-1][0])}", value=math.inf)
 
 
 def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:

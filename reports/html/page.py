@@ -83,6 +83,8 @@ def render(run: Run) -> str:
         "memory": sections.memory_table(run, cells, footnotes),
         "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes),
+        "batches": sections.batch_table(run, cells, footnotes),
+        "batch_points": sections.batch_points_of(cells),
         "traps": trap_map.trap_map(cells),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
         "offers": offers,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tests.oracle import subjects as at
 from tests.oracle.mutant import SIZES, Mutant
+from tests.oracle.mutants_of_batches import BATCHES
 from tests.oracle.mutants_of_calls import CALLS
 from tests.oracle.mutants_of_relations import RELATIONS
 from tests.oracle.mutants_of_rules import RULES
@@ -21,4 +22,4 @@ def unresolvable() -> Iterator[Mutant]:
             )  # fmt: skip
 
 
-MUTANTS: list[Mutant] = [*RULES, *CALLS, *RELATIONS, *unresolvable()]
+MUTANTS: list[Mutant] = [*RULES, *CALLS, *RELATIONS, *BATCHES, *unresolvable()]

@@ -13,11 +13,13 @@ import pytest
 import adbench
 from adbench.execution.check_function import WrongGradient, assert_gradients
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, judged, needs_second_order, operator_named, point
-from adbench.execution.operators.references import known_at
+from adbench.execution.operators.other_points import with_other_points
+from adbench.execution.operators.prepared_point import Known, examined, needs_second_order, operator_named, point
+from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
+from adbench.model.operator import batch_points
 from adbench.oracle.precise import METHOD
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
@@ -25,7 +27,9 @@ from tests.oracle.planting import in_reverse, scaled, with_planted
 from tests.oracle.subjects import sines
 from tests.support.marks import one_in
 
-TAPE = with_planted(from_module("tape", importlib.import_module("backends.tape")))
+TAPE, COMPILED = (
+    with_planted(from_module(name, importlib.import_module(f"backends.{name}"))) for name in ("tape", "tape_compiled")
+)
 UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 
@@ -48,11 +52,15 @@ def word(mutant: Mutant, seed: int) -> tuple[str, str]:
             mutant.operator for name, *of in names if name == mutant.relation and mutant.operator in of[0].split(", ")
         ]
         return ("wrong" if broken else "right"), "; ".join(found)
-    truth = known(mutant.case, seed, needs_second_order(mutant.operator))
-    elsewhere, native = at.native(TAPE, mutant.operator)
-    f = function_of(mutant.case, at.names, TAPE.xp)
-    made = fallback.prepare(TAPE, operator_named(mutant.operator), f, elsewhere, at.wrt)
-    verdict = judged(at, mutant.operator, TAPE.numpy_result(made.call(*native)), truth, None)
+    count = batch_points(mutant.operator)
+    used = COMPILED if count else TAPE
+    truth = with_points(known(mutant.case, seed, needs_second_order(mutant.operator)), at, count, seconds=3.0)
+    elsewhere, native = at.native(used, mutant.operator)
+    f = function_of(mutant.case, at.names, used.xp)
+    made = fallback.prepare(used, operator_named(mutant.operator), f, elsewhere, at.wrt)
+    verdict, entries = examined(at, mutant.operator, used.numpy_result(made.call(*native)), truth, None)
+    if count:
+        verdict = with_other_points(verdict, entries, at, used, f, made, count)
     return verdict.word, verdict.sentence
 
 

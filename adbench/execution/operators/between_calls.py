@@ -59,7 +59,7 @@ def _numbers(backend: Backend, native: Any) -> Any:
         if tree.is_static(leaf):
             return leaf
         numbers = leaf if hasattr(leaf, "tocsc") else backend.to_numpy(leaf)
-        return numbers.copy() if hasattr(numbers, "copy") else np.array(numbers)
+        return numbers.copy() if hasattr(numbers, "copy") else tree.map_leaves(np.array, numbers)
 
     return tree.map_leaves(copied, native)
 
