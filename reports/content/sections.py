@@ -167,7 +167,8 @@ def batch_points_of(cells: Cells) -> tuple[int, ...]:
 def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each backend on a case at a size: the time of a point in batches of each number of points.
 
-    Then, of the largest batch, the time until its first result and its memory; and the break-even number of points.
+    Then, of its largest correct batch, the time until its first result and its memory; and from how many points on a
+    batch pays.
     `label` is "batch", or "loop" where the harness loops over the points.
     """
     points = batch_points_of(cells)
@@ -180,6 +181,18 @@ def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
                     yield _batch_row(footnotes, [found.get(n) for n in points], points, single)
 
     return [group for group in _groups(run, cells, rows) if group.rows]
+
+
+def fastest_batches(cells: Cells, case: str) -> list[tuple[float, str, int]]:
+    """(seconds per point, backend, number of points) of the largest batches of a case, the fastest first."""
+    found = [
+        (cell.spread.median / n, backend, n)
+        for n in batch_points_of(cells)[-1:]
+        for size in cells.sizes[case][-1:]
+        for backend in cells.backends
+        if (cell := _batches(cells, case, size, backend).get(n)) and cell.ranked and cell.spread
+    ]
+    return sorted(found)
 
 
 def _batches(cells: Cells, case: str, size: int, backend: str) -> dict[int, Cell]:
@@ -207,9 +220,9 @@ def _batch_row(footnotes: Footnotes, found: Sequence[Cell | None], points: Seque
         text = None if each is None else formatting.seconds(each)
         entries.append(replace(_figure(footnotes, cell, text, NOT_TIMED), value=each))
     there = [cell for cell in found if cell is not None]
-    last = there[-1]
-    answered = [cell.record for cell in there if cell.record and cell.measured]
-    looped = not answered or answered[-1].how != operator_support.NATIVE
+    answered = [cell for cell in there if cell.measured and cell.record]
+    last = (answered or there)[-1]
+    looped = last.record is not None and last.record.how != operator_support.NATIVE
     first = _until_first(last) if last.time else None
     entries.append(
         replace(_figure(footnotes, last, None if first is None else formatting.seconds(first), NOT_TIMED), value=first)

@@ -141,20 +141,16 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("perturbed"):
         at = perturbed(at)
 
-    def remember(there: prepared_point.Point) -> Callable[[str, Callable[[], Reference]], Reference]:
-        def at_point(what: str, compute: Callable[[], Reference]) -> Reference:
-            if request["cache"] is None:
-                return compute()
-            named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
-            key = reference_key(text, there.args, there.wrt, there.seed, **named)
-            return cached(Path(request["cache"]), key, compute)
-
-        return at_point
+    def remember(at: prepared_point.Point, what: str, compute: Callable[[], Reference]) -> Reference:
+        if request["cache"] is None:
+            return compute()
+        named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
+        return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
 
     asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
-    known = references.known_at(at, **asked, seconds=effort, remember=remember(at))
-    points = int(request.get("points", 0))
-    return references.with_points(known, at, points, seconds=effort, remember=remember).to_plain()
+    known = references.known_at(at, **asked, seconds=effort, remember=partial(remember, at))
+    count, remembered = int(request.get("points", 0)), partial(partial, remember)
+    return references.with_points(known, at, count, seconds=effort, remember=remembered).to_plain()
 
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
@@ -198,7 +194,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
-    if request.get("keep") and made.how == fallback.NATIVE and not batch_points(operator):
+    if request.get("keep") and made.how == fallback.NATIVE:
         _kept(state, at)[operator] = made.call, interruption
     numbers = backend.numpy_result(result)
     answer = {

@@ -13,6 +13,7 @@ from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
 from ...content.headline import Headline, Range, headline, install_command
+from ...content.sections import fastest_batches
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
 from .marks import UNBROKEN
@@ -36,6 +37,7 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield Sentence("Correct", _correct(cells))
         yield from _fastest(found, order)
         yield from _gradient_cost(found, order)
+        yield from _many_points(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
             yield Sentence("Background", found.background)
@@ -91,6 +93,15 @@ def _gradient_cost(found: Headline, order: Sequence[Standing]) -> Iterator[Sente
     costs = [f"{formatting.short(cost.backend, LONGEST_NAME)} {_span(cost)}" for cost in ranked]
     if costs:
         yield Sentence("Gradient cost", f"in function calls: {_joined(costs)}")
+
+
+def _many_points(cells: Cells) -> Iterator[Sentence]:
+    """For each of the first cases with batches, the fastest backends at the largest number of points."""
+    found = {case: batches for case in cells.subjects if (batches := fastest_batches(cells, case))}
+    for case, batches in list(found.items())[:MOST_NAMES]:
+        times = [f"{formatting.short(name, LONGEST_NAME)} {formatting.seconds(each)}" for each, name, _ in batches]
+        of = f"{formatting.short(case, LONGEST_NAME)}, {formatting.count(batches[0][2])} points"
+        yield Sentence("Many points", f"{of}, time of each: {_joined(times)}")
 
 
 def _span(cost: Range) -> str:
