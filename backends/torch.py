@@ -113,7 +113,7 @@ def batch_gradient(g: Callable[..., Any], x: Any) -> Any:
     except RuntimeError as error:
         if "vmap" not in str(error):
             raise
-        raise Unsupported(f"torch.func.vmap takes no branch or loop that depends on data: {error}") from error
+        raise Unsupported("torch.func.vmap takes no branch or loop that depends on data") from error
 
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {

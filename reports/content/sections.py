@@ -22,6 +22,9 @@ from .ranking import Lead, Place
 NO_GROWTH = "no growth"
 """For a peak of 0 bytes: the call reused memory that was there before, which is not the same as using none."""
 
+ROUNDING = 1e-9
+"""Of sums of times that would be equal."""
+
 NOT_TIMED = "checked, but not timed in this run"
 
 
@@ -244,7 +247,7 @@ def _batch_break_even(timed: Mapping[int, float], single: float | None) -> Entry
         return Entry(formatting.MISSING)
     pairs = sorted(timed.items())
     for (n, time), (more, longer) in pairwise(pairs):
-        if longer < more * single:
+        if longer < more * single * (1 - ROUNDING):
             slope = (longer - time) / (more - n)
             least = n if time < n * single else max(n + 1, math.floor((time - slope * n) / (single - slope)) + 1)
             return Entry(formatting.count(min(least, more)), value=min(least, more))

@@ -17,6 +17,7 @@ import pytest
 from adbench import CppLibrary, Namespace, Unsupported
 from adbench.catalog.discovery import builtin_folder
 from adbench.execution.native.shared_object import LibraryError
+from adbench.model import tree
 from adbench.model.case import function_of
 from tests.backends import native_case
 
@@ -89,6 +90,26 @@ def test_any_inputs_can_be_active_in_any_order_even_nested_ones(wrt: tuple[str, 
     for got, expected in zip(flat, gradient(case, 3), strict=True):
         assert np.shape(got) == np.shape(expected)
         np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("wrt", [("x",), ("p", "a")], ids=lambda wrt: "".join(wrt))
+def test_a_batch_has_the_gradient_of_each_point(wrt: tuple[str, ...], tmp_path: Path) -> None:
+    call, given, case = prepared(tmp_path, "gradient", wrt)
+    names, _, positions = case.bind(3, 0)
+    every = [
+        tree.map_leaves(lambda leaf, k=k: np.array(leaf * (1 + k / 8)), tuple(given[w] for w in positions))
+        for k in range(3)
+    ]
+    points = [tuple(dict(zip(positions, x, strict=True)).get(k, arg) for k, arg in enumerate(given)) for x in every]
+    stack = tree.filled(every[0], [np.stack(leaves) for leaves in zip(*map(tree.leaves, every), strict=True)])
+    stacked = tuple(dict(zip(positions, stack, strict=True)).get(k, arg) for k, arg in enumerate(given))
+    f = function_of(case, names, Namespace(np))
+    batch = DUAL.prepare("batch_gradient", f, stacked, positions)
+    for _ in range(2):
+        found = tree.leaves(DUAL.to_numpy(batch(*stacked)))
+        for k, point in enumerate(points):
+            for leaf, expected in zip(found, tree.leaves(DUAL.to_numpy(call(*point))), strict=True):
+                np.testing.assert_array_equal(leaf[k], expected)
 
 
 @pytest.mark.parametrize("mode", ["log", "other, with a ä"])

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ from adbench.model.operator import BATCH, COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, 
 
 NATIVE = "native"
 LOOP = "from gradient in a loop"
-LOOKED_AT = 500  # points, for an estimate of the loop's time
-MOST_LOOP_SECONDS = 5.0
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 Shape = tuple[int, ...]
 
@@ -234,7 +231,8 @@ def _looped(backend: Backend, f: Callable[..., Any], args: tuple[Any, ...], wrt:
     """The gradients of many points, one call after the other. Its call raises Unsupported if that takes too long."""
 
     def point(stack: tuple[Any, ...], index: int) -> tuple[Any, ...]:
-        return backend.native_inputs(many_points.point_of(stack, wrt, index))
+        one = many_points.point_of(stack, wrt, index)
+        return tuple(backend.native_inputs((arg,))[0] if k in wrt else arg for k, arg in enumerate(one))
 
     made = prepare(backend, "gradient", f, point(_stack(backend, args, wrt), 0), wrt)
 
@@ -242,13 +240,10 @@ def _looped(backend: Backend, f: Callable[..., Any], args: tuple[Any, ...], wrt:
         stack = _stack(backend, given, wrt)
         x = tuple(stack[k] for k in wrt)
         found, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
-        begun = perf_counter()
-        for index in range(count):
+        for index in many_points.in_time(count):
             gradient = backend.numpy_result(backend.waited(made.call(*point(stack, index))))
             for whole, part in zip(found, tree.leaves(gradient), strict=True):
                 whole[index] = part
-            if index == LOOKED_AT and (seconds := (perf_counter() - begun) * count / index) > MOST_LOOP_SECONDS:
-                raise Unsupported(f"a loop over {count:,} points takes about {seconds:.0f} s; use fewer points")
         return tree.filled(x, found)
 
     return Prepared(call, LOOP)

@@ -6,9 +6,10 @@ other_points.py checks the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ MOST_NUMBERS = 10_000_000
 
 SAMPLED = 6
 """The points with a reference; all of them if there are no more."""
+
+LOOKED_AFTER = 0.1  # seconds, for an estimate of a loop's time
+MOST_LOOP_SECONDS = 5.0
 
 SEED = 7_000_003
 WORDS = ("right", "approximate", "verified", "blind", "wrong")  # of verdicts, the worst last
@@ -70,6 +74,19 @@ def point_of(stack: tuple[Any, ...], wrt: Sequence[int], index: int) -> tuple[An
     return tuple(
         tree.map_leaves(lambda leaf: _row(leaf, index), arg) if k in wrt else arg for k, arg in enumerate(stack)
     )
+
+
+def in_time(count: int) -> Iterator[int]:
+    """0 … count - 1, for a loop. Raises Unsupported if the first turns show that it takes too long."""
+    yield 0  # may include one-time work
+    begun, following = perf_counter(), iter(range(1, count))
+    for index in following:
+        yield index
+        if (elapsed := perf_counter() - begun) > LOOKED_AFTER:
+            if (seconds := elapsed * count / index) > MOST_LOOP_SECONDS:
+                raise Unsupported(f"a loop over {count:,} points takes about {seconds:.0f} s; use fewer points")
+            break
+    yield from following
 
 
 def sampled(at: Point, count: int) -> dict[int, Point]:
