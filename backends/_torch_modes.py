@@ -1,4 +1,7 @@
-"""torch's two modes as nestable transforms without torch.func: reverse by autograd.grad, forward by dual tensors."""
+"""torch's two modes as nestable transforms without torch.func: reverse by autograd.grad, forward by dual tensors.
+
+And the gradient at many points, by torch.func.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 import torch
+from torch import func
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
@@ -69,5 +73,16 @@ def refuse_once_differentiable(node: Any) -> None:
 
 ONCE = once_differentiable(len).__code__
 """The code object of every backward marked once_differentiable."""
+
+
+def batch_gradient(g: Callable[..., Any], x: Any) -> Any:
+    """The gradient at all points at once, as torch.func gives it."""
+    try:
+        return func.vmap(func.grad(g))(x)
+    except RuntimeError as error:
+        if "vmap" not in str(error):
+            raise
+        raise Unsupported("torch.func.vmap takes no branch or loop that depends on data") from error
+
 
 NESTED = {"jvp": forward, "vjp": reverse}

@@ -9,9 +9,9 @@ import optree
 import torch
 from torch import func
 
-from adbench import Namespace, Operator, Unsupported, on_active
+from adbench import Namespace, Operator, on_active
 
-from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD
+from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD, batch_gradient
 from ._torch_modes import NESTED as NESTED
 from ._torch_modes import to_numpy as to_numpy
 
@@ -104,16 +104,6 @@ def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
     # `materialize_grads`: gradient zero for an input that does not affect the value.
     gradient = torch.autograd.grad(value, leaves, w, materialize_grads=True)
     return value.detach(), optree.tree_unflatten(structure, gradient)
-
-
-def batch_gradient(g: Callable[..., Any], x: Any) -> Any:
-    """The gradient at all points at once, as torch.func gives it."""
-    try:
-        return func.vmap(func.grad(g))(x)
-    except RuntimeError as error:
-        if "vmap" not in str(error):
-            raise
-        raise Unsupported("torch.func.vmap takes no branch or loop that depends on data") from error
 
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {

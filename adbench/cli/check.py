@@ -21,8 +21,8 @@ from adbench.cli.support.options import PATH, details_option, selection_options,
     *("--operator", "operators"),
     multiple=True,
     metavar="NAME",
-    help="Check this operator, for example gradient. Default: all operators, and relations between calls; with "
-    "--function the value and the gradient or Jacobian.",
+    help="Check this operator, for example gradient. Default: all operators except batch_gradient, and relations "
+    "between calls; with --function the value and the gradient or Jacobian.",
 )
 @click.option(
     "--points",

@@ -36,7 +36,7 @@ from adbench.cli.support.options import (
     "operators",
     multiple=True,
     metavar="NAME",
-    help="Measure this operator; default: those of each case.",
+    help="Measure this operator; default: those of each case. batch_gradient_N: the gradient at N points at once.",
 )
 @click.option(
     "--quick", is_flag=True, help="Take a first look in a minute or two: six cases, three sizes, five launches."

@@ -54,7 +54,7 @@ def test_only_a_request_by_name_has_batches_at_the_named_sizes_or_the_second(tim
 
 def test_the_first_point_is_the_cases_and_inactive_inputs_are_shared() -> None:
     at = point(CASE, 3, 0)
-    stack = many_points.stacked(at, 4)
+    stack = at.stacked(4)
     a, x, w, p = stack
     assert (a.shape, x.shape, p["b"].shape) == ((4,), (4, 3), (4,))
     assert w is at.args[2]
@@ -63,14 +63,14 @@ def test_the_first_point_is_the_cases_and_inactive_inputs_are_shared() -> None:
     assert first[1].tolist() == at.args[1].tolist()
     assert len({*a.tolist()}) == len({*x[:, 0].tolist()}) == 4
     assert np.abs(x / at.args[1] - 1).max() <= many_points.STEP
-    assert [*many_points.sampled(at, 4)] == [0, 1, 2, 3]
-    few = [*many_points.sampled(at, 1_000)]
+    assert [*at.sampled(4)] == [0, 1, 2, 3]
+    few = [*at.sampled(1_000)]
     assert (few[0], few[-1], len(few)) == (0, 999, many_points.SAMPLED)
 
 
 def test_too_many_numbers_are_refused() -> None:
     with pytest.raises(Unsupported, match="10,000,000 points of 5 entries: the most are 10,000,000 in all"):
-        many_points.stacked(point(CASE, 3, 0), 10_000_000)
+        point(CASE, 3, 0).stacked(10_000_000)
 
 
 def backend(**more: Any) -> Backend:

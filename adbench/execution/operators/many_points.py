@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.operators import judge_entries
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
-
-if TYPE_CHECKING:  # it imports this module
-    from adbench.execution.operators.prepared_point import Point
 
 STEP = 2.0**-7
 """The largest relative change of an entry: so large that results of different points differ in their third digit."""
@@ -41,32 +38,32 @@ WORDS = ("right", "approximate", "verified", "blind", "wrong")  # of verdicts, t
 COUNTS = ("checked", "right", "wrong", "inconclusive", "blind")
 
 
-def stacked(at: Point, count: int) -> tuple[Any, ...]:
+def stacked(
+    args: tuple[Any, ...], wrt: Sequence[int], count: int, seed: Sequence[int], *, single: bool
+) -> tuple[Any, ...]:
     """The inputs of `count` points: each float of an active input becomes an array with a leading axis.
 
-    The first point is `at`; the others have every active entry changed by a random share of itself, at most `STEP`.
-
-    Raises Unsupported if they are too large.
+    The first point has these `args`; the others have every active entry changed by a random share of itself, at most
+    `STEP`. With `single` they are rounded to float32.
     """
-    if too_large(at, count):
-        raise Unsupported(
-            f"{count:,} points of {sum(at.arguments.sizes):,} entries: the most are {MOST_NUMBERS:,} in all"
-        )
-    rng = np.random.default_rng([at.seed, at.size, SEED])
+    rng = np.random.default_rng([*seed, SEED])
 
     def leaf(value: Any) -> Any:
         base = np.asarray(value, dtype=np.float64)
         factors = 1 + STEP * rng.uniform(-1, 1, (count, *base.shape))
         factors[0] = 1
         moved = base * factors
-        return moved.astype(np.float32).astype(np.float64) if at.single else moved
+        return moved.astype(np.float32).astype(np.float64) if single else moved
 
-    return tuple(tree.map_leaves(leaf, arg) if k in at.wrt else arg for k, arg in enumerate(at.args))
+    return tuple(tree.map_leaves(leaf, arg) if k in wrt else arg for k, arg in enumerate(args))
 
 
-def too_large(at: Point, count: int) -> bool:
-    """Whether `stacked` refuses these points."""
-    return count * sum(at.arguments.sizes) > MOST_NUMBERS
+def sample(count: int, seed: int) -> list[int]:
+    """The points with a reference, ascending."""
+    if count <= SAMPLED:
+        return list(range(count))
+    between = np.random.default_rng([seed, count]).integers(count, size=SAMPLED - 2)
+    return sorted({0, count - 1, *between.tolist()})
 
 
 def point_of(stack: tuple[Any, ...], wrt: Sequence[int], index: int) -> tuple[Any, ...]:
@@ -89,26 +86,26 @@ def in_time(count: int) -> Iterator[int]:
     yield from following
 
 
-def sampled(at: Point, count: int) -> dict[int, Point]:
-    """Index -> point, for the points that have a reference: none if there are too many numbers."""
-    if too_large(at, count):
-        return {}
-    chosen = [0, count - 1, *np.random.default_rng([at.seed, count]).integers(count, size=SAMPLED - 2).tolist()]
-    stack, indices = stacked(at, count), range(count) if count <= SAMPLED else sorted(set(chosen))
-    return {index: replace(at, args=point_of(stack, at.wrt, index)) for index in indices}
-
-
 def judged(
-    at: Point, count: int, result: Any, references: Mapping[int, Reference], claim: float | None
+    x: tuple[Any, ...],
+    count: int,
+    result: Any,
+    references: Mapping[int, Reference],
+    claim: float | None,
+    *,
+    single: bool,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict on the points that have a reference, in one, and every compared number."""
-    if fault := misshapen(at, count, result):
+    """The verdict on the points that have a reference, in one, and every compared number.
+
+    x   the active inputs of one point
+    """
+    if fault := misshapen(x, count, result):
         first = next(iter(references.values())).all_outputs
         return Verdict("wrong", fault, None, None, 0, 0, 0, 0, first.method, first.reason), ()
     found = {}
     for index, known in references.items():
         row = tree.map_leaves(itemgetter(index), result)
-        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=at.single)
+        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=single)
     verdicts = {index: verdict for index, (verdict, _) in found.items()}
     worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
     total = {name: sum(getattr(one, name) for one in verdicts.values()) for name in COUNTS}
@@ -121,12 +118,14 @@ def judged(
         proved=all(one.proved for one in verdicts.values()),
         **total,
     )
-    return verdict, tuple(item for _, entries in found.values() for item in entries)
+    named_entries = (
+        replace(item, where=f"point {index + 1:,}: {item.where}") for index, (_, own) in found.items() for item in own
+    )
+    return verdict, tuple(named_entries)
 
 
-def misshapen(at: Point, count: int, result: Any) -> str:
+def misshapen(x: tuple[Any, ...], count: int, result: Any) -> str:
     """Why the result has no row for each point; "" if it has."""
-    x = tuple(at.args[k] for k in at.wrt)
     leaves, wanted = tree.leaves(result), [(count, *np.shape(leaf)) for leaf in tree.leaves(x)]
     if not isinstance(result, tuple) or len(leaves) != len(wanted):
         returned = f"{type(result).__name__} with {len(leaves)} arrays"

@@ -1,4 +1,4 @@
-"""All points of `batch_gradient`, after the verdict on those that have a reference.
+"""Checks of all points of `batch_gradient`; the verdict on points with a reference comes first.
 
 * All points in another order, which the backend cannot foresee: each result must move with its point. So no result
   depends on its place, or on the points next to it.
@@ -51,7 +51,7 @@ def with_other_points(
     """
     if verdict.word == "wrong" or count == 1:
         return verdict
-    call, stack = made.call, many_points.stacked(at, count)
+    call, stack = made.call, at.stacked(count)
     allowed, result = (
         _tolerances(at, entries, backend.claimed_relative_error),
         _result(backend, call(*backend.native_inputs(stack))),
@@ -84,7 +84,7 @@ def _tolerances(at: Point, entries: Sequence[EntryEvidence], claim: float | None
     """(relative, absolute) tolerance for each leaf: a library may add up in another order."""
     found = []
     for leaf in at.arguments.leaves:
-        bounds = [item.bound for item in entries if item.where == leaf.path]
+        bounds = [item.bound for item in entries if item.where.partition(": ")[2] == leaf.path]
         known = all(map(np.isfinite, bounds)) and not at.single
         relative = max(TOLERANCE if known else LOOSE_TOLERANCE, 2 * (claim or 0.0))
         found.append((relative, 4 * max(filter(np.isfinite, bounds), default=0.0)))
@@ -92,7 +92,7 @@ def _tolerances(at: Point, entries: Sequence[EntryEvidence], claim: float | None
 
 
 def _differs(a: Leaves, b: Leaves, allowed: Sequence[tuple[float, float]]) -> int | None:
-    """The first row in which two results differ; None if there is none."""
+    """The first row in which two results differ, or None."""
     for p, q, (relative, absolute) in zip(a, b, allowed, strict=True):
         same = np.isclose(p, q, rtol=relative, atol=absolute, equal_nan=True)
         if not same.all():

@@ -15,7 +15,7 @@ from adbench.execution.operators import many_points
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, UsageError
+from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
 from adbench.oracle.evidence import EntryEvidence
@@ -116,15 +116,34 @@ class Point:
             return (cotangent(self.shape, self.seed),)
         return (self.direction(DIRECTION),) if operator in WITH_VECTOR else ()
 
+    def stacked(self, count: int) -> tuple[Any, ...]:
+        """The inputs of many points around this one, which is the first (many_points.py).
+
+        Raises Unsupported if they are too large.
+        """
+        if self.has_too_many(count):
+            most, entries = many_points.MOST_NUMBERS, sum(self.arguments.sizes)
+            raise Unsupported(f"{count:,} points of {entries:,} entries: the most are {most:,} in all")
+        return many_points.stacked(self.args, self.wrt, count, (self.seed, self.size), single=self.single)
+
+    def has_too_many(self, count: int) -> bool:
+        """Whether `stacked` refuses so many points."""
+        return count * sum(self.arguments.sizes) > many_points.MOST_NUMBERS
+
+    def sampled(self, count: int) -> dict[int, Point]:
+        """Index -> point, for those of many points that have a reference; none if there are too many numbers."""
+        if self.has_too_many(count):
+            return {}
+        stack = self.stacked(count)
+        points = many_points.sample(count, self.seed)
+        return {index: replace(self, args=many_points.point_of(stack, self.wrt, index)) for index in points}
+
     def native(self, backend: Backend, operator: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments for preparing and for calling; they differ if the case has `prepared`."""
         vector = self.vector(operator)
         elsewhere, args = self.case.bind_prepared(self.size, self.seed), self.args
         if count := batch_points(operator):
-            elsewhere, args = (
-                many_points.stacked(replace(self, args=elsewhere), count),
-                many_points.stacked(self, count),
-            )
+            elsewhere, args = replace(self, args=elsewhere).stacked(count), self.stacked(count)
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*args, *vector))
 
 
@@ -167,7 +186,8 @@ def examined(
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict, with every compared number."""
     if count := batch_points(operator):
-        return many_points.judged(at, count, result, known.points, claimed_relative_error)
+        x = tuple(at.args[k] for k in at.wrt)
+        return many_points.judged(x, count, result, known.points, claimed_relative_error, single=at.single)
     return judge_entries(
         operator,
         result,

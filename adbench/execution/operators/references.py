@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators import many_points
 from adbench.execution.operators.prepared_point import Known, Point
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
@@ -88,7 +87,7 @@ def with_points(
     if not count or known.first.shape:
         return known
     found = {}
-    for index, there in many_points.sampled(at, count).items():
+    for index, there in at.sampled(count).items():
         share, kept = POINT_SHARE * seconds, remember(there)
         found[index] = known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
     return replace(known, points=found)
