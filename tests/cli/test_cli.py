@@ -116,7 +116,7 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
         (["check", "-c", "hand.py"], "there is no CASE"),
         (["check", "-b", "broken.py", "-c", "softplus.py"], "broken.py: not a readable Python file: line 1: "),
         (["check", "-b", "raises.py", "-c", "softplus.py"], "raises.py: cannot be imported: RuntimeError: no"),
-        (["check", "--operator", "integral"], "no operator 'integral'; there are: gradient"),
+        (["check", "--operator", "integral"], "no operator 'integral'; there are: batch_gradient, gradient"),
         (["check", "--seed", "-1"], "--seed"),
         (["run", "--timeout", "0"], "--timeout"),
         (["run", "--quick", "--rigorous"], "--quick and --rigorous contradict each other"),
