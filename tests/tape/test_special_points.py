@@ -388,6 +388,21 @@ def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
 
 
+CONSTANT_ROOTS = {
+    "x - x": (lambda x: tape.sqrt(x - x), 1.0),
+    "x - x, arrays": (lambda x: tape.sum(tape.sqrt(x - x)), np.zeros(2)),
+    "least of masked": (lambda x: tape.sqrt(tape.min(tape.triu(x))), np.ones((2, 1))),
+    "product of zeros": (lambda x: tape.sqrt(tape.prod(x)), np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANT_ROOTS)
+def test_compiled_roots_of_constants_have_the_gradient_zero(name):
+    f, x = CONSTANT_ROOTS[name]
+    for g in (tape.gradient(f, x)[1], tape.compile(f, x)(x)[1]):
+        assert np.array_equal(g, np.zeros(np.shape(x)))
+
+
 def test_a_difference_of_equal_numbers_is_constant_in_second_order():
     assert tape.hvp(lambda x: (lambda y: tape.sqrt(y - y))(tape.square(x)), 0.0, 0.7)[1] == 0.0
 

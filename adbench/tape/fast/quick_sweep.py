@@ -328,9 +328,14 @@ def _is_flat(record: Record) -> bool:
     return rule is subtract and len(a) == 2 and a[0] is a[1]
 
 
+def careful_records(records: Iterable[Record]) -> Iterable[Record]:
+    """The records in the general form, without nodes that never change."""
+    return (spelled_out(record) for record in records if not _is_flat(record))
+
+
 def careful_sweep(records: Iterable[Record], *, keep: bool = False) -> None:
-    """`sweep` with zero times infinity as zero at every elementwise node, without nodes that never change."""
-    sweep((spelled_out(record) for record in records if not _is_flat(record)), careful=True, keep=keep)
+    """`sweep` with zero times infinity as zero at every elementwise node."""
+    sweep(careful_records(records), careful=True, keep=keep)
 
 
 plain_part = Dual.part

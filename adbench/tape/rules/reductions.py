@@ -52,8 +52,11 @@ def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
 
 def _shared(adj: Value, share: Value, axes: Shape) -> Value:
     """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
-    part = _back(adj, shape_of(share), axes) * share
-    if isinstance(share, Active) or isinstance(value_of(adj), Active) or all_finite(value_of(adj)):
+    part, plain = _back(adj, shape_of(share), axes) * share, value_of(adj)
+    if isinstance(plain, Active):
+        wins = getattr(plain, "careful", False) and not is_nested(share)
+        return where(share == 0.0, 0.0, part) if wins else part
+    if isinstance(share, Active) or all_finite(plain):
         return part
     return where(share == 0.0, 0.0, part)
 

@@ -30,7 +30,7 @@ from adbench.tape.core.functionals import is_on, merged
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.recording import ASK, Record
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
-from adbench.tape.fast.quick_sweep import quiet_sweep, spelled_out
+from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, on_tape
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, flip, ravel, reshape
@@ -242,7 +242,7 @@ def pull_back(
             if cell.shape:
                 cell.own = False
         careful = current.careful
-        records = map(spelled_out, reversed(tape)) if careful else reversed(tape)
+        records = careful_records(reversed(tape)) if careful else reversed(tape)
         quiet_sweep(map(_by_reciprocal, records), careful=careful)
         return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
 

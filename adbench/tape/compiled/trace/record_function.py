@@ -19,7 +19,7 @@ from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.functionals import Function, NotScalarError, merged
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.fast.quick_sweep import quiet_sweep, spelled_out
+from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, nested
 from adbench.tape.rules.shapes import reshape
 from adbench.tape.trees import described, is_scalar, matching, outputs
@@ -240,7 +240,7 @@ class _Recorder:
             cell.adj = adj
             cell.own = False
         records = reversed(trace)
-        quiet_sweep(map(spelled_out, records) if trace.careful else records, careful=trace.careful)
+        quiet_sweep(careful_records(records) if trace.careful else records, careful=trace.careful)
         cells = [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
         return [spread(cell.adj, cell.shape) for cell in cells]
 
