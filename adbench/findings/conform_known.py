@@ -51,6 +51,7 @@ THREADS: Mapping[str, Mapping[str, str]] = {
         "tanh h*": "jax-ml/jax#39801",
     },
     "torch": {
+        "attention hvp_reverse_over_forward": "as pytorch/pytorch#162350",
         "batch_norm hvp_*_over_forward": "pytorch/pytorch#196699",
         "cross_entropy hvp_reverse_over_forward": "pytorch/pytorch#162350",
         "cross_entropy_of_class hvp_reverse_over_forward": "pytorch/pytorch#162350",

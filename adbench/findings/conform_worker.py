@@ -41,6 +41,9 @@ THIRD = "third_order"
 OF_SLOPE: Operator = "hvp_reverse_over_reverse"
 """The third derivative is computed as this second derivative of the slope, which is `xp.derivative`."""
 
+MISSING = re.compile(r"module '[\w.]+' has no attribute")
+"""How Python says that another version of a library lacks a function."""
+
 TINY = 2.0**-1060
 NAME = re.compile(r"(?<![\w.])([a-z]\w*)(?=\.)")
 
@@ -115,7 +118,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}
             except Exception as error:  # raised by the library
-                kind = "refused" if REFUSAL.search(str(error)) else "raises"
+                kind = "refused" if REFUSAL.search(str(error)) or MISSING.match(str(error)) else "raises"
                 answers[operator] = {kind: f"{type(error).__name__}: {first_line(error)}"}
     return found
 

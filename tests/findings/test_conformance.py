@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import importlib
 import json
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -80,11 +84,18 @@ def test_two_hundred_operations_are_functions_of_torch_and_of_jax(library: str) 
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_every_expression_of_a_library_is_python_in_the_arguments(library: str) -> None:
+def test_every_function_that_an_expression_names_exists(library: str) -> None:
     pytest.importorskip(library)
     for operation in OPERATIONS.values():
-        if (expression := operation.expression(library)) is not None:
-            assert callable(own_function(expression)), operation.name
+        expression = operation.expression(library)
+        if expression is None:
+            continue
+        assert callable(own_function(expression)), operation.name
+        for node in ast.walk(ast.parse(expression)):
+            if isinstance(node, ast.Attribute) and re.fullmatch(rf"{library}(\.\w+)+", ast.unparse(node)):
+                module, _, name = ast.unparse(node).rpartition(".")
+                home = functools.reduce(getattr, module.split(".")[1:], importlib.import_module(library))
+                assert hasattr(home, name), f"{operation.name}: {expression}"
 
 
 def test_the_shape_of_a_result_follows_from_the_signature() -> None:

@@ -60,7 +60,7 @@ densities.add("pareto", lambda xp, x, y: xp.log(y) - (y + 1.0) * xp.log(x), PAIR
 densities.add("weibull", lambda xp, x, y: xp.log(y) + (y - 1.0) * xp.log(x) - x**y, PAIR, POSITIVE, SCALE,
               torch=D + "Weibull(torch.tensor(1.0), y, validate_args=False).log_prob(x)")  # fmt: skip
 densities.add("von_mises", lambda xp, x, y: y * xp.cos(x) - math.log(2.0 * math.pi) - xp.log(xp.i0(y)), PAIR, REAL,
-              Domain(lower=0.0, upper=300.0),
+              Domain(lower=0.01, upper=300.0),
               torch=D + "VonMises(torch.tensor(0.0), y, validate_args=False).log_prob(x)",
               jax=S + "vonmises.logpdf(x, y)")  # fmt: skip
 densities.add("poisson", lambda xp, x, y: xp.xlogy(_counts(xp, x), y) - y - xp.lgamma(_counts(xp, x) + 1.0), PAIR,

@@ -26,7 +26,8 @@ elementary.add_same("acosh", "()->()", Domain(lower=1.0), own=EVERYWHERE)
 elementary.add_same("log1p", "()->()", Domain(lower=-1.0), own=EVERYWHERE)
 elementary.add_same("reciprocal", own=EVERYWHERE)
 elementary.add_same("cbrt", own={"jax": "jax.numpy.cbrt(x)"})
-elementary.add_same("degrees radians", own={"torch": "torch.{}(x)", "jax": "jax.numpy.{}(x)"})
+elementary.add("degrees", lambda xp, x: x * (180.0 / xp.pi), torch="torch.rad2deg(x)", jax="jax.numpy.degrees(x)")
+elementary.add("radians", lambda xp, x: x * (xp.pi / 180.0), torch="torch.deg2rad(x)", jax="jax.numpy.radians(x)")
 elementary.add_same("floor ceil trunc sign", own=EVERYWHERE)
 elementary.add(
     "rsqrt", lambda xp, x: 1 / xp.sqrt(x), "()->()", POSITIVE, torch="torch.rsqrt(x)", jax="jax.lax.rsqrt(x)"
