@@ -291,8 +291,7 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
 
     for failure in FAILURES:
         if failure in answer:
-            refuses_shape = operator == "value" and truth.place.kind == "shape"
-            if failure == "raises" and (refuses_shape or truth.is_nearly_singular):
+            if failure == "raises" and _may_raise(truth, known, operator):
                 return Judged(operator, None)
             return fault(failure, 0.0, str(answer[failure]), _expected(truth, known, operator), "")
     if "value" not in answer:
@@ -321,6 +320,14 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
         return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
     sure = [item.digits_correct for item in certain if item.word in ("right", "wrong")]
     return Judged(operator, min(sure) if sure else None, measured=measured)
+
+
+def _may_raise(truth: Truth, known: Known, operator: str) -> bool:
+    """Whether an exception is no fault: another shape than usual, a derivative that does not exist, no inverse."""
+    if operator == "value":
+        return truth.place.kind == "shape" or truth.is_nearly_singular
+    exists = all(math.isfinite(one.lower) for one in known.of(operator).scalar.derivatives)
+    return not exists or truth.is_nearly_singular
 
 
 def _is_small(truth: Truth, item: EntryEvidence, every: Sequence[EntryEvidence]) -> bool:

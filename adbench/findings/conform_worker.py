@@ -41,8 +41,8 @@ THIRD = "third_order"
 OF_SLOPE: Operator = "hvp_reverse_over_reverse"
 """The third derivative is computed as this second derivative of the slope, which is `xp.derivative`."""
 
-MISSING = re.compile(r"module '[\w.]+' has no attribute")
-"""How Python says that another version of a library lacks a function."""
+MISSING = re.compile(r"module '[\w.]+' has no attribute|.*\bis unsupported\b", re.DOTALL)
+"""How Python says that another version of a library lacks a function, and torch that it lacks a derivative."""
 
 TINY = 2.0**-1060
 NAME = re.compile(r"(?<![\w.])([a-z]\w*)(?=\.)")

@@ -195,6 +195,16 @@ def test_infinity_is_right_at_a_nearly_singular_matrix_and_wrong_at_others() -> 
     assert fault(np.eye(3)) is not None
 
 
+def test_an_exception_is_no_fault_where_the_derivative_does_not_exist() -> None:
+    def fault(x: float) -> Fault | None:
+        truth = truth_at(OPERATIONS["vector_norm_1"], Place((np.array([x, 1.0, 2.0]),), None, "special"))
+        return judged(truth, "test", {"gradient": {"raises": "RuntimeError: no"}})[0].fault
+
+    assert fault(3.0) is not None
+    truth = truth_at(OPERATIONS["sqrt"], Place((0.0,), None, "special"))
+    assert [one.fault for one in judged(truth, "test", {"gradient": {"raises": "no"}})] == [None]
+
+
 def test_a_derivative_is_not_judged_where_the_definition_loses_the_value() -> None:
     truth = truth_at(OPERATIONS["vector_norm_4"], Place((np.full(3, 1e-160),), None, "range"))
     gradient = {"tuple": [{"shape": [3], "numbers": [float("nan")] * 3}]}
