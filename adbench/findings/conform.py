@@ -233,7 +233,7 @@ def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
 
 
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
-    """The points of an operation, in float32 those that it can hold."""
+    """The points of an operation; in float32, only those within its range."""
     found = places(operation, seed)
     return [place for one in found if (place := one.in_single) is not None] if single else list(found)
 
