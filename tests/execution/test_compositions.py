@@ -21,7 +21,7 @@ from adbench.model import tree
 from adbench.model.backend import Backend, from_module, known_fault
 from adbench.model.case import function_of
 from adbench.model.errors import BadFile
-from adbench.model.operator import COMPOSITIONS, EVERY_OPERATOR, OPERATORS, Operator
+from adbench.model.operator import BATCH, COMPOSITIONS, EVERY_OPERATOR, OPERATORS, Operator
 from adbench.model.record import Job, Record
 from adbench.oracle.verdict import Verdict
 from tests.backends.loaded import backend
@@ -151,7 +151,7 @@ def test_an_array_valued_function_has_no_compositions() -> None:
 
 
 def test_prepare_is_never_asked_for_a_composition() -> None:
-    assert (*OPERATORS, *COMPOSITIONS) == EVERY_OPERATOR
+    assert (*OPERATORS, BATCH, *COMPOSITIONS) == EVERY_OPERATOR
     asked: list[str] = []
     right = backend("tape")
 

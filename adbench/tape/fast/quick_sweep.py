@@ -321,7 +321,8 @@ def _is_flat(record: Record) -> bool:
     rule, _, a, b, p, q = record
     if rule is CALLBACK:
         return False
-    if type(rule.reverse) is not AllInputs and all(gradient is no_slope for gradient in rule.reverse):
+    slopes = rule.reverse
+    if slopes is not None and type(slopes) is not AllInputs and all(slope is no_slope for slope in slopes):
         return True
     if q is not ASK:
         return a is b and type(p) is float and p + q == 0.0
