@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from adbench.model import record as model
+from adbench.model.operator import batch_points
 from adbench.model.record import Figure, Job, Record, Run, Time
 
 from .formatting import OUTCOMES, Word, plural
@@ -95,7 +96,8 @@ class Cells:
         self.findings = Findings(run)
         self.backends = tuple(dict.fromkeys(job.backend for job in self._by_job))
         self.operators = tuple(dict.fromkeys(job.operator for job in self._by_job))
-        self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), (*self.operators, "gradient")[0])
+        otherwise = max(self.operators, key=batch_points, default="gradient")  # the first, or the largest batch
+        self.operator = next((op for op in LEADING_OPERATORS if op in self.operators), otherwise)
 
     def arranged(self, backends: Iterable[str]) -> Cells:
         """The same cells with the backends in that order."""

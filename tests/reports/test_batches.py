@@ -88,3 +88,10 @@ def test_the_page_has_the_section_only_with_batches_and_the_terminal_names_the_f
     assert 'id="many-points"' not in html.render(runs.run(runs.race([("one", 1e-6), ("two", 2e-6)])))
     text = " ".join(terminal.table(runs.run(RECORDS), width=200).split())
     assert "quadratic, 100 000 points, time of each: compiled 100 ns" in text.replace("\u202f", " ")
+
+
+def test_a_run_of_batches_leads_with_the_largest_and_any_other_run_with_its_gradient() -> None:
+    assert Cells(runs.run(RECORDS)).operator == "batch_gradient_100000"
+    gradient = runs.record(backend="eager", operator="gradient", seconds=1e-6)
+    assert Cells(runs.run([*RECORDS, gradient])).operator == "gradient"
+    assert Cells(runs.run([runs.record(operator="hvp"), runs.record(operator="jvp")])).operator == "hvp"
