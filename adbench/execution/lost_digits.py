@@ -1,0 +1,112 @@
+"""Where do the digits go? Each operation of a function is checked by itself, at the inputs that it had.
+
+A derivative that lost its digits lost them in an operation, or where operations meet: in a cancellation, say. An
+operation that is right by itself is not to blame. One that is wrong by itself is a bug of the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from adbench.execution.check_function import check
+from adbench.functions.function_check import CheckedMode
+from adbench.functions.operations import Operation, operations
+from adbench.model.case import Case, function_of
+from adbench.model.errors import AdbenchError, UsageError
+from adbench.oracle.leaves import output_weights
+
+MODES = ("gradient", "hvp")
+MOST = 400
+"""Operations that are checked; a loop of many turns has more."""
+
+
+@dataclass(frozen=True)
+class Digits:
+    """The correct and the resolvable digits of one number; `word` is the verdict's."""
+
+    correct: float
+    resolvable: float
+    word: str
+
+    @property
+    def lost(self) -> float:
+        """The difference, 0 if nothing is lost."""
+        return max(0.0, self.resolvable - self.correct)
+
+
+@dataclass(frozen=True)
+class OperationDigits:
+    """The digits of an operation's value, first and second derivatives, by "value", "gradient" and "hvp".
+
+    reason   why some are missing
+    """
+
+    operation: Operation
+    digits: dict[str, Digits]
+    reason: str = ""
+
+    def told(self, name: str) -> str:
+        """The digits of one number: "5.2/14.7"."""
+        one = self.digits.get(name)
+        return "–" if one is None else f"{one.correct:.1f}/{one.resolvable:.1f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        digits = {name: asdict(one) for name, one in self.digits.items()}
+        one = self.operation
+        return {"name": one.name, "operation": one.written, "digits": digits, "reason": self.reason or None}
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a number is wrong."""
+        return any(one.word == "wrong" for one in self.digits.values())
+
+
+def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[OperationDigits]:
+    """The digits of each operation of a case by this backend. Equal operations on equal numbers come once.
+
+    Raises UsageError if the case does not run on numpy.
+    """
+    names, args, active = case.bind(size, seed)
+    try:
+        found = operations(lambda xp, *given: function_of(case, names, xp, size)(*given), args, names, active)
+    except Exception as error:  # a user's case may raise anything
+        raise UsageError(f"{case.name}: its operations cannot be noted: {type(error).__name__}: {error}") from error
+    seen: set[tuple[Any, ...]] = set()
+    for one in found:
+        key = (one.form, *(np.asarray(x).tobytes() for x in (*one.operands, *one.constants)))
+        if key not in seen and len(seen) < MOST:
+            seen.add(key)
+            yield _checked(one, backend)
+
+
+def _checked(one: Operation, backend: str) -> OperationDigits:
+    shape, active = np.shape(one.value), len(one.operands)
+    weights = [output_weights(0, 0, shape)] if shape else []
+
+    def total(xp: Any, *numbers: Any) -> Any:
+        if not shape:
+            return one.text(xp, *numbers)
+        return xp.sum(numbers[-1] * one.text(xp, *numbers[:-1]))
+
+    try:
+        given = (*one.operands, *one.constants, *weights)
+        found = check(total, *given, backend=backend, modes=MODES, wrt=tuple(range(active)))
+    except AdbenchError as refusal:
+        return OperationDigits(one, {}, str(refusal))
+    rows = {"value": found.values[0], **{row.mode: row for row in found.rows}}
+    digits = {name: worst for name, row in rows.items() if (worst := _worst(row)) is not None}
+    reasons = [row.reason for row in found.rows if row.verdict is None]
+    return OperationDigits(one, digits, "; ".join(reasons))
+
+
+def _worst(row: CheckedMode) -> Digits | None:
+    """Those of the entry that lost most."""
+    if row.verdict is None or not row.entries:
+        return None
+    each = [Digits(entry.digits_correct, entry.digits_resolvable, entry.word) for entry in row.entries]
+    return max(each, key=lambda one: (one.word == "wrong", one.lost))

@@ -1,0 +1,208 @@
+"""The operations of a function at a point, each as a function that can be checked by itself.
+
+    operations(f, [0.3, 1.2], ["x", "y"], active=[0, 1])      # f(xp, x, y) in array-API names
+
+The function runs once on plain numpy, on values that note every operation with the numbers it was given. These decide
+comparisons and branches, and a loop is noted turn by turn.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from adbench.model import tree
+from adbench.model.errors import MissingFunction
+from adbench.model.namespace import Namespace, loop
+
+PLAIN = Namespace(np)
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
+MAKES_INTEGERS = frozenset({"argmax", "argmin", "argsort", "sign", "floor", "ceil", "round", "isfinite", "isnan"})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    text       text(xp, *operands, *constants): the operation on any namespace
+    operands   the numbers and arrays it was given that depend on the inputs
+    constants  other arrays of floats, and of booleans as 1.0 and 0.0
+    name       of its result: "v3"; written: the operation, as "exp(v1)"; form: without names, as "exp(·)"
+    value      its result on numpy
+    """
+
+    text: Callable[..., Any]
+    operands: tuple[Any, ...]
+    constants: tuple[Any, ...]
+    name: str
+    written: str
+    form: str
+    value: Any
+
+
+class _Noted:
+    """A value that notes the operations on it."""
+
+    __array_ufunc__ = None  # so that an array on the left leaves the operation to this class
+    __hash__ = None  # type: ignore[assignment]  # it compares by value
+
+    def __init__(self, value: Any, name: str, notes: list[Operation]) -> None:
+        self._value, self._name, self._notes = value, name, notes
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "T":
+            return _note(self._notes, "transpose", lambda _xp, x: x.T, [self])
+        if name in ("shape", "ndim", "size", "dtype"):
+            return getattr(self._value, name)
+        raise AttributeError(f"a case's values have no .{name}; use a function of xp")
+
+    def __getitem__(self, index: Any) -> Any:
+        return _note(self._notes, "getitem", lambda _xp, x: x[index], [self])
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __neg__(self) -> Any:
+        return _note(self._notes, "negative", lambda _xp, x: -x, [self])
+
+    def __abs__(self) -> Any:
+        return _note(self._notes, "abs", lambda xp, x: xp.abs(x), [self])
+
+
+def _forward(name: str) -> Callable[[_Noted, Any], Any]:
+    compute = getattr(operator, name)
+    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [self, other])
+
+
+def _reflected(name: str) -> Callable[[_Noted, Any], Any]:
+    compute = getattr(operator, name)
+    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [other, self])
+
+
+def _compared(name: str) -> Callable[[_Noted, Any], Any]:
+    compute = getattr(operator, name)
+    return lambda self, other: compute(self._value, other._value if isinstance(other, _Noted) else other)
+
+
+for _name in BINARY:
+    setattr(_Noted, f"__{_name}__", _forward(_name))
+    setattr(_Noted, f"__r{_name}__", _reflected(_name))
+for _name in COMPARISONS:
+    setattr(_Noted, f"__{_name}__", _compared(_name))
+
+
+class _Names:
+    """`xp` that notes calls with noted values."""
+
+    def __init__(self, notes: list[Operation], path: tuple[str, ...] = ()) -> None:
+        self._notes, self._path = notes, path
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "linalg":
+            return _Names(self._notes, (name,))
+        if name == "loop":
+            return loop
+        if name == "derivative":
+            raise MissingFunction("the function takes a derivative, whose operations are not noted")
+        path = (*self._path, name)
+        plain = _found(PLAIN, path)
+        if not callable(plain):
+            return plain
+
+        def called(*args: Any, **keywords: Any) -> Any:
+            leaves, structure = optree.tree_flatten((args, keywords), none_is_leaf=True)  # type: ignore[arg-type, var-annotated]  # any objects
+
+            def compute(xp: Any, *given: Any) -> Any:
+                positional, named = optree.tree_unflatten(structure, given)
+                return _found(xp, path)(*positional, **named)
+
+            return _note(self._notes, name, compute, leaves)
+
+        return called
+
+
+def _found(xp: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        xp = getattr(xp, name)
+    return xp
+
+
+def _note(notes: list[Operation], name: str, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
+    """Run an operation on numpy, and note it if it has a noted operand and a real result."""
+    noted = list({id(x): x for x in given if isinstance(x, _Noted)}.values())
+    fixed = list({id(x): x for x in given if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fb"}.values())
+    every = [*noted, *fixed]
+    places = [next((k for k, x in enumerate(every) if x is y), None) for y in given]
+
+    def text(xp: Any, *numbers: Any) -> Any:
+        found = (y if k is None else _as_given(y, numbers[k]) for y, k in zip(given, places, strict=True))
+        return compute(xp, *found)
+
+    constants = tuple(x.astype(np.float64) for x in fixed)
+    value = text(PLAIN, *(x._value for x in noted), *constants)
+    if not noted or name in MAKES_INTEGERS:
+        return value
+    symbol = SYMBOLS.get(name)
+
+    def written(shown: Callable[[_Noted], str]) -> str:
+        names = [shown(y) if isinstance(y, _Noted) else _shown(y) for y in given]
+        return f" {symbol} ".join(names) if symbol else f"{name}({', '.join(names)})"
+
+    def result(value: Any, text: Callable[..., Any], end: str = "") -> Any:
+        if np.asarray(value).dtype.kind != "f":
+            return value
+        found = _Noted(value, f"v{len(notes) + 1}", notes)
+        texts = written(lambda x: x._name) + end, written(lambda x: "·") + end
+        notes.append(Operation(text, tuple(x._value for x in noted), constants, found._name, *texts, value))
+        return found
+
+    if isinstance(value, tuple):
+        parts = [result(part, _part(text, k), f"[{k}]") for k, part in enumerate(value)]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return result(value, text)
+
+
+def _as_given(given: Any, number: Any) -> Any:
+    """The number or array for an argument; a boolean array for a condition."""
+    return number > 0.5 if getattr(given, "dtype", None) == np.bool_ else number
+
+
+def _part(text: Callable[..., Any], k: int) -> Callable[..., Any]:
+    return lambda xp, *numbers: text(xp, *numbers)[k]
+
+
+def _shown(constant: Any) -> str:
+    """A constant in a few characters."""
+    return repr(constant) if isinstance(constant, (int, float, str, bool)) or constant is None else "…"
+
+
+def operations(
+    f: Callable[..., Any], args: Sequence[Any], names: Sequence[str], active: Sequence[int]
+) -> list[Operation]:
+    """The operations of f(xp, *args) on its active arguments, in order. Raises whatever f raises on numpy here."""
+    notes: list[Operation] = []
+    given = list(args)
+    for k in active:
+        leaves = iter(range(len(tree.leaves(args[k]))))
+        whole = isinstance(args[k], (float, np.ndarray))
+
+        def noted(leaf: Any, name: str = names[k], whole: bool = whole, leaves: Iterator[int] = leaves) -> Any:
+            place = next(leaves)
+            if not tree.is_active(leaf):
+                return leaf
+            return _Noted(leaf, name if whole else f"{name}.{place}", notes)
+
+        given[k] = tree.map_leaves(noted, args[k])
+    with np.errstate(all="ignore"):
+        f(_Names(notes), *given)
+    return notes
