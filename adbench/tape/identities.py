@@ -8,11 +8,12 @@ result (`origin`), and others check whether an argument is such a result:
                                (and so of functions built on them: std, matrix_norm, |rfft|, …)
     x ** 4, x ** 6, …          of abs
     sqrt                       of x ** 4, x ** 6, …
+    cbrt                       of x ** 3
     log1p                      of exp, where exp overflows
     1 / (1 + exp x)            where its square overflows
 
 The value is computed by the parts, unless it has overflowed. All other compositions keep a convention in first order
-and NaN in second order (`singular`).
+and NaN in second order (`singular`); so do roots of values of 0 that change to second order, as √(x² + y²).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.node import Array, Scalar
-from adbench.tape.core.recording import ASK
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.node import Array, Recorded, Scalar, push
+from adbench.tape.core.recording import ASK, LEAF
+from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.linalg.factorisations import _svdvals, eigh
 from adbench.tape.linalg.spectrum import eigenvalue_rates
@@ -36,7 +37,8 @@ from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
-from adbench.tape.values import value_of
+from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat
+from adbench.tape.values import is_nested, settle, value_of
 
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
 
@@ -220,6 +222,12 @@ def _sqrt(x: Value) -> Value:
     return root if _even(half) else e.absolute(root)
 
 
+def _cbrt(x: Value) -> Value:
+    """∛u³ = u."""
+    call = made(x)
+    return call[1][0] if call is not None and call[0] is e.power and call[1][1] == 3.0 else None
+
+
 def _log1p(x: Value) -> Value:
     """log(1 + exp u) where exp u overflows."""
     call = made(x)
@@ -236,6 +244,7 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
     e.square: _squared,
     e.power: _power,
     e.sqrt: _sqrt,
+    e.cbrt: _cbrt,
     e.log1p: _log1p,
 }
 """Function -> a smoother form for these arguments, or None."""
@@ -249,7 +258,34 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
     if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
         return found
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
-    return _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
+    result = _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
+    is_steep = rule is e.sqrt or (is_root and args[1] < 1.0)
+    if is_steep and isinstance(x, Recorded) and not x.symbolic and is_nested(x.val):
+        return _with_unknown_slopes(x, result)
+    return result
+
+
+def _with_unknown_slopes(x: Any, root: Any) -> Value:
+    """√x, with unknown slopes for outer levels where x is 0 and changes to second order, as |t| = √t²."""
+    at = np.equal(value_of(x), 0.0)
+    if not np.any(at) or not bends(x, at):
+        return root
+    root.val = settle(root.val + e.where(at, UNKNOWN_SLOPE(x.val), 0.0))
+    variables = [(record[1], record[3]) for record in root.tape if record[0] is LEAF]
+    cells, values = [root.cell, *(cell for cell, _ in variables)], [root.val, *(value for _, value in variables)]
+    rough = push(root.tape, _ROUGH, root.val, cells, (root.val, values), {})
+    rough.origin = (root.val, *root.origin[1:])
+    return rough
+
+
+def _rough_back(_wanted: Any, _v: Value, adj: Value, root: Value, *variables: Value) -> list[Value]:
+    at = np.equal(value_of(root), 0.0)
+    known = not np.any(np.logical_and(at, np.logical_not(flat(adj, at))))
+    return [adj, *(0.0 if known else UNDEFINED(x, axes=(), value=0.0) for x in variables)]
+
+
+_ROUGH = function_gradients(lambda root, *_variables: root, reverse=AllInputs(_rough_back), name="rough root")
+"""√x of such an x, and the tape's variables: the slope's limit 0 · ∞ may be another number than 0."""
 
 
 def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:

@@ -24,7 +24,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, LEAF
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import propagate
-from adbench.tape.values import PLAIN, shape_of, value_of
+from adbench.tape.values import PLAIN, is_nested, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
 
@@ -52,6 +52,15 @@ UNDEFINED = function_gradients(
 """`value`, with the derivative NaN in all elements along the axes. If `value` is NaN, also along zero directions."""
 
 
+UNKNOWN_SLOPE = function_gradients(
+    lambda x: np.zeros(shape_of(x))[()],
+    reverse=(lambda _v, adj, _x: np.where(value_of(adj) == 0.0, 0.0, np.nan)[()],),
+    forward=(lambda _v, tan, _x: np.full(shape_of(tan), np.nan)[()],),
+    name="unknown slope",
+)
+"""0, with the derivative NaN, also along directions that leave x as it is."""
+
+
 def some(at: Value) -> bool:
     """Whether a condition holds anywhere; True for a symbol, whose value is unknown."""
     return isinstance(at, Active) or bool(np.any(at))
@@ -77,6 +86,17 @@ def still(z: Value, where: Value) -> Value:
     return np.any(where) and _is_stationary(z, where)
 
 
+def bends(z: Value, where: Value) -> bool:
+    """Whether these elements, all with a zero gradient, change to second order: x² at 0, but not a branch not taken.
+
+    At such a point √z is |t| along a line, so its slope is unknown, and not 0. Known for values on a tape only.
+    """
+    if isinstance(z, Dual) or z.symbolic or not is_nested(z.val) or not np.any(where):
+        return False
+    rates = _gradients(z, where)
+    return not any(np.any(value_of(rate)) for rate in rates) and not all(np.all(still(rate, True)) for rate in rates)
+
+
 def irregular(shape: tuple[int, ...]) -> Value:
     """Weights between ½ and 3/2, with which numbers do not cancel by chance."""
     return 0.5 + np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape) * _GOLDEN % 1.0
@@ -84,14 +104,21 @@ def irregular(shape: tuple[int, ...]) -> Value:
 
 def _is_stationary(z: Any, where: Value) -> bool:
     """Whether these elements of a value on a tape do not depend on the tape's variables to first order."""
+    if any(record[0] is CALLBACK for record in z.tape):
+        return False
+    return not any(np.any(value_of(rate)) for rate in _gradients(z, where))
+
+
+def _gradients(z: Any, where: Value) -> list[Value]:
+    """The gradients, in the tape's variables, of a sum of these elements with irregular weights."""
     records = list(z.tape)
     if any(record[0] is CALLBACK for record in records):
-        return False
+        return []
     leaves = [record[1] for record in records if record[0] is LEAF]
     where = _fitted(where, shape_of(z))
     weights = np.where(where, irregular(np.shape(where)), 0.0)
     propagate(z.tape, [(z.cell, weights if shape_of(z) else float(weights))], leaves)
-    return not any(np.any(value_of(leaf.adj)) for leaf in leaves)
+    return [leaf.adj for leaf in leaves]
 
 
 def _fitted(where: Value, shape: tuple[int, ...]) -> Value:

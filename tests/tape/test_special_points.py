@@ -208,6 +208,13 @@ KNOWN = {
     "|x|²": (lambda x: tape.sum(abs(x) ** 2), _squares, [ZERO, np.array([0.0, 1.0, -0.0])]),
     "|x|⁴": (lambda x: tape.sum(abs(x) ** 4), lambda x: sum(t**4 for t in x), [ZERO, np.array([0.0, 1.0, -1.0])]),
     "|x|³": (lambda x: tape.sum(abs(x) ** 3), lambda x: sum(abs(t) ** 3 for t in x), [np.array([1.0, -1.0])]),
+    "cosh ∛x³": (lambda x: tape.cosh(tape.cbrt(x**3)), m.cosh, [0.0]),
+    "x √max(x, 0)": (lambda x: x * tape.sqrt(tape.maximum(x, 0.0)), lambda x: x * 0, [-1.0]),
+    "Σ x √max(x, 0)": (
+        lambda x: tape.sum(x * tape.sqrt(tape.maximum(x, 0.0))),
+        lambda x: x[1] * m.sqrt(x[1]),
+        [np.array([-1.0, 2.0])],
+    ),
     "√x⁴": (lambda x: tape.sum(tape.sqrt(x**4)), _squares, [ZERO, np.array([0.0, 1.0, -1.0])]),
     "√x²⁴": (lambda x: tape.sum(tape.sqrt(x**24)), lambda x: sum(t**12 for t in x), [np.array([0.0, 1.0])]),
     "|rfft|²": (
@@ -317,6 +324,15 @@ UNKNOWN = {
     "Σ cosh |x|": (lambda x: tape.sum(tape.cosh(abs(x))), lambda x: sum(map(m.cosh, x)), [ZERO, np.array([0.0, 1.0])]),
     "arctan |x|, masked": (lambda x: tape.arctan(abs(x))[0], lambda x: m.atan(abs(x[0])), [np.array([1.0, 0.0])]),
     "max sin |x|": (lambda x: tape.max(tape.sin(abs(x))), lambda x: m.sin(abs(x[0])), [np.array([1.0, 0.0])]),
+    "of roots: cosh √x²": (lambda x: tape.cosh(tape.sqrt(x * x)), m.cosh, [0.0]),
+    "of roots: cosh √√x⁴": (lambda x: tape.cosh(tape.sqrt(tape.sqrt(x * x * x * x))), m.cosh, [0.0]),
+    "of roots: cosh √Σx²": (lambda x: tape.cosh(tape.sqrt(tape.sum(x * x))), lambda x: m.cosh(_norm(x)), [ZERO]),
+    "of roots: cosh √(x² + y²)": (
+        lambda x: tape.cosh(tape.sqrt(x[0] ** 2 + x[1] ** 2)),
+        lambda x: m.cosh(_norm(x)),
+        [ZERO[:2]],
+    ),
+    "of roots: Σ cosh √x²": (lambda x: tape.sum(tape.cosh(tape.sqrt(x**2))), lambda x: sum(map(m.cosh, x)), [ZERO]),
     "cosh norm": (lambda x: tape.cosh(L.norm(x)), lambda x: m.cosh(_norm(x)), [ZERO]),
     "cosh of centred norm": (
         lambda x: tape.cosh(L.norm(x - tape.mean(x))),

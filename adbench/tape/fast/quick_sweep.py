@@ -285,7 +285,7 @@ def _unknown_again(known: Value, lost: Value, factor: Value, partial: Value, alo
     lost = np.logical_and(lost, np.logical_not(surely))
     for x in (factor, partial):
         if is_nested(x):
-            known = known + unknown(lost, x, value=math.nan if along and not shape_of(known) else 0.0)
+            known = known + unknown(lost, x, value=math.nan if along else 0.0)
     return known
 
 
