@@ -6,7 +6,7 @@ result (`origin`), and others check whether an argument is such a result:
 
     square, x ** 2, x * x      of sqrt, abs, norm, hypot, arccos, arccosh, svdvals, x ** 0.5, …
                                (and so of functions built on them: std, matrix_norm, |rfft|, …)
-    x ** 4, x ** 6, …          of abs
+    x ** p for p > 2           of abs
     sqrt                       of x ** 4, x ** 6, …
     cbrt                       of x ** 3
     log1p                      of exp, where exp overflows
@@ -203,13 +203,33 @@ def _even(y: Value) -> float:
     return float(y) if type(y) in (int, float) and y >= 2.0 and y % 2.0 == 0.0 else 0.0
 
 
+def _abs_power(x: Value, p: float) -> Value:
+    """|x|ᵖ, whose derivative is p sign(x) |x|ᵖ⁻¹, and 0 at 0 for p > 1."""
+    return e.absolute(x) if p == 1.0 else _POWER_OF_ABS(x, p)
+
+
+_POWER_OF_ABS: Rule = function_gradients(
+    lambda x, p: np.power(np.abs(x), p),
+    (lambda _v, adj, x, p: adj * (p * _SIGNED_POWER(x, p - 1.0)), None),
+    name="power of abs",
+)
+_SIGNED_POWER: Rule = function_gradients(
+    lambda x, p: np.copysign(np.power(np.abs(x), p), x),
+    (lambda _v, adj, x, p: adj * (p * _abs_power(x, p - 1.0)), None),
+    name="signed power",
+)
+"""sign(x) |x|ᵖ"""
+
+
 def _power(x: Value, y: Value) -> Value:
-    """x ** 2 of a root, and |u| ** 4, …"""
+    """x ** 2 of a root, and |u| ** 3, |u| ** 4, …"""
     even = _even(y)
     if even == 2.0:
         return _squared(x)
-    call = made(x) if even else None
-    return e.power(call[1][0], even) if call is not None and call[0] is e.absolute else None
+    call = made(x) if type(y) in (int, float) and y > 2.0 else None
+    if call is None or call[0] is not e.absolute:
+        return None
+    return e.power(call[1][0], even) if even else _abs_power(call[1][0], float(y))
 
 
 def _sqrt(x: Value) -> Value:

@@ -207,7 +207,20 @@ KNOWN = {
     "hypot²": (lambda x: tape.hypot(x[0], x[1]) ** 2, _squares, [np.zeros(2), np.array([0.0, 1.0])]),
     "|x|²": (lambda x: tape.sum(abs(x) ** 2), _squares, [ZERO, np.array([0.0, 1.0, -0.0])]),
     "|x|⁴": (lambda x: tape.sum(abs(x) ** 4), lambda x: sum(t**4 for t in x), [ZERO, np.array([0.0, 1.0, -1.0])]),
-    "|x|³": (lambda x: tape.sum(abs(x) ** 3), lambda x: sum(abs(t) ** 3 for t in x), [np.array([1.0, -1.0])]),
+    "|x|³": (
+        lambda x: tape.sum(abs(x) ** 3),
+        lambda x: sum(abs(t) ** 3 for t in x),
+        [np.array([1.0, -1.0]), np.array([0.0, 2.0])],
+    ),
+    "|x|³ of a number": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0, 2.0]),
+    "3-norm": (
+        lambda x: L.vector_norm(x, ord=3),
+        lambda x: sum(abs(t) ** 3 for t in x) ** (m.mpf(1) / 3),
+        [np.array([0.0, 0.98]), np.array([-1.0, 1e-9])],
+    ),
+    "arcsin": (tape.arcsin, m.asin, [1.3e-16, 0.5, 0.999]),
+    "arccos": (tape.arccos, m.acos, [1.3e-16, 0.5, 0.999]),
+    "arctanh": (tape.arctanh, m.atanh, [1.3e-16, 0.5, 0.999]),
     "cosh ∛x³": (lambda x: tape.cosh(tape.cbrt(x**3)), m.cosh, [0.0]),
     "x √max(x, 0)": (lambda x: x * tape.sqrt(tape.maximum(x, 0.0)), lambda x: x * 0, [-1.0]),
     "Σ x √max(x, 0)": (
@@ -298,7 +311,7 @@ KNOWN = {
     "log1p(exp)": (lambda x: tape.log1p(tape.exp(x)), lambda x: m.log1p(m.exp(x)), [800.0, 0.0]),
     "1 / (1 + exp)": (lambda x: 1.0 / (1.0 + tape.exp(x)), lambda x: 1 / (1 + m.exp(x)), [0.0, 100.0]),
     "clip - clip": (lambda x: tape.clip(x, 0.0, 1.0) - tape.clip(-x, 0.0, 1.0), lambda x: x, [0.0]),
-    "sinc": (tape.sinc, truth.mp.sinc, [0.0, 1.0, 1e8, -1e8, 12345678.3, 0.5, 1e-150]),
+    "sinc": (tape.sinc, truth.mp.sinc, [0.0, 1.0, 1e8, -1e8, 12345678.3, 0.5, 1e-150, 1.3e-309]),
 }
 """Program -> (function, exact function, points at which all derivatives exist). NaN would be a fault."""
 
@@ -356,7 +369,6 @@ UNKNOWN = {
         [np.array([[-1.0]])],
     ),
     "|x| x": (lambda x: abs(x) * x, lambda x: abs(x) * x, [0.0]),
-    "|x|³": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0]),
     "exp |x|": (lambda x: tape.exp(abs(x)), lambda x: m.exp(abs(x)), [0.0]),
     "log(1 + exp -|x|) + max(x, 0)": (
         lambda x: tape.log1p(tape.exp(-abs(x))) + tape.maximum(x, 0.0),

@@ -20,6 +20,7 @@ from adbench.tape.rules.elementwise import (
     floor_divide,
     multiply,
     negative,
+    one_minus_square,
     power,
     remainder,
     square,
@@ -81,6 +82,8 @@ def _written(rule: Rule, parts: Sequence[tuple[str, int]], params: dict[str, Any
         return f"-{_within(parts[0], SIGN)}", SIGN
     if rule is square:
         return f"{_within(parts[0], ATOM)} ** 2", POWER
+    if rule is one_minus_square:
+        return f"(1 - {_within(parts[0], ATOM)}) * (1 + {_within(parts[0], ATOM)})", INFIX[multiply][1]
     if rule is getitem:
         return f"{_within(parts[0], ATOM)}[{_index_text(params['index'])}]", ATOM
     given = [text for text, _ in parts] + [

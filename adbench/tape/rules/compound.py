@@ -30,6 +30,7 @@ from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
 from adbench.tape.values import shape_of, value_of
 
+_SMALLEST = float(np.finfo(float).tiny)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -330,6 +331,7 @@ def _sinc_near(x: Value, order: int) -> Value:
                 rates[k - 1] = rates.get(k - 1, 0.0) + c * k / (2 * k + 1)
             rates[k + 1] = rates.get(k + 1, 0.0) - c * (k + 1) / (2 * k + 1)
         weights = rates
+    x = np.where(np.abs(x) < _SMALLEST, 0.0, x)  # where scipy's function is NaN
     parts = [c * special.spherical_jn(k, np.multiply(x, math.pi)) for k, c in weights.items()]
     return np.add.reduce(parts)
 
