@@ -280,7 +280,7 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
     result = _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
     is_steep = rule is e.sqrt or (is_root and args[1] < 1.0)
-    if is_steep and isinstance(x, Recorded) and not x.symbolic and is_nested(x.val):
+    if is_steep and isinstance(x, Recorded) and is_nested(x.val) and not isinstance(value_of(x), Active):
         return _with_unknown_slopes(x, result)
     return result
 

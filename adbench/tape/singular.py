@@ -24,7 +24,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, LEAF
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import propagate
-from adbench.tape.values import PLAIN, is_nested, shape_of, value_of
+from adbench.tape.values import PLAIN, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
 
@@ -89,10 +89,8 @@ def still(z: Value, where: Value) -> Value:
 def bends(z: Value, where: Value) -> bool:
     """Whether these elements, all with a zero gradient, change to second order: x² at 0, but not a branch not taken.
 
-    At such a point √z is |t| along a line, so its slope is unknown, and not 0. Known for values on a tape only.
+    At such a point √z is |t| along a line, so its slope is unknown, and not 0. For values on a tape.
     """
-    if isinstance(z, Dual) or z.symbolic or not is_nested(z.val) or not np.any(where):
-        return False
     rates = _gradients(z, where)
     return not any(np.any(value_of(rate)) for rate in rates) and not all(np.all(still(rate, True)) for rate in rates)
 

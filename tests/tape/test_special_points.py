@@ -214,13 +214,10 @@ KNOWN = {
     ),
     "|x|³ of a number": (lambda x: abs(x) ** 3, lambda x: abs(x) ** 3, [0.0, 2.0]),
     "3-norm": (
-        lambda x: L.vector_norm(x, ord=3),
+        lambda x: tape.sum(abs(x) ** 3) ** (1 / 3),
         lambda x: sum(abs(t) ** 3 for t in x) ** (m.mpf(1) / 3),
         [np.array([0.0, 0.98]), np.array([-1.0, 1e-9])],
     ),
-    "arcsin": (tape.arcsin, m.asin, [1.3e-16, 0.5, 0.999]),
-    "arccos": (tape.arccos, m.acos, [1.3e-16, 0.5, 0.999]),
-    "arctanh": (tape.arctanh, m.atanh, [1.3e-16, 0.5, 0.999]),
     "cosh ∛x³": (lambda x: tape.cosh(tape.cbrt(x**3)), m.cosh, [0.0]),
     "x √max(x, 0)": (lambda x: x * tape.sqrt(tape.maximum(x, 0.0)), lambda x: x * 0, [-1.0]),
     "Σ x √max(x, 0)": (
@@ -438,6 +435,13 @@ def test_a_difference_of_equal_numbers_is_constant_in_second_order():
 def test_a_root_of_a_constant_deviation_has_the_gradient_zero():
     constant = np.array([0.5, -1.0])
     assert tape.gradient(lambda x: tape.sqrt(tape.std(tape.maximum(x, 1.0))), constant)[1].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("f", "slope"), [(tape.arcsin, 1.0), (tape.arccos, -1.0), (tape.arctanh, 2.0)])
+def test_the_second_derivative_of_an_inverse_function_keeps_its_digits_at_small_numbers(f, slope):
+    for x in (1.3e-8, 1.3e-12, 1.3e-20):
+        for second in (tape.hvp(f, x, 1.0)[1], tape.hessian(f, x)[2]):
+            assert second == pytest.approx(slope * x, rel=1e-14, abs=0.0)
 
 
 BY_DIRECTION = [one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))]

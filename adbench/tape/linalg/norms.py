@@ -27,12 +27,11 @@ def _p_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
     scale = pick(plain, axes, keepdims=True)
     scale = np.where((scale == 0.0) | ~np.isfinite(scale), 1.0, scale)
     is_zero = plain == 0.0
-    if p > 2.0:  # recognised as twice differentiable at 0
-        terms = power(absolute(x / scale), p)
-    elif p > 0.0:  # |x|ᵖ has no finite slope at 0 for p < 1, and the convention is 0
-        terms = where(is_zero, 0.0, power(where(is_zero, 1.0, size) / scale, p))
-    else:
-        terms = power(size / scale, p)
+    if p > 0.0:  # |x|ᵖ has no finite slope at 0 for p < 1, and the convention is 0
+        size = where(is_zero, 1.0, size)
+    terms = power(size / scale, p)
+    if p > 0.0:
+        terms = where(is_zero, 0.0, terms)
     total = sum(terms, axes)
     empty = value_of(total) == 0.0
     root = where(empty, 0.0, power(where(empty, 1.0, total), 1.0 / p))
