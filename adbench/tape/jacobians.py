@@ -8,21 +8,55 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.functionals import Function, Rebuild, along, finished, gradient, is_on, jvp, plain
+from adbench.tape.core.functionals import Function, Rebuild, along, finished, gradient, is_on, plain
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import RuleError, Value
 from adbench.tape.core.sweep import propagate
-from adbench.tape.levels import ForwardModeError, on_tape
+from adbench.tape.levels import ForwardModeError, current, on_tape
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError
-from adbench.tape.trees import flatten, outputs
-from adbench.tape.values import asarray, has_nan, settle, shape_of, value_of
+from adbench.tape.singular import irregular
+from adbench.tape.trees import flatten, matching, outputs
+from adbench.tape.values import PLAIN, asarray, has_nan, settle, shape_of, value_of
 
 
 def hvp(f: Function, x: Any, v: Any) -> tuple[Value, Any]:
     """(f(x), H v) with H[i, j] = ∂²f/∂x_i∂x_j, in the structure of x: forward mode over the gradient."""
-    (fx, _), (_, hv) = jvp(lambda point: gradient(f, point), x, v)
-    return fx, hv
+    values, rebuild = flatten(x, "hvp: x")
+    (fx, *_), (_, *hv), _ = linear(lambda point: gradient(f, point), values, rebuild, matching(v, values, "hvp: v"))
+    return fx, rebuild(hv)
+
+
+def linear(
+    f: Function, values: list[Value], rebuild: Rebuild, tangents: Sequence[Value]
+) -> tuple[list[Value], list[Value], Rebuild]:
+    """`along`, with NaN where f has a derivative along each direction that is not linear in it, as sign(v) |v| of |x|.
+
+    A derivative D is linear if D(v) + D(w) = D(v + w), checked if a kink was met, for w = -c v with irregular c.
+    """
+    before, current.one_sided = current.one_sided, False
+    try:
+        fx, found, rebuild_y = along(f, values, rebuild, tangents)
+        if current.one_sided and all(type(tan) in PLAIN for tan in (*tangents, *found)):
+            sizes = np.cumsum([0, *map(_size, tangents)])
+            weights = irregular((int(sizes[-1]),))
+            factors = [
+                weights[i:j].reshape(shape_of(tan)) for i, j, tan in zip(sizes, sizes[1:], tangents, strict=False)
+            ]
+            others = [settle(-c * tan) for c, tan in zip(factors, tangents, strict=True)]
+            sums = [settle(tan + other) for tan, other in zip(tangents, others, strict=True)]
+            parts = zip(found, *(along(f, values, rebuild, tans)[1] for tans in (others, sums)), strict=True)
+            found = [settle(_if_additive(*three)) for three in parts]
+        return fx, found, rebuild_y
+    finally:
+        current.one_sided = before or current.one_sided
+
+
+def _if_additive(x: Value, y: Value, total: Value) -> Value:
+    """x where x + y = total up to rounding, else NaN."""
+    size = np.abs(x) + np.abs(y) + np.abs(total)
+    largest = np.max(np.where(np.isfinite(size), size, 0.0), initial=0.0)
+    return np.where(np.abs(x + y - total) <= 1e-8 * largest, x, np.nan)
 
 
 def jacobian(f: Function, x: Any, mode: str | None = None) -> tuple[Value, Any]:
@@ -88,7 +122,7 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
         columns.append([])
         for place in np.ndindex(shape_of(value)):
             directions = [_unit(shape_of(u), place if i == k else None) for i, u in enumerate(values)]
-            fx, tangents, rebuild_y = along(f, values, rebuild, directions)
+            fx, tangents, rebuild_y = linear(f, values, rebuild, directions)
             columns[k].append(tangents)
     if fx is None:  # all inputs are empty
         fx, _, rebuild_y = along(f, values, rebuild, [_unit(shape_of(u), None) for u in values])
@@ -117,8 +151,29 @@ def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
         if not any(has_nan(value_of(part)) for part in flatten(h, "hessian")[0]):
             return fx, g, h
     except EqualEigenvaluesError:
-        (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
-        return fx, g, h
+        return _hessian_by_columns(f, x)
     with contextlib.suppress(RuleError, ForwardModeError):
-        (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
+        return _hessian_by_columns(f, x)
     return fx, g, h
+
+
+def _hessian_by_columns(f: Function, x: Any) -> tuple[Value, Any, Any]:
+    """The Hessian by forward over reverse; NaN in rows whose product with a direction v is not the derivative along v."""
+    (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
+    values, rebuild = flatten(x, "hessian: x")
+    if any(type(value) not in PLAIN for value in values):
+        return fx, g, h
+    directions = [settle(irregular(shape_of(value)) + k) for k, value in enumerate(values)]
+    along_all = flatten(hvp(f, x, rebuild(directions))[1], "hessian")[0]
+    blocks = flatten(h, "hessian")[0]
+    checked = []
+    for i, expected in enumerate(along_all):
+        row = blocks[i * len(values) : (i + 1) * len(values)]
+        parts = [np.tensordot(part, v, np.ndim(v)) for part, v in zip(row, directions, strict=True)]
+        product = np.add.reduce(parts)
+        wrong = np.isnan(_if_additive(product, 0.0, expected)) & ~np.isnan(product)
+        checked += [
+            settle(np.where(wrong.reshape(wrong.shape + (1,) * np.ndim(v)), np.nan, part))
+            for part, v in zip(row, directions, strict=True)
+        ]
+    return fx, g, flatten(h, "hessian")[1](checked)

@@ -47,12 +47,14 @@ class _Current(threading.local):
 
     emit_loop   None, or the function that replaces `loop` in this thread: while compiling, a loop stays a loop
     careful     whether, while compiling, sweeps treat zero times infinity at every node
+    one_sided   whether a derivative that is being computed is that of a kink along a direction
     """
 
     def __init__(self) -> None:
         self.tapes: list[Tape | None] = [Tape(next_level())]
         self.emit_loop: Callable[..., Any] | None = None
         self.careful = False
+        self.one_sided = False
 
 
 current = _Current()

@@ -24,6 +24,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, LEAF
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import propagate
+from adbench.tape.levels import current
 from adbench.tape.values import PLAIN, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
@@ -150,6 +151,12 @@ def direction(x: Value) -> Value:
     """The plain tangent of a value that is differentiated by one outer level of forward mode only; else None."""
     known = isinstance(x, Dual) and type(x.val) in PLAIN and type(x.tangent) in PLAIN
     return x.tangent if known else None
+
+
+def along_direction(known: Value) -> None:
+    """Note that the slope of a kink was taken along the direction, where `known` holds; see `jacobians.linear`."""
+    if np.any(known):
+        current.one_sided = True
 
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:

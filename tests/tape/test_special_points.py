@@ -444,6 +444,22 @@ def test_the_second_derivative_of_an_inverse_function_keeps_its_digits_at_small_
             assert second == pytest.approx(slope * x, rel=1e-14, abs=0.0)
 
 
+@pytest.mark.parametrize(
+    ("f", "v"),
+    [
+        (lambda x: abs(x[0]) * x[1], [1.0, 2.0]),
+        (lambda x: abs(x[0]) * x[0], [1.0, 0.0]),
+        (lambda x: abs(x[0]) * abs(x[1]), [1.0, 2.0]),
+        (lambda x: tape.linalg.norm(tape.stack(list(x))) * x[0], [1.0, 2.0]),
+    ],
+)
+def test_a_directional_derivative_of_a_gradient_that_is_not_linear_is_no_second_derivative(f, v):
+    v = np.array(v)
+    assert np.isnan(tape.hvp(f, np.zeros(2), v)[1][v != 0.0]).all()
+    assert np.isnan(tape.hvp(lambda x: f(x), (0.0, 0.0), tuple(v))[1][0])
+    assert np.isnan(tape.hessian(f, np.zeros(2))[2]).any()
+
+
 BY_DIRECTION = [one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))]
 
 

@@ -26,7 +26,7 @@ from adbench.tape.fast.blocks import LARGE, in_pieces, room, scaled
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.function import function
-from adbench.tape.singular import direction, moving, some, still, strict, undefined, unknown
+from adbench.tape.singular import along_direction, direction, moving, some, still, strict, undefined, unknown
 from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
@@ -73,6 +73,7 @@ def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
         return slope
     if (towards := direction(x)) is not None:
         known = at & np.not_equal(towards, 0.0) & np.equal(value_of(adj), 0.0)
+        along_direction(known)
         slope = slope + adj * np.where(known, np.sign(towards), 0.0)
         at = at & ~known
     return slope + unknown(np.logical_and(at, np.logical_not(still(adj, at))), x)

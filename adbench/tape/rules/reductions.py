@@ -31,7 +31,7 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
-from adbench.tape.singular import direction, irregular, some, strict, undefined
+from adbench.tape.singular import along_direction, direction, irregular, some, strict, undefined
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
@@ -150,6 +150,7 @@ def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Valu
     if (towards := direction(x)) is not None and some(at):  # along it, x / |x| is its ratio; see `absolute`
         size = _norm2_value(towards, axes)
         known = at & (size != 0.0) & np.equal(value_of(adj), 0.0)
+        along_direction(known)
         ratio = np.where(keeping_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
         back = back + ratio * keeping_axes(adj, x, axes)
         at = at & ~known
