@@ -158,7 +158,7 @@ def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:
 
 
 def _hessian_by_columns(f: Function, x: Any) -> tuple[Value, Any, Any]:
-    """The Hessian by forward over reverse; NaN in rows whose product with a direction v is not the derivative along v."""
+    """The Hessian by forward over reverse; NaN in rows whose product with a vector is not the derivative along it."""
     (fx, g), (_, h) = jacobian(lambda point: gradient(f, point), x, "forward")
     values, rebuild = flatten(x, "hessian: x")
     if any(type(value) not in PLAIN for value in values):
