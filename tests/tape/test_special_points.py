@@ -245,6 +245,11 @@ KNOWN = {
     ),
     "expm": (lambda x: tape.sum(L.expm(x)), _matrix(lambda a: sum(m.expm(a))), [EYE, NOTHING, EQUAL_ROWS]),
     "det": (L.det, _matrix(m.det), [EYE, NOTHING, RANK_ONE, EQUAL_ROWS, np.diag([1e150, 1e-150])]),
+    "det of tiny matrices": (
+        lambda x: 1e300 * L.det(x),
+        _matrix(lambda a: 1e300 * m.det(a)),
+        [np.array([[2e-300, 1e-300, 0.0], [0.0, 3e-300, 1e-300], [1e-300, 0.0, 1e-300]])],
+    ),
     "log_determinant": (L.log_determinant, _matrix(lambda a: m.log(m.det(a))), [EYE, np.diag([1e8, 1e-8])]),
     "inv": (lambda x: L.inv(x)[0, 0], _matrix(lambda a: (a**-1)[0, 0]), [EYE, np.diag([1e8, 1.0])]),
     "solve": (

@@ -57,18 +57,28 @@ def _cofactors_of_diagonal(s: Value, _u: Value, _vt: Value) -> Value:
 
 def _cofactors_value(a: Value) -> Value:
     c = _plain_inverse(a)
-    if c is None:
-        return _in_singular_basis(a, _cofactors_of_diagonal)
-    return np.linalg.det(a)[..., None, None] * np.swapaxes(c, -1, -2)
+    if c is not None and np.all(np.isfinite(cofactors := _times_det(a, np.swapaxes(c, -1, -2)))):
+        return cofactors
+    return _in_singular_basis(a, _cofactors_of_diagonal)
+
+
+def _times_det(a: Value, x: Value) -> Value:
+    """det A · X; not finite where both leave the range of doubles, as for tiny matrices."""
+    with np.errstate(all="ignore"):
+        value = np.linalg.det(a)
+        return np.where(value == 0.0, np.nan, value)[..., None, None] * x
 
 
 def _slope_value(a: Value, h: Value) -> Value:
     """The derivative of cof at A along H; for a diagonal S: δ_ij Σ_k P_ik H_kk - P_ij H_ji, P_ij = Π_{k≠i,j} s_k."""
     c = _plain_inverse(a)
     if c is not None:
-        x, ct = c @ h, np.swapaxes(c, -1, -2)
-        traces = np.trace(x, axis1=-2, axis2=-1)[..., None, None]
-        return np.linalg.det(a)[..., None, None] * (traces * ct - np.swapaxes(x @ c, -1, -2))
+        with np.errstate(all="ignore"):
+            x, ct = c @ h, np.swapaxes(c, -1, -2)
+            traces = np.trace(x, axis1=-2, axis2=-1)[..., None, None]
+            slope = _times_det(a, traces * ct - np.swapaxes(x @ c, -1, -2))
+        if np.all(np.isfinite(slope)):
+            return slope
 
     def along(s: Value, u: Value, vt: Value) -> Value:
         g = np.swapaxes(u, -1, -2) @ h @ np.swapaxes(vt, -1, -2)
