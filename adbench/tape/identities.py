@@ -315,9 +315,11 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
 
 
 def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """1 / (1 + exp u), whose derivative would be a product of 1 / (1 + exp u)², which underflows, with exp u."""
-    result = top.interpret(rule, args, params)
+    """x / x, and 1 / (1 + exp u), whose derivative would be a product of 1 / (1 + exp u)², which underflows, with exp u."""
     numerator, x = args
+    if numerator is x and not top.symbolic:
+        args = (e.stop_gradient(x),) * 2  # x / x is constant
+    result = top.interpret(rule, args, params)
     if type(x) is Scalar and type(numerator) in (int, float) and abs(x.val) > 1e150 and len(x.tape) > 2:
         return _logistic(numerator, x) or result
     if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:

@@ -202,6 +202,7 @@ KNOWN = {
         [np.ones((2, 1))],
     ),
     "std of constants": (lambda x: tape.std(tape.maximum(x, 1.0)), lambda x: x[0] * 0, [np.array([0.5, -1.0])]),
+    "std of x / x": (lambda x: tape.std(x / x), lambda x: x[0] * 0, [np.array([0.1, 3.0, 49.0])]),
     "√(x - x)": (lambda x: tape.sqrt(x - x), lambda x: x * 0, [1.0]),
     "var": (tape.var, _variance, [CONSTANT, np.array([1e8, 1e8])]),
     "hypot²": (lambda x: tape.hypot(x[0], x[1]) ** 2, _squares, [np.zeros(2), np.array([0.0, 1.0])]),
