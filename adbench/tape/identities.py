@@ -315,7 +315,7 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
 
 
 def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """x / x, and 1 / (1 + exp u), whose derivative would be a product of 1 / (1 + exp u)², which underflows, with exp u."""
+    """x / x, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which underflows, times exp u."""
     numerator, x = args
     if numerator is x and not top.symbolic:
         args = (e.stop_gradient(x),) * 2  # x / x is constant
