@@ -479,6 +479,17 @@ def test_forward_over_reverse_knows_second_derivatives_that_need_a_direction(nam
             assert np.vdot(v, hv) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [*(one for one in BY_DIRECTION if "svd" in one or "|" in one), "|x| x", "exp |x|"])
+def test_a_compiled_second_derivative_is_that_of_the_eager_engine_or_nan(name):
+    f, _, points = UNKNOWN[name]
+    for x in points:
+        v = np.random.default_rng(2).normal(size=np.shape(x)) if np.shape(x) else 0.7
+        expected = tape.hvp(f, x, v)[1]
+        found = tape.compile(f, x, v, operator="hvp")(x, v)[1]
+        assert np.allclose(np.where(np.isnan(found), expected, found), expected, rtol=1e-12, equal_nan=True)
+
+
 # Densities
 
 
