@@ -360,6 +360,13 @@ class Run:
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
     not_installed: dict[str, str] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check
+    unchecked: int = 0  # planned cells without a record, because the run was interrupted
+
+    @property
+    def interruption(self) -> str | None:
+        """A sentence with the number of cells that an interruption left unchecked; None if there are none."""
+        planned = len(self.records) + self.unchecked
+        return f"interrupted: {self.unchecked} of {planned} cells not checked" if self.unchecked else None
 
     def __repr__(self) -> str:
         """One line instead of hundreds of thousands of characters."""

@@ -90,7 +90,8 @@ def assemble(progress: Progress) -> Run:
             if record.outcome.is_incorrect:  # wrong results have no time
                 time = control = None
             records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
-    return replace(progress.head.run, records=tuple(records))
+    unchecked = 0 if progress.ended else len(progress.unchecked)
+    return replace(progress.head.run, records=tuple(records), unchecked=unchecked)
 
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:

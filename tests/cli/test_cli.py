@@ -1,5 +1,6 @@
 """The command line as a user sees it: its output on stdout and stderr, and its exit code."""
 
+import contextlib
 import json
 import shlex
 import signal
@@ -206,6 +207,27 @@ def test_an_interruption_keeps_what_was_finished(folder: Path, number: int) -> N
     assert (folder / "out" / "report.html").exists()
     assert "report.html" in out
     assert "to resume: adbench run --resume out" in err
+
+
+def test_an_interrupted_check_counts_the_cells_it_did_not_check(folder: Path) -> None:
+    write(folder, hangs=misbehaving("import time; open('hanging', 'w'); time.sleep(600)"))
+    command = [sys.executable, "-m", "adbench", "check", "-c", "softplus.py", "-b", "hangs.py", "--json"]
+    command += ["--junit", "found.xml", "--operator", "value", "--operator", "gradient"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(600):
+            if (folder / "hanging").exists():
+                break
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM, err
+    found = json.loads(out)
+    planned = found["unchecked"] + len(found["records"])
+    assert planned >= 2
+    sentence = f"interrupted: {found['unchecked']} of {planned} cells not checked"
+    assert f"adbench: {sentence}" in err.splitlines()
+    assert f'<error message="{sentence}" />' in (folder / "found.xml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def execute(
     on       the cluster whose hosts measure; None for this machine
     first    a line that is printed once the session has begun
 
-    After an interruption by signal n: the finished part, and 128 + n.
+    After an interruption by signal n: the finished part, and 128 + n. Reports on stderr how many cells are unchecked.
     """
     from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
@@ -92,6 +92,8 @@ def execute(
         except interrupt.Interrupted as interrupted:
             code = interrupted.code
     found = session.result()
+    if found.interruption is not None:
+        click.echo(f"adbench: {found.interruption}", err=True)
     return found, code or exit_code(found.records)
 
 
