@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from adbench.catalog.discovery import Catalog, load, select
+from adbench.catalog.discovery import Catalog, first_line, load, select
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.check_function import REFERENCE_SECONDS
 from adbench.execution.operators import fallback
@@ -97,8 +97,8 @@ def find_cell(case: str, backend: str) -> tuple[Selection, str, str]:
 def ready(case: str, size: int, backend: str, operator: str = "gradient", *, seed: int = 0) -> ReadyCell:
     """Prepare one cell in this process, call it once and judge the result against the reference.
 
-    Raises UsageError for unknown names, Unsupported with the reason if the backend lacks the operator or its library is
-    missing, and any exception of the library.
+    Raises UsageError for unknown names, Unsupported with the reason if the library is missing, lacks the operator or is
+    known to raise here, and any other exception of the library.
     """
     chosen, which, where = find_cell(case, backend)
     made, source = chosen.catalog.cases[which], chosen.catalog.backends[where]
@@ -109,17 +109,23 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     used = from_module(where, load(source))
     compute_in_double()
     bound = _bound(made, size, used, operator, seed)
-    prepared, prepare_ns = clock.once(bound.prepare)
-    call = clock.bind(prepared.call, bound.native, used.sync)
-    result, first_call_ns = clock.once(call)
     fault = used.known_fault(which, operator)
+    known = None if fault is None else made.known_fault(fault.reason)
+    try:
+        prepared, prepare_ns = clock.once(bound.prepare)
+        call = clock.bind(prepared.call, bound.native, used.sync)
+        result, first_call_ns = clock.once(call)
+    except Exception as error:
+        if known is None or isinstance(error, Unsupported):
+            raise
+        raise Unsupported(f"known bug: {known}; here: {type(error).__name__}: {first_line(error)}") from error
     return ReadyCell(
         job=Job(which, size, where, operator, seed),
         catalog=chosen.catalog,
         call=call,
         verdict=bound.judge(prepared, result),
         how=prepared.how,
-        known=None if fault is None else made.known_fault(fault.reason),
+        known=known,
         version=source.version,
         flops=None if made.flops is None else float(made.flops(size)),
         prepare_seconds=prepare_ns * 1e-9,

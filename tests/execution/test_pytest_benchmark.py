@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.files import CASE, RIGHT, write
+from tests.support.files import CASE, RIGHT, misbehaving, write
 
 pytest_plugins = ["pytester"]
 
@@ -64,6 +64,19 @@ def test_an_unsupported_operator_is_skipped_with_its_reason(pytester: pytest.Pyt
     result, _ = run(pytester, a_test("projectile", "jax"), "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*jax on projectile: *"])
+
+
+@pytest.mark.parametrize(
+    ("listed", "outcome"), [("KNOWN = {'softplus': 'raises: no derivative'}", "skipped"), ("", "failed")]
+)
+def test_a_known_bug_that_raises_is_skipped_and_another_exception_fails(
+    pytester: pytest.Pytester, files: Path, listed: str, outcome: str
+) -> None:
+    write(files, raises=misbehaving("raise ZeroDivisionError('of x')") + f"\n{listed}\n")
+    result, _ = run(pytester, a_test(str(files / "softplus.py"), str(files / "raises.py")), "-rs")
+    result.assert_outcomes(**{outcome: 1})
+    if listed:
+        result.stdout.fnmatch_lines(["*known bug: raises: no derivative; here: ZeroDivisionError: of x*"])
 
 
 def test_an_unknown_name_is_a_one_line_error(pytester: pytest.Pytester, files: Path) -> None:
