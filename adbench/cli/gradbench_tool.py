@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.options import folder_options
+from adbench.cli.support.options import folder_options, threads_option
 
 if TYPE_CHECKING:
     from adbench.model.backend import Backend
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 @click.command("gradbench-tool")
 @click.option("-b", "--backend", required=True, metavar="NAME", help="Answer with this backend: a name or a file.")
 @folder_options
-def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...]) -> None:
+@threads_option
+def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...], threads: int) -> None:
     """Serve a backend as a gradbench tool: read messages on stdin, write responses to stdout.
 
     \b
@@ -24,6 +26,10 @@ def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders:
 
     Standard output carries only the protocol. Output of libraries goes to standard error.
     """
+    from adbench.measure.machine import thread_environment
+
+    os.environ.update(thread_environment(threads))  # libraries, numpy too, read it when they are imported
+
     from adbench.catalog.discovery import load, select
     from adbench.catalog.selection import resolve
     from adbench.interop.gradbench.tool import serve

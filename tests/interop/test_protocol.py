@@ -29,6 +29,7 @@ from adbench.model.errors import BadFile
 from adbench.results.importers.gradbench_log import read_log
 from adbench.results.importers.timing_files import read_input
 from tests.interop.programs import command
+from tests.support.command import adbench_in_a_process
 
 SESSION = Path(__file__).with_name("gradbench_session.jsonl")
 ROOT = Path(__file__).parents[2]
@@ -91,6 +92,21 @@ def test_a_backends_prints_are_not_on_standard_output(tmp_path: Path) -> None:
     assert (first["id"], first["output"], second) == (5, 9.0, {"id": 6})
     assert "from C" in done.stderr
     assert "imported" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the process's threads in /proc")
+@pytest.mark.parametrize(("given", "threads"), [((), 1), (("--threads", "2"), 2)])
+def test_libraries_get_one_thread_unless_more_are_asked_for(tmp_path: Path, given: Any, threads: int) -> None:
+    """Whatever the environment says; numpy's BLAS starts its threads when it is imported."""
+    (tmp_path / "counts.py").write_text(
+        '"""Counts."""\nimport os, numpy\nprint(len(os.listdir("/proc/self/task")), "threads")\n'
+        "def prepare(operator, f, args, wrt):\n    return f\n"
+    )
+    done = adbench_in_a_process(
+        tmp_path, "gradbench-tool", "-b", "counts.py", *given, stdin="", OPENBLAS_NUM_THREADS="4"
+    )
+    assert done.code == 0, done.err
+    assert f"{min(threads, os.cpu_count() or 1)} threads" in done.err.splitlines()
 
 
 def test_a_recorded_session_replays_through_our_driver(tmp_path: Path) -> None:

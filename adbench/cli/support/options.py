@@ -109,13 +109,15 @@ selection_options = combined(
 )
 """They choose cases, backends and sizes, the same for every verb; each may be given several times."""
 
+threads_option = click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Allow every library this many threads."
+)
+
 worker_options = combined(
     click.option(
         "--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed."
     ),
-    click.option(
-        "--threads", type=click.IntRange(1), default=1, show_default=True, help="Allow every library this many threads."
-    ),
+    threads_option,
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
