@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.execution.operators.compositions import TRANSFORMS
 from adbench.interop.gradbench.inputs import array, number, part
 from adbench.interop.gradbench.work import Prepared, Work, case_module
 from adbench.model.backend import Backend
@@ -42,17 +43,38 @@ def argmin(objective: Callable[[Any], Any], gradient: Callable[[Any], Any], x: A
     return x
 
 
-def slopes(backend: Backend, g: Callable[..., Any], x: Any, mode: str) -> Any:
-    """∇g at x, a number or a vector, within a differentiated function."""
-    if mode == "r" and hasattr(backend.xp, "derivative"):
-        return backend.xp.derivative(g, x)
+def slopes(backend: Backend, g: Callable[..., Any], *numbers: Any, mode: str) -> tuple[Any, ...]:
+    """The derivative of g by each of its numbers, within a differentiated function: traced there, not compiled.
+
+    Raises Unsupported if the library does not nest this mode.
+    """
+    transform, one = _transform(backend, mode), backend.to_native(1.0)
     if mode == "r":
-        return backend.prepare("vjp", g, (x, backend.to_native(1.0)), (0,))(x, backend.to_native(1.0))[0]
-    shape = getattr(x, "shape", ())
-    call = backend.prepare("jvp", g, (x, (backend.to_native(np.ones(shape) if shape else 1.0),)), (0,))
-    if not shape:
-        return call(x, (backend.to_native(1.0),))
-    return backend.xp.stack([call(x, (backend.to_native(unit),)) for unit in np.eye(*shape)])
+        return tuple(transform(lambda x: g(*x), numbers, one))
+    places = range(len(numbers))  # the other numbers are constants: a tangent of 0 would be computed, too
+    return tuple(
+        transform(lambda x, k=k: g(*numbers[:k], x[0], *numbers[k + 1 :]), (numbers[k],), (one,)) for k in places
+    )
+
+
+def gradient(backend: Backend, g: Callable[[Any], Any], x: Any, mode: str) -> Any:
+    """∇g at the vector x; see slopes."""
+    transform = _transform(backend, mode)
+
+    def of_tuple(x: Any) -> Any:
+        return g(x[0])
+
+    if mode == "r":
+        return transform(of_tuple, (x,), backend.to_native(1.0))[0]
+    return backend.xp.stack([transform(of_tuple, (x,), (backend.to_native(unit),)) for unit in np.eye(*x.shape)])
+
+
+def _transform(backend: Backend, mode: str) -> Callable[..., Any]:
+    """The library's transform of this mode that accepts transformed functions. Raises Unsupported."""
+    found = backend.nested.get(TRANSFORMS[NAMES[mode]])
+    if found is None:
+        raise Unsupported(f"{backend.not_nested or f'{backend.name} has no {NAMES[mode]} mode that nests'}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -69,22 +91,14 @@ def outside(backend: Backend, f: Callable[..., Any], args: tuple[np.ndarray, ...
     def native(vectors: tuple[Any, ...]) -> tuple[Any, ...]:
         return backend.native_inputs(tuple(vectors))
 
-    value = backend.prepare("value", f, native(args), (active,))
-    units = [native(((unit,),))[0] for unit in np.eye(args[active].size)]
-    if mode == "f":
-        jvp = backend.prepare("jvp", f, (*native(args), units[0]), (active,))
+    def sloped(*vectors: Any) -> Any:
+        return gradient(backend, lambda x: f(*vectors[:active], x, *vectors[active + 1 :]), vectors[active], mode)
 
-        def gradient(*vectors: Any) -> np.ndarray:
-            given = native(vectors)
-            return np.array([float(backend.to_numpy(backend.waited(jvp(*given, unit)))) for unit in units])
-    else:
-        one = backend.to_native(1.0)
-        vjp = backend.prepare("vjp", f, (*native(args), one), (active,))
-
-        def gradient(*vectors: Any) -> np.ndarray:
-            return np.array(backend.to_numpy(backend.waited(vjp(*native(vectors), one)[0])), dtype=np.float64)
-
-    return Outside(lambda *vectors: float(backend.to_numpy(backend.waited(value(*native(vectors))))), gradient)
+    value, slope = (backend.prepare("value", g, native(args), (active,)) for g in (f, sloped))
+    return Outside(
+        lambda *vectors: float(backend.to_numpy(backend.waited(value(*native(vectors))))),
+        lambda *vectors: np.array(backend.to_numpy(backend.waited(slope(*native(vectors)))), dtype=np.float64),
+    )
 
 
 def refuse_wrong_nest(backend: Backend, modes: str) -> None:
@@ -95,7 +109,7 @@ def refuse_wrong_nest(backend: Backend, modes: str) -> None:
     outer, inner = modes[0], modes[1]
 
     def g(x: Any) -> Any:
-        return slopes(backend, lambda y: x[0] * y * y, x[0], inner)
+        return slopes(backend, lambda y: x[0] * y * y, x[0], mode=inner)[0]
 
     found = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))
     if not abs(found[0] - 6.0) < 1e-6:
@@ -131,8 +145,8 @@ def particle(modes: str) -> Callable[[Any], Work]:
             inner = modes[1]
 
             def force(xp: Any, x: Any, y: Any, w: Any) -> tuple[Any, Any]:
-                by_x = slopes(backend, lambda a: parts.potential(xp, a, y, w), x, inner)
-                return by_x, slopes(backend, lambda b: parts.potential(xp, x, b, w), y, inner)
+                by_x, by_y = slopes(backend, lambda a, b: parts.potential(xp, a, b, w), x, y, mode=inner)
+                return by_x, by_y
 
             start = np.array([w])
             found = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)
@@ -165,7 +179,7 @@ def saddle(modes: str) -> Callable[[Any], Work]:
                     return -phi(x, y)
 
                 y = backend.to_native(start) + 0 * x
-                return phi(x, argmin(lowered, lambda y: slopes(backend, lowered, y, inner), y, norm))
+                return phi(x, argmin(lowered, lambda y: gradient(backend, lowered, y, inner), y, norm))
 
             of_x = outside(backend, largest, (start,), outer, 0)
             of_y = outside(backend, lambda x, y: -phi(x, y), (start, start), outer, 1)
