@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
@@ -218,7 +219,9 @@ def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
         for source in _list(kind, path, builtin=False):
             if source.name in given:
                 both = f"{given[source.name].path} and {source.path}"
-                raise UsageError(f"two {kind} are called {source.name!r}: {both}; rename one")
+                how = "name the command in pyproject.toml: [tool.adbench.backends.NAME]"
+                advice = how if is_command(source.path) else "rename one"
+                raise UsageError(f"two {kind} are called {source.name!r}: {both}; {advice}")
             given[source.name] = source
     every = found | given
     return tuple(_inherited(source, every) for source in every.values())

@@ -45,6 +45,11 @@ def generated_file(
     return folder / f"{name}.py"
 
 
+def is_command(path: str | Path) -> bool:
+    """Whether a file was written for the command of a backend."""
+    return Path(path).parent.parent.name == "commands"
+
+
 def file_stem(name: str) -> str:
     """The name as a file's stem: letters, digits and single underscores only, and none at the ends."""
     return re.sub(r"[\W_]+", "_", name).strip("_")[:MOST_NAME] or "unnamed"

@@ -42,12 +42,12 @@ def file_of(text: str, folder: Path, cache: Path) -> Path:
 def command_file(protocol: str, command: str, folder: Path, cache: Path, name: str = "") -> Path:
     """Write the backend file of a command below the cache; returns its path.
 
-    name   of the backend; by default made from the command
+    name   of the backend; by default made from the command and the last path's folder
 
     Raises UsageError for an unreadable command or a missing program; BadOutput if the file cannot be written.
     """
     words = _words(protocol, command, folder)
-    called = name or f"{protocol}_{file_stem('_'.join(Path(word).name for word in words))}"
+    called = name or f"{protocol}_{file_stem('_'.join(_called(words)))}"
     text = TEXT.format(
         summary=f"{protocol}: {' '.join(command.split())}".replace("\\", "/").replace('"', "'")[:200],
         module=PROTOCOLS[protocol],
@@ -55,6 +55,13 @@ def command_file(protocol: str, command: str, folder: Path, cache: Path, name: s
         folder=str(folder.resolve()),
     )
     return generated_file("commands", called, text, cache=cache)
+
+
+def _called(words: list[str]) -> list[str]:
+    """The names in a command, the last path with its folder: suites call the program of every tool `run.py`."""
+    of_arguments = [place for place in range(1, len(words)) if Path(words[place]).parent.name]
+    last = of_arguments[-1] if of_arguments else 0 if len(words) == 1 else None
+    return [f"{Path(w).parent.name}_{Path(w).name}" if k == last else Path(w).name for k, w in enumerate(words)]
 
 
 def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:

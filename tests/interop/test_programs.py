@@ -41,6 +41,21 @@ def test_equal_commands_share_a_file_and_others_do_not(tmp_path: Path) -> None:
     assert first == again != other
 
 
+def test_tools_in_other_folders_have_other_names(tmp_path: Path) -> None:
+    texts = [f"gradbench:{sys.executable} tools/{tool}/run.py" for tool in ("jax", "torch")]
+    names = resolve(backends=texts, start=tmp_path).backends
+    assert [name.rpartition("python")[2].lstrip("0123456789_") for name in names] == ["jax_run_py", "torch_run_py"]
+    (tmp_path / "tools/c").mkdir(parents=True)
+    (tmp_path / "tools/c/run").touch(mode=0o755)
+    assert resolve(backends=["process:tools/c/run"], start=tmp_path).backends == ("process_c_run",)
+
+
+def test_commands_with_equal_names_are_told_how_to_name_one(tmp_path: Path) -> None:
+    texts = [f"gradbench:{sys.executable} {folder}/jax/run.py" for folder in ("old", "new")]
+    with pytest.raises(UsageError, match=r"name the command in pyproject.toml: \[tool.adbench.backends.NAME\]"):
+        resolve(backends=texts, start=tmp_path)
+
+
 @pytest.mark.parametrize("quoted", ['say "hello"', "a \\ b", 'x """ y', "{folder}"])
 def test_any_command_gives_a_loadable_file(tmp_path: Path, quoted: str) -> None:
     file = command_file("process", f"{sys.executable} -c '{quoted}'", tmp_path, tmp_path)
