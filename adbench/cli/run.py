@@ -116,7 +116,7 @@ def run(
         )
     if as_json:
         click.echo(f"data: {data}\npage: {folder / PAGE}", err=True)
-    if code > 128:
+    if not session.is_complete:
         click.echo(
             f"adbench: interrupted; to resume: adbench run --resume {folder}{f' --on {on}' if on else ''}", err=True
         )

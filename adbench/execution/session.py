@@ -114,6 +114,11 @@ class Session:
         """The results so far, in the plan's order."""
         return assemble(self._progress)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing of the plan is left: no interruption ended the run."""
+        return self._progress.ended
+
     def _write(self, event: Event) -> None:
         if self._journal is not None:
             self._journal.write(event)

@@ -3,8 +3,10 @@
 A cluster of two workers on this machine: real processes of Dask, real workers of adbench below them.
 """
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +24,7 @@ from adbench.model.errors import UsageError
 from adbench.model.record import Job, Record
 from adbench.results.journal import Journal
 from adbench.results.store import JOURNAL
+from tests.support.command import adbench_in_a_process
 from tests.support.files import CASE, RIGHT, misbehaving, write
 
 # Dask warns about the machine (a used port, a slow disk), which is not adbench's fault.
@@ -86,9 +89,12 @@ def test_a_worker_killed_half_way_loses_nothing_and_changes_no_record(two: Any, 
 
     killer = threading.Thread(target=kill_the_first_that_is_busy)
     killer.start()
-    there = records(checking(folder, backends=backends), on=on(two))
+    session = checking(folder, backends=backends)
+    there = records(session, on=on(two))
     killer.join()
     assert len(killed) == 1
+    (lost,) = str(session.result().machine["lost_workers"]).split(", ")
+    assert lost.startswith("tcp://127.0.0.1:")
     assert without_host(there) == here
     assert all(record.host for record in there)
     assert {record.status for record in here} <= {"ok", "wrong", "unsupported"}
@@ -123,6 +129,51 @@ def test_a_host_with_another_file_or_none_is_a_one_line_error(two: Any, folder: 
     (folder / "softplus.py").write_text(CASE + "\n# changed\n", "utf-8")
     with pytest.raises(UsageError, match="this host: cases/softplus has changed since the run started"):
         records(session, on=on(two))
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_ends_the_run_with_the_line_that_resumes_it(folder: Path) -> None:
+    """Scheduler and worker are processes, as on a cluster; the scheduler is killed during the first group."""
+    pytest.importorskip("distributed")
+    dask, kept = [sys.executable, "-m", "distributed.cli.dask_scheduler"], folder / "scheduler.json"
+    about = ["--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(kept)]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+
+    def kill_once_begun() -> None:
+        for _ in range(600):
+            if (folder / "out" / JOURNAL).exists():
+                break
+            time.sleep(0.1)
+        time.sleep(0.5)
+        scheduler.kill()
+
+    with subprocess.Popen([*dask, *about], **quiet) as scheduler:
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            "--scheduler-file",
+            str(kept),
+            "--nthreads",
+            "1",
+        ]
+        worker = subprocess.Popen([*command, "--no-nanny", "--no-dashboard", "--death-timeout", "20"], **quiet)
+        try:
+            while not kept.exists():
+                time.sleep(0.1)
+            address = json.loads(kept.read_text())["address"].replace("tcp://", "dask://")
+            time.sleep(3)  # until the worker has registered
+            asked = ["-c", "softplus.py", "-b", "slow.py", "-n", "2", "-n", "10", "--quick", "--no-memory", "-o", "out"]
+            threading.Thread(target=kill_once_begun).start()
+            done = adbench_in_a_process(folder, "run", *asked, "--on", address)
+        finally:
+            for process in (scheduler, worker):
+                process.kill()
+            worker.wait()
+    assert done.code == 4, done.err
+    assert "Traceback" not in done.err
+    assert f"{address}: lost the connection to the scheduler" in done.err
+    assert f"to resume: adbench run --resume out --on {address}" in done.err
 
 
 @pytest.mark.parametrize("text", ["", "dask://", "tcp://host:1", "dask://host", "dask://host:port", "dask://a b:1"])

@@ -71,11 +71,13 @@ def execute(
     on       the cluster whose hosts measure; None for this machine
     first    a line that is printed once the session has begun
 
-    After an interruption by signal n: the finished part, and 128 + n. Reports on stderr how many cells are unchecked.
+    After an interruption by signal n: the finished part, and 128 + n; after the loss of the cluster, and 4. Reports on
+    stderr how many cells are unchecked.
     """
     from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
+    from adbench.model.errors import LostCluster
 
     interrupt.listen()
     code = None
@@ -91,6 +93,9 @@ def execute(
                         break
         except interrupt.Interrupted as interrupted:
             code = interrupted.code
+        except LostCluster as lost:
+            bar.say(f"adbench: {lost}")
+            code = 4
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)

@@ -7,15 +7,18 @@ like local ones. Dask repeats a group on another host if its worker is lost.
 
 from __future__ import annotations
 
+import logging
 import re
+from asyncio import CancelledError as AsyncCancelledError
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from adbench.execution.cluster.host import events_of, on_host
 from adbench.model.backend import KnownBugs
-from adbench.model.errors import AdbenchError, UsageError
+from adbench.model.errors import AdbenchError, LostCluster, UsageError
 from adbench.model.events import Checked, Event, KnownBugsRead, Learned
 from adbench.model.record import Job, Record, grouped
 from adbench.model.run_progress import Progress, applied
@@ -25,6 +28,8 @@ from adbench.model.settings import PREFERRED_REFERENCE, Settings
 ADDRESS = re.compile(r"dask://(?P<host>[^/\s]+):(?P<port>\d+)")
 CONNECT_SECONDS = 15
 SEEDS = 50  # random points of a case in one group of a check, so that starting workers does not dominate
+
+LOST = "lost_workers"  # a fact about the machines
 
 Facts = dict[str, Any]
 
@@ -67,9 +72,13 @@ class Cluster:
 
     def _events(self) -> Iterator[Event]:
         client = self.client
+        from concurrent.futures import CancelledError
+
         from distributed import Event as Flag
         from distributed import as_completed
 
+        losses = (OSError, TimeoutError, CancelledError, AsyncCancelledError)  # Dask's own are among them
+        workers = _addresses(client)
         flag = f"adbench-stop-{uuid4().hex}"
         stop = Flag(flag, client=client)
         futures: dict[Any, tuple[Job, ...]] = {}
@@ -81,10 +90,21 @@ class Cluster:
                 futures[client.submit(on_host, self._request(group, flag), key=name, pure=False)] = group
             for future in as_completed(list(futures), loop=client.loop):
                 yield from self._answered(future, futures[future])
+                if lost := workers - _addresses(client):
+                    workers -= lost
+                    yield Learned({"machine": {**self.progress.head.run.machine, LOST: self._lost(lost)}})
+        except losses as error:
+            raise LostCluster(f"{self.address}: lost the connection to the scheduler: {_in_words(error)}") from error
         finally:
-            stop.set()
-            client.cancel(list(futures))
-            client.close()
+            logging.getLogger("distributed.utils").setLevel(logging.CRITICAL)  # it logs a loss with its traceback
+            for end in (stop.set, lambda: client.cancel(list(futures)), client.close):
+                with suppress(*losses):
+                    end()
+
+    def _lost(self, addresses: set[str]) -> str:
+        """The workers that were lost so far, these too, in words."""
+        before = self.progress.head.run.machine.get(LOST)
+        return ", ".join([*([str(before)] if before else []), *sorted(addresses)])
 
     def _connected(self) -> Any:
         try:
@@ -163,10 +183,21 @@ class Cluster:
         here = answer["machine"]
         if hosts:
             names = dict.fromkeys([*run.machine, *here])
-            here = {name: _both(run.machine.get(name), here.get(name)) for name in names}
+            here = {name: _both(run.machine.get(name), here.get(name)) for name in names if name != LOST}
+        if LOST in run.machine:
+            here = {**here, LOST: run.machine[LOST]}
         joined = ", ".join(sorted({*hosts, answer["host"]}))
         # The largest of several hosts, an upper bound of the clock's overhead.
         return {"machine": {**here, "hosts": joined}, "loop_overhead_ns": max(overheads, default=None)}
+
+
+def _addresses(client: Any) -> set[str]:
+    """The workers that the scheduler knows now."""
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _in_words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _of_group(asked: Facts, cases: set[str], backends: set[str]) -> Facts:
