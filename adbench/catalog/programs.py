@@ -25,6 +25,7 @@ from {module} import driven
 
 prepare = driven({command!r}, {folder!r})
 '''
+CLAIM = "CLAIMED_RELATIVE_ERROR = 1e-{digits}\n"
 
 
 def protocol_of(text: str) -> str | None:
@@ -39,10 +40,13 @@ def file_of(text: str, folder: Path, cache: Path) -> Path:
     return command_file(protocol, command, folder, cache)
 
 
-def command_file(protocol: str, command: str, folder: Path, cache: Path, name: str = "") -> Path:
+def command_file(
+    protocol: str, command: str, folder: Path, cache: Path, name: str = "", digits: int | None = None
+) -> Path:
     """Write the backend file of a command below the cache; returns its path.
 
     name   of the backend; by default made from the command and the last path's folder
+    digits of its derivatives, if they are inexact by design
 
     Raises UsageError for an unreadable command or a missing program; BadOutput if the file cannot be written.
     """
@@ -54,6 +58,8 @@ def command_file(protocol: str, command: str, folder: Path, cache: Path, name: s
         command=command,
         folder=str(folder.resolve()),
     )
+    if digits is not None:
+        text += CLAIM.format(digits=digits)
     return generated_file("commands", called, text, cache=cache)
 
 
@@ -67,16 +73,21 @@ def _called(words: list[str]) -> list[str]:
 def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:
     """The backends of `[tool.adbench.backends.NAME]`: `gradbench` or `process` with a command, or a `path`.
 
-    A command runs in the folder of the file. Raises BadFile, with the name of the wrong entry.
+    A program whose derivatives are inexact by design, such as finite differences, declares their `digits`. A
+    command runs in the folder of the file. Raises BadFile, with the name of the wrong entry.
     """
     return [_configured(file, name, entry, cache) for name, entry in table.items()]
 
 
 def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
     where, keys = f"{file}: [tool.adbench.backends.{name}]", (*PROTOCOLS, "path")
-    if not isinstance(entry, dict) or len(entry) != 1 or not set(entry) <= set(keys):
+    digits = entry.get("digits") if isinstance(entry, dict) else None
+    given = {k: v for k, v in entry.items() if k != "digits"} if isinstance(entry, dict) else {}
+    if len(given) != 1 or not set(given) <= set(keys):
         raise BadFile(f"{where} must have one of {', '.join(keys)}")
-    ((key, value),) = entry.items()
+    ((key, value),) = given.items()
+    if digits is not None and (key == "path" or type(digits) is not int or not 1 <= digits <= 15):
+        raise BadFile(f"{where} digits must be an integer from 1 to 15, next to a command; got {digits!r}")
     if not isinstance(value, str):
         raise BadFile(f"{where} {key} must be a string; got {value!r}")
     if key == "path":
@@ -84,7 +95,7 @@ def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
     if not re.fullmatch(r"\w[\w.+-]*", name):
         raise BadFile(f"{where}: a backend's name has letters, digits and _ . + - only")
     try:
-        return command_file(key, value, file.parent, cache, name)
+        return command_file(key, value, file.parent, cache, name, digits)
     except UsageError as error:
         raise BadFile(f"{where}: {error}") from error
 

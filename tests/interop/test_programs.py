@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from adbench.catalog.programs import command_file, protocol_of
 from adbench.catalog.selection import resolve
 from adbench.model.errors import BadFile, UsageError
+from tests.interop.programs import GOOD, command
+from tests.support.command import adbench
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +42,20 @@ def test_equal_commands_share_a_file_and_others_do_not(tmp_path: Path) -> None:
         command_file("process", f"{sys.executable} {text}", tmp_path, tmp_path) for text in ("a", "a", "b")
     )
     assert first == again != other
+
+
+def test_a_tool_may_declare_that_it_is_inexact(tmp_path: Path) -> None:
+    """A tool of differences: its answers have six wrong digits of fifteen, as it says."""
+    at = "gradient = [math.exp(v - lse(x)) for v in x]"
+    inexact = GOOD.replace(at, at.replace("for v", "* (1 + 1e-9) for v")).replace("MISCHIEF", "pass")
+    line = command(tmp_path, inexact)
+    asked = ["check", "-b", "rough", "-c", "log_sum_exp", "-n", "10", "--operator", "gradient", "--json"]
+    words = []
+    for more in ("", "digits = 8\n"):
+        (tmp_path / "pyproject.toml").write_text(f"[tool.adbench.backends.rough]\ngradbench = {line!r}\n{more}")
+        (record,) = json.loads(adbench(tmp_path, *asked).out)["records"]
+        words.append(record["verdict"]["word"])
+    assert words == ["wrong", "approximate"]
 
 
 def test_tools_in_other_folders_have_other_names(tmp_path: Path) -> None:
