@@ -123,6 +123,8 @@ def test_the_configuration_names_commands_and_folders(tmp_path: Path) -> None:
         ("backends.x = {process = 3}", "process must be a string; got 3"),
         ('backends.x = {process = ""}', "names no command"),
         ('backends."a b" = {process = "sh"}', "letters, digits"),
+        ('backends.x = {process = "sh", digits = 0}', "digits must be an integer from 1 to 15"),
+        ('backends.x = {path = "a", digits = 8}', "next to a command"),
         ('folders = ["a"]', "has no key 'folders'"),
     ],
 )
