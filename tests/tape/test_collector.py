@@ -1,12 +1,14 @@
 """Python's garbage collector is paused while a tape grows, and restored in every way out."""
 
 import gc
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 from adbench import tape
+from adbench.tape import levels
 from adbench.tape.fast import collector, switch
 from adbench.tape.fast.collector import PATIENCE
 
@@ -258,3 +260,18 @@ def test_compiling_pauses_the_collector_and_restores_it_after_an_error_too():
     gc.disable()
     tape.compile(seen.at_end_of(lambda x: x + x), 1.3)
     assert seen[-1] == (700, False)
+
+
+def test_a_collection_while_a_new_thread_makes_its_levels_raises_nothing(monkeypatch):
+    seen, made = [], levels.next_level
+
+    def collecting():
+        gc.collect()
+        return made()
+
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    monkeypatch.setattr(levels, "next_level", collecting)
+    thread = threading.Thread(target=lambda: levels.current.tapes)
+    thread.start()
+    thread.join()
+    assert not seen

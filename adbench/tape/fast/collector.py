@@ -80,7 +80,7 @@ def after_collection(phase: str, _info: dict[str, int]) -> None:
     """Python calls this before and after each collection, in the thread that started it."""
     if phase == "stop" and gc.isenabled():
         resume([holder for holder in tuple(_holders) if not holder], False)  # an interrupt may have left one
-        for tape in current.tapes[1:]:
+        for tape in getattr(current, "tapes", ())[1:]:  # none while a new thread makes its `current`
             if tape is not None and len(tape) >= LONG:
                 pause(tape)
 
