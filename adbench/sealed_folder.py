@@ -26,6 +26,10 @@ MAGIC = b"adbench sealed 1\n"
 SEAL, KEY = 32, 32
 LARGEST = 64 * 2**20
 """Bytes of the largest entry."""
+LOOKS = 64
+"""A process looks for old entries when it has written this part of the limit, and once at its first entry."""
+
+_unseen: dict[tuple[str, str], int] = {}  # folder and suffix -> bytes written since this process last looked
 
 
 class SealedFolder:
@@ -61,7 +65,7 @@ class SealedFolder:
         if len(data) <= LARGEST:
             with contextlib.suppress(OSError):
                 _write(self.folder / name, MAGIC + self.seal(name, data) + data)
-                self._tidy(Path(name).suffix)
+                self._tidy(Path(name).suffix, len(data))
 
     def seal(self, name: str, data: bytes) -> bytes:
         """What only the owner of the folder can compute of a name and its data: 32 bytes."""
@@ -77,9 +81,15 @@ class SealedFolder:
                 key = _read(path, KEY) or key  # that of another process, where two made one at a time
         return key
 
-    def _tidy(self, suffix: str) -> None:
+    def _tidy(self, suffix: str, written: int) -> None:
+        """Delete the oldest entries beyond the limit; looks at the folder once for many small entries."""
         if self.limit is None:
             return
+        here = str(self.folder), suffix
+        _unseen[here] = _unseen.get(here, self.limit) + written
+        if _unseen[here] <= self.limit // LOOKS:
+            return
+        _unseen[here] = 0
         entries = sorted(((p.lstat(), p) for p in self.folder.glob(f"*{suffix}")), key=lambda e: e[0].st_mtime)
         total = sum(about.st_size for about, _ in entries)
         for about, path in entries:

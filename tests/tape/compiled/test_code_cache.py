@@ -176,6 +176,17 @@ def test_the_oldest_entries_go_when_there_are_too_many(tmp_path):
     assert [cache.get(name) is None for name in names] == [True, True, False, False]
 
 
+def test_many_small_entries_cost_few_looks_at_the_folder(tmp_path, monkeypatch):
+    looks, glob = [], type(tmp_path).glob
+    monkeypatch.setattr(type(tmp_path), "glob", lambda folder, *rest: looks.append(folder) or glob(folder, *rest))
+    cache = sealed_folder.SealedFolder(tmp_path / "code", limit=640_000)
+    for k in range(500):
+        cache.put(f"{k}.code", bytes(1_000))
+    assert 40 <= len(looks) <= 60
+    sealed_folder.SealedFolder(tmp_path / "code", limit=640_000).put("last.code", bytes(1_000))
+    assert len(looks) <= 60, "another object for the same folder looked again"
+
+
 def test_a_program_in_pieces_is_cached_piece_by_piece(folder, made, monkeypatch):
     monkeypatch.setattr("adbench.tape.compiled.lowering.module.PIECES", (40,) * 4)
 
