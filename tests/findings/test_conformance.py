@@ -256,6 +256,7 @@ def test_the_tape_has_no_fault_in_operations_that_it_computes_well() -> None:
     assert all(cell.checked for cell in found.cells)
 
 
+@pytest.mark.slow
 def test_a_planted_error_is_found_in_its_operator_alone_and_a_crash_does_not_end_the_sweep(planted: str) -> None:
     found = swept(planted, "tanh", "sinh", "exp", most_points=8)
     tanh, sinh, exp = found.cells
