@@ -83,6 +83,12 @@ class Source:
         return () if self.own_copy else tuple(name for name in self.requires if installed_version(name) is None)
 
     @property
+    def not_installed(self) -> str:
+        """What is missing and how to install it, for an error or a reason; "" if nothing is."""
+        missing = " ".join(self.missing)
+        return f"{missing} is not installed; pip install {missing}" if missing else ""
+
+    @property
     def missing_of_debian(self) -> tuple[str, ...]:
         """The required packages of Debian that are not installed; all of them on a system without dpkg."""
         if self.own_copy:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog import programs
-from adbench.catalog.discovery import Catalog, catalog
-from adbench.model.errors import BadFile
+from adbench.catalog.discovery import Catalog, catalog, select
+from adbench.model.errors import BadFile, UsageError
 from adbench.model.settings import cache_folder
 
 KEYS = ("cases", "backends")
@@ -55,6 +55,15 @@ def resolve(
     case_patterns += [escape(name) for name, source in found.case_sources.items() if Path(source.path) in of_files]
     backend_patterns += [escape(Path(path).stem) for path in backend_files]
     return Selection(found, tuple(case_patterns), tuple(backend_patterns))
+
+
+def installed(chosen: Selection) -> tuple[str, ...]:
+    """The names of the selected backends. Raises UnknownName, and UsageError if the library of one is missing."""
+    names = select("backend", chosen.catalog.backends, chosen.backends)
+    for name in names:
+        if reason := chosen.catalog.backends[name].not_installed:
+            raise UsageError(f"the backend {name} cannot be used: {reason}")
+    return names
 
 
 def configuration(start: Path) -> dict[str, list[Path]]:

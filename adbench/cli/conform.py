@@ -75,11 +75,10 @@ def conform(
     Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 130: Ctrl-C.
     """
     from adbench.catalog.discovery import report_module, select
-    from adbench.catalog.selection import resolve
+    from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
     from adbench.findings import conform as sweep
     from adbench.findings.operations import OPERATIONS
-    from adbench.findings.programs.laboratory import installed
     from adbench.model.atomic_file import refuse_file, write_whole
 
     chosen = resolve(backends=backends)
@@ -89,7 +88,7 @@ def conform(
     if listed:
         click.echo(shown.table([OPERATIONS[name] for name in wanted], names), nl=False)
         return
-    installed(chosen.catalog, names)
+    installed(chosen)
     for file in filter(None, (save, output)):
         refuse_file(file)
     old = None if against is None else sweep.read_baseline(against)

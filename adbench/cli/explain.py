@@ -54,6 +54,10 @@ def explain(
 
     if as_json and html is not None:
         raise click.UsageError("--json and --html contradict each other; give one of them")
+    if digits is not None and (html is not None or compiled):
+        raise click.UsageError(
+            f"--digits and {'--compiled' if html is None else '--html'} contradict each other; give one"
+        )
     chosen = resolve(cases=(case,), case_folders=case_folders, backend_folders=backend_folders)
     names = select("case", chosen.catalog.cases, chosen.cases)
     if len(names) > 1:
@@ -75,13 +79,10 @@ def explain(
 
 def _show_digits(case: Case, size: int | None, seed: int, backend: str, *, as_json: bool) -> None:
     """A line for each operation, as it is checked."""
-    from adbench.catalog.discovery import select
-    from adbench.catalog.selection import resolve
+    from adbench.catalog.selection import installed, resolve
     from adbench.execution.lost_digits import MODES, lost_digits
-    from adbench.findings.programs.laboratory import installed
 
-    chosen = resolve(backends=(backend,))
-    installed(chosen.catalog, select("backend", chosen.catalog.backends, chosen.backends))
+    installed(resolve(backends=(backend,)))
     number = case.sizes[0] if size is None else size
     if not case.accepts(number):
         raise click.UsageError(f"{case.name} has no size {number}; use {case.takes}")

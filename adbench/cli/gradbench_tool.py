@@ -30,20 +30,15 @@ def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders:
 
     os.environ.update(thread_environment(threads))  # libraries, numpy too, read it when they are imported
 
-    from adbench.catalog.discovery import load, select
-    from adbench.catalog.selection import resolve
+    from adbench.catalog.discovery import load
+    from adbench.catalog.selection import installed, resolve
     from adbench.interop.gradbench.tool import serve
 
     chosen = resolve(backends=[backend], case_folders=case_folders, backend_folders=backend_folders)
-    found = select("backend", chosen.catalog.backends, chosen.backends or [""])
+    found = installed(chosen)
     if len(found) > 1:
         raise click.UsageError(f"-b {backend} matches {len(found)} backends: {', '.join(found)}; name one of them")
     source = chosen.catalog.backends[found[0]]
-    if source.missing:
-        raise click.UsageError(
-            f"{source.name} needs {', '.join(source.missing)}, which is not installed; "
-            f"pip install {' '.join(source.missing)}"
-        )
 
     def loaded() -> Backend:
         from adbench.model.backend import from_module

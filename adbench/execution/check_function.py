@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.discovery import load
-from adbench.catalog.selection import resolve
+from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import Known, Point, examined, needs_second_order, operator_named, point
 from adbench.execution.operators.references import known_at
@@ -22,7 +22,7 @@ from adbench.functions.user_arguments import Wrt
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, UnknownName, Unsupported, UsageError
+from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
 from adbench.oracle.verdict import Verdict
 
@@ -252,15 +252,13 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
     Raises UsageError if it does not exist, is not installed, or cannot differentiate the function's library.
     """
     chosen = resolve(backends=[name])
-    if not chosen.backends or chosen.backends[0] not in chosen.catalog.backends:
-        raise UnknownName("backend", name, chosen.catalog.backends)
-    source = chosen.catalog.backends[chosen.backends[0]]
-    if source.missing:
-        missing = " ".join(source.missing)
-        raise UsageError(f"the backend {name} needs {missing}, which is not installed; pip install {missing}")
-    refuse_another_library(chosen.backends[0], made)
+    found = installed(chosen)
+    if len(found) > 1:
+        raise UsageError(f"{name} matches {len(found)} backends: {', '.join(found)}; name one of them")
+    source = chosen.catalog.backends[found[0]]
+    refuse_another_library(source.name, made)
     with double_precision():
-        used = from_module(chosen.backends[0], load(source))
+        used = from_module(source.name, load(source))
     return used, source.version
 
 

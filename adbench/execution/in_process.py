@@ -104,8 +104,8 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     made, source = chosen.catalog.cases[which], chosen.catalog.backends[where]
     if not made.accepts(size):
         raise UsageError(f"{which} has no size {size}; use one of {', '.join(map(str, made.sizes))}")
-    if source.missing:
-        raise Unsupported(f"{' '.join(source.missing)} is not installed; pip install {' '.join(source.missing)}")
+    if source.not_installed:
+        raise Unsupported(source.not_installed)
     used = from_module(where, load(source))
     compute_in_double()
     bound = _bound(made, size, used, operator, seed)

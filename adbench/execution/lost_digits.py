@@ -6,64 +6,52 @@ operation that is right by itself is not to blame. One that is wrong by itself i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adbench.execution.check_function import check
-from adbench.functions.function_check import CheckedMode
 from adbench.functions.operations import Operation, operations
 from adbench.model.case import Case, function_of
 from adbench.model.errors import AdbenchError, UsageError
+from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import output_weights
 
 MODES = ("gradient", "hvp")
-MOST = 400
-"""Operations that are checked; a loop of many turns has more."""
-
-
-@dataclass(frozen=True)
-class Digits:
-    """The correct and the resolvable digits of one number; `word` is the verdict's."""
-
-    correct: float
-    resolvable: float
-    word: str
-
-    @property
-    def lost(self) -> float:
-        """The difference, 0 if nothing is lost."""
-        return max(0.0, self.resolvable - self.correct)
 
 
 @dataclass(frozen=True)
 class OperationDigits:
-    """The digits of an operation's value, first and second derivatives, by "value", "gradient" and "hvp".
+    """The number that lost most digits of an operation's value, first and second derivatives.
 
+    worst    by "value", "gradient" and "hvp"
     reason   why some are missing
     """
 
     operation: Operation
-    digits: dict[str, Digits]
+    worst: Mapping[str, EntryEvidence]
     reason: str = ""
 
     def told(self, name: str) -> str:
         """The digits of one number: "5.2/14.7"."""
-        one = self.digits.get(name)
-        return "–" if one is None else f"{one.correct:.1f}/{one.resolvable:.1f}"
+        one = self.worst.get(name)
+        return "–" if one is None else f"{one.digits_correct:.1f}/{one.digits_resolvable:.1f}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        digits = {name: asdict(one) for name, one in self.digits.items()}
-        one = self.operation
-        return {"name": one.name, "operation": one.written, "digits": digits, "reason": self.reason or None}
+        digits = {
+            name: {"correct": one.digits_correct, "resolvable": one.digits_resolvable, "word": one.word}
+            for name, one in self.worst.items()
+        }
+        made = self.operation
+        return {"name": made.name, "operation": made.written, "digits": digits, "reason": self.reason or None}
 
     @property
     def is_wrong(self) -> bool:
         """Whether a number is wrong."""
-        return any(one.word == "wrong" for one in self.digits.values())
+        return any(one.word == "wrong" for one in self.worst.values())
 
 
 def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[OperationDigits]:
@@ -79,7 +67,7 @@ def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[Oper
     seen: set[tuple[Any, ...]] = set()
     for one in found:
         key = (one.form, *(np.asarray(x).tobytes() for x in (*one.operands, *one.constants)))
-        if key not in seen and len(seen) < MOST:
+        if key not in seen:
             seen.add(key)
             yield _checked(one, backend)
 
@@ -99,14 +87,10 @@ def _checked(one: Operation, backend: str) -> OperationDigits:
     except AdbenchError as refusal:
         return OperationDigits(one, {}, str(refusal))
     rows = {"value": found.values[0], **{row.mode: row for row in found.rows}}
-    digits = {name: worst for name, row in rows.items() if (worst := _worst(row)) is not None}
+    worst = {name: max(row.entries, key=_lost) for name, row in rows.items() if row.verdict is not None and row.entries}
     reasons = [row.reason for row in found.rows if row.verdict is None]
-    return OperationDigits(one, digits, "; ".join(reasons))
+    return OperationDigits(one, worst, "; ".join(reasons))
 
 
-def _worst(row: CheckedMode) -> Digits | None:
-    """Those of the entry that lost most."""
-    if row.verdict is None or not row.entries:
-        return None
-    each = [Digits(entry.digits_correct, entry.digits_resolvable, entry.word) for entry in row.entries]
-    return max(each, key=lambda one: (one.word == "wrong", one.lost))
+def _lost(entry: EntryEvidence) -> tuple[bool, float]:
+    return entry.word == "wrong", entry.digits_resolvable - entry.digits_correct

@@ -24,7 +24,6 @@ PLAIN = Namespace(np)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
-MAKES_INTEGERS = frozenset({"argmax", "argmin", "argsort", "sign", "floor", "ceil", "round", "isfinite", "isnan"})
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def _note(notes: list[Operation], name: str, compute: Callable[..., Any], given:
 
     constants = tuple(x.astype(np.float64) for x in fixed)
     value = text(PLAIN, *(x._value for x in noted), *constants)
-    if not noted or name in MAKES_INTEGERS:
+    if not noted:
         return value
     symbol = SYMBOLS.get(name)
 

@@ -104,11 +104,20 @@ def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path)
     assert adbench(folder, *asked, "-b", "off.py").code == 1
 
 
+WITH_A_BACKEND = [
+    ["fuzz", "-b", "nope"],
+    ["conform", "-b", "nope"],
+    ["explain", "hypot", "--digits", "nope"],
+    ["gradbench-tool", "-b", "nope"],
+]
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (["run", "-c", "nope"], "no case 'nope'; adbench list cases shows all "),
         (["check", "-b", "nope"], "no backend 'nope'; adbench list backends shows all "),
+        *((asked, "no backend 'nope'; adbench list backends shows all ") for asked in WITH_A_BACKEND),
         (["run", "-n", "0"], "size '0' is not a positive whole number"),
         (["run", "-n", "x"], "size 'x' is not a positive whole number"),
         (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; use 1"),

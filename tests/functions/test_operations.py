@@ -53,14 +53,14 @@ def test_the_operation_that_loses_digits_is_the_only_wrong_one() -> None:
         ("v1 * 3.0", False),
         ("exp(v2)", False),
     ]
-    slope = found[0].digits["gradient"]
-    assert slope.correct < 9.0 < slope.resolvable
+    slope = found[0].worst["gradient"]
+    assert slope.digits_correct < 9.0 < slope.digits_resolvable
 
 
 def test_equal_operations_on_equal_numbers_come_once_and_arrays_are_judged_with_weights() -> None:
     found = list(lost_digits(case(lambda xp, x: xp.exp(x) + xp.exp(x), x=np.array([0.5, 1.5])), 1, 0, "tape"))
     assert [one.operation.written for one in found] == ["exp(x)", "v1 + v2"]
-    assert all(set(one.digits) == {"value", "gradient", "hvp"} and not one.is_wrong for one in found)
+    assert all(set(one.worst) == {"value", "gradient", "hvp"} and not one.is_wrong for one in found)
 
 
 def test_what_cannot_be_noted_is_one_line() -> None:
@@ -74,5 +74,6 @@ def test_the_command_shows_a_line_for_each_operation(tmp_path: Path) -> None:
     assert done.out.count("/1") >= 15
     assert done.out.endswith("no operation is wrong by itself\n")
     assert max(map(len, done.out.splitlines())) <= 100
-    done = adbench(tmp_path, "explain", "hypot", "--digits", "nosuch")
-    assert (done.code, done.out) == (2, "")
+    for wrong in (["nosuch"], ["tape", "--compiled"], ["tape", "--html", "x.html"]):
+        done = adbench(tmp_path, "explain", "hypot", "--digits", *wrong)
+        assert (done.code, done.out) == (2, "")

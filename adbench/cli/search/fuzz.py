@@ -45,17 +45,17 @@ def fuzz(
     adbench fuzz -b jax -b jax_eager --seed 3
     adbench minimise findings/torch_nan_sqrt.json
     """
-    from adbench.catalog.selection import resolve
+    from adbench.catalog.selection import installed, resolve
     from adbench.execution.workers.context import Context
     from adbench.execution.workers.supervisor import Supervisor, default_limit
     from adbench.findings.programs.campaign import Campaign
-    from adbench.findings.programs.laboratory import Laboratory, installed
+    from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
 
     interrupted: BaseException | None = None
     chosen = resolve(backends=backends or ("tape",))
-    names = installed(chosen.catalog, chosen.backends)
+    names = installed(chosen)
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
         with Laboratory.of_workers(context, names, seed) as laboratory:

@@ -27,18 +27,18 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
 
     Exit code 0: the installed version no longer has the fault. 1: it still has it.
     """
-    from adbench.catalog.selection import resolve
+    from adbench.catalog.selection import installed, resolve
     from adbench.execution.workers.context import Context
     from adbench.execution.workers.supervisor import Supervisor, default_limit
     from adbench.findings.finding import read
     from adbench.findings.programs.campaign import minimised, still
-    from adbench.findings.programs.laboratory import Laboratory, installed
+    from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import ran, write_files
     from adbench.model.settings import Settings
 
     given = read(finding)
     chosen = resolve(backends=(given.library, *filter(None, [given.peer])))
-    names = installed(chosen.catalog, chosen.backends)
+    names = installed(chosen)
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
         with Laboratory.of_workers(context, names) as laboratory:

@@ -45,7 +45,7 @@ class CheckPhase:
         faulty = {record.job for record in before if _is_faulty(record)}
         is_loaded = False
         source = catalog.backends[jobs[0].backend]
-        missing = " ".join(source.missing)  # once: looking a package up takes longer than many checks
+        missing = source.not_installed  # once: looking a package up takes longer than many checks
         with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
                 if enough():
@@ -55,8 +55,7 @@ class CheckPhase:
                 unbuilt = self._unbuilt(worker, job) if source.builds and not missing else None
                 yield Started(job, "check")
                 if missing:
-                    reason = f"{missing} is not installed; pip install {missing}"
-                    checked = Checked(Record(job, "unsupported", reason))
+                    checked = Checked(Record(job, "unsupported", missing))
                 else:
                     checked = unbuilt or self._check(worker, failures, job, asked)
                 cost = checked.cost

@@ -11,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.programs.judging import Fault
 from adbench.findings.programs.random_program import Program
 from adbench.model.backend import Backend
-from adbench.model.errors import UsageError
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
 JUDGE = "adbench.findings.programs.program_worker:judge"
@@ -89,14 +87,6 @@ class Examined:
     is_known: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
     lost: bool = False
-
-
-def installed(catalog: Catalog, backends: Sequence[str]) -> tuple[str, ...]:
-    """These backends. Raises UsageError if one cannot be loaded because its library is missing."""
-    for name in backends:
-        if missing := catalog.backends[name].missing:
-            raise UsageError(f"{name} needs {' '.join(missing)}, not installed; pip install {' '.join(missing)}")
-    return tuple(backends)
 
 
 class Laboratory:
