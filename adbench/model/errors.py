@@ -5,7 +5,7 @@ AdbenchError
 │   ├── UnknownName   no case or backend of that name
 │   ├── BadFile       a case, backend or run file that cannot be used
 │   └── BadOutput     the output folder cannot be written
-├── LostCluster       the cluster was lost during a run; what is finished stays, exit code 4
+├── LostCluster       the cluster was lost during a run; finished records are kept; exit code 4
 └── Unsupported       a backend cannot do what a case needs; recorded with this reason, not as a failure
     └── MissingFunction
 """

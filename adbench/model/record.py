@@ -364,7 +364,7 @@ class Run:
 
     @property
     def interruption(self) -> str | None:
-        """A sentence with the number of cells that an interruption left unchecked; None if there are none."""
+        """How many cells an interruption left unchecked, as a sentence; None if there are none."""
         planned = len(self.records) + self.unchecked
         return f"interrupted: {self.unchecked} of {planned} cells not checked" if self.unchecked else None
 

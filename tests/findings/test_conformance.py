@@ -1,4 +1,4 @@
-"""`adbench conform` finds planted and known faults by itself, and none where there are none."""
+"""`adbench conform` reports planted and known faults, and nothing for correct operations."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from adbench.tape.compiled.runtime import program
 
 @pytest.fixture(autouse=True, params=["written inside", "called"])
 def bodies(request, monkeypatch):
-    """Each test also runs with bodies of loops as short functions of their own, as long bodies are."""
+    """Each test also runs with loop bodies in separate functions, which is how long bodies are compiled."""
     if request.param == "called":
         monkeypatch.setattr(block, "LONG_BODY", 0)
         monkeypatch.setattr(module, "PIECES", (30,) * 4)

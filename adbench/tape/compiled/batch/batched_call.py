@@ -121,7 +121,7 @@ class Batched(Compiled):
             previous = rows[0]
 
     def _recorded(self, signature: Signature, args: Sequence[Any]) -> bool:
-        """Record at a point; False if that fails, so that the point's single call says why."""
+        """Record at a point. Return False if that fails; the single call at this point then raises the error."""
         with suppress(Exception):
             program = self.compiled(Arguments(self, args), careful=False)
             signature.programs.append(program)

@@ -47,7 +47,7 @@ class Plan:
         self.helpers = helpers if in_lanes else None
         self._each = arguments + parts + work
         self.doubles = self._each * (SHARES * (helpers.count + 1) if self.helpers and helpers else 1)
-        self._work = LINE * max(p.lowered.lines for p in programs) / WIDTH
+        self._work = LINE * max(p.lowered.instructions for p in programs) / WIDTH
         tables: list[list[tuple[int, ...]]] = [
             [*_rows(inputs, is_shared)],
             [*_rows(self.results, [False] * len(self.results))],
@@ -76,7 +76,7 @@ class Plan:
         words = self._words(data, results, status, memory)
         first = 0
         while first < count:
-            with suppress(Exception):  # the status says so, and the point's single call raises it again
+            with suppress(Exception):  # the single call at this point raises the error again
                 self._loop(first, count, ctypes.addressof(words))
             first = words[len(PLAN) - 1]
         return results, status

@@ -41,7 +41,7 @@ _MOVES = frozenset(
 )
 
 UNROLLED = 8
-"""Elements that one turn of a loop copies."""
+"""Elements copied in one iteration of a loop."""
 
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:

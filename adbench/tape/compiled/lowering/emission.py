@@ -80,7 +80,7 @@ class Emission:
     level          of optimisation
     pieces         modules of the finished functions: a long program is cut
     sequence       the numbers of the pieces that together are the current function
-    lines          their number of instructions
+    lines          written before the current function, for distances
     python_calls   names of rules called in Python, which `explain` reports
     computed       results that several operations share, such as the factors of a matrix
     reading        the current operation's operands, as symbols

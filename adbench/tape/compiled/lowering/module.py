@@ -63,7 +63,11 @@ class Lowered:
     results: tuple[Shape, ...]
     work: int
     python_calls: tuple[str, ...]
-    lines: int
+
+    @property
+    def instructions(self) -> int:
+        """The number of instructions in all functions, kernels included."""
+        return sum(text.count("\n  ") for module in self.modules for text in module.functions)
 
 
 def lower(
@@ -124,7 +128,6 @@ def lower(
         tuple(shape_of(y) for y in outputs),
         emission.workspace.size,
         tuple(emission.python_calls),
-        emission.lines,
     )
 
 

@@ -304,7 +304,7 @@ class Compiled(Native):  # type: ignore[misc]
             for program in (*signature.programs, *signature.careful):
                 kind = "careful recording" if program in signature.careful else "recording"
                 lines.append(
-                    f"{kind} of {program.nodes} nodes under {program.guards} guards: {program.lowered.lines} "
+                    f"{kind} of {program.nodes} nodes under {program.guards} guards: {program.lowered.instructions} "
                     f"instructions, level {program.level}, {8 * program.lowered.work} bytes of workspace"
                 )
                 if program.way:
