@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adbench.optional import pip_install
+
 if TYPE_CHECKING:
     from adbench.execution.in_process import ReadyCell
 
@@ -41,7 +43,8 @@ def adbench_cell(request: pytest.FixtureRequest) -> Callable[..., ReadyCell]:
     backend   a backend's name, or a user's file
     """
     if not request.config.pluginmanager.has_plugin("benchmark"):
-        pytest.fail("adbench_cell times with pytest-benchmark: pip install pytest-benchmark", pytrace=False)
+        command = pip_install("pytest_benchmark")
+        pytest.fail(f"adbench_cell times with pytest-benchmark: {command}", pytrace=False)
     benchmark = request.getfixturevalue("benchmark")
 
     def check_and_time(

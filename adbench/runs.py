@@ -11,6 +11,7 @@ from adbench.catalog.discovery import report_module, select
 from adbench.model import record
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadOutput, UsageError
+from adbench.optional import library
 from adbench.results import compare as comparing
 from adbench.results.comparison_inputs import ComparisonInput, of_run
 from adbench.results.importers.timing_files import read_input
@@ -66,12 +67,9 @@ class Run(record.Run):
         seconds_per_call with first_quartile and third_quartile over launches, the memory by each method, digits, … A
         missing figure is NaN: `reason` explains an outcome other than "right", `missing` a gap in a measured cell.
 
-        Raises UsageError if pandas is not installed.
+        Raises MissingLibrary, an ImportError, if pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise UsageError("to_frame needs pandas: pip install pandas") from None
+        pandas = library("pandas", "to_frame")
         spreadsheet = report_module("text.spreadsheet")
         frame = pandas.DataFrame(spreadsheet.rows(self), columns=list(spreadsheet.FIELDS))
         return frame.astype(dict.fromkeys(spreadsheet.FIGURES, "float64"))

@@ -15,7 +15,7 @@ from adbench.model.backend import WITH_VECTOR
 from ._casadi_arrays import Array, column_of, shape_of, within_reach
 from ._casadi_arrays import xp as xp
 
-REQUIRES = ("casadi",)
+REQUIRES = ("casadi", "scipy")
 LICENCE = "LGPL-3.0-or-later"
 SPARSE_JACOBIAN = True
 BATCHED = True

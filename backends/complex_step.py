@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import optree
-from scipy.linalg import lu_factor
 
 from adbench import Namespace, Operator, Unsupported
+from adbench.optional import library
 
 LICENCE = "BSD-3-Clause"  # ours
 
@@ -78,7 +78,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 def slogdet(A: Any) -> tuple[Any, Any]:
-    factors, pivots = lu_factor(A)
+    factors, pivots = library("scipy.linalg", "slogdet of complex matrices").lu_factor(A)
     diagonal = np.diagonal(factors)
     signs = np.where(np.real(diagonal) < 0, -1.0, 1.0)
     turns = np.count_nonzero(pivots != np.arange(len(pivots)))

@@ -9,6 +9,7 @@ from adbench.model.settings import kept_programs
 
 from . import tape as eager
 
+REQUIRES = ("llvmlite", "scipy")
 VARIANT_OF = "tape"
 BATCHED = True
 DEFAULT = True  # the way to use the tape for a function that is called often

@@ -7,6 +7,7 @@ from adbench import Operator
 
 from . import tape_compiled as exact
 
+REQUIRES = ("llvmlite", "scipy")
 VARIANT_OF = "tape"
 BATCHED = True
 

@@ -1,5 +1,5 @@
-# Sourced by the other scripts: `venv EXTRAS` installs adbench with these extras into .venv, once.
-# A stamp file records the installation, so later calls do nothing.
+# Sourced by the other scripts: `venv EXTRAS` installs adbench with these extras into .venv, once, and `venv --group NAME`
+# with a dependency group of pyproject.toml. A stamp file records the installation, so later calls do nothing.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv_python="$root/.venv/bin/python"
@@ -18,9 +18,16 @@ python_command() {
     exit 2
 }
 
+pip_install() { "$venv_python" -m pip install --disable-pip-version-check "$@"; }
+
 venv() {
-    local extras=$1 python stamp wanted log
-    stamp="$root/.venv/.installed-$extras"
+    local what="adbench[$1]" name=$1 python stamp wanted log
+    local requested=(--editable "$root[$1]")
+    if [ "$1" = --group ]; then
+        what="adbench and its dependency group $2" name=group-$2
+        requested=(--editable "$root" --group "$root/pyproject.toml:$2")
+    fi
+    stamp="$root/.venv/.installed-$name"
     wanted=$(cat "$root/pyproject.toml" "$root/constraints.txt" | cksum)
     if [ -x "$venv_python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
     if [ ! -x "$venv_python" ]; then
@@ -32,10 +39,10 @@ venv() {
         say "making .venv"
         "$python" -m venv "$root/.venv"
     fi
-    say "installing adbench[$extras] into .venv (once; takes a minute)"
+    say "installing $what into .venv (once; takes a minute)"
     log="$root/.venv/install.log"
-    if ! "$venv_python" -m pip install --disable-pip-version-check --constraint "$root/constraints.txt" \
-        --editable "$root[$extras]" >"$log" 2>&1; then
+    if ! pip_install 'pip>=25.1' >"$log" 2>&1 ||  # the first that knows groups; Debian 12 has 23.0
+        ! pip_install --constraint "$root/constraints.txt" "${requested[@]}" >>"$log" 2>&1; then
         tail -n 5 "$log" >&2
         if command -v cc >/dev/null; then
             say "installation failed; see $log"

@@ -266,7 +266,7 @@ def test_a_frame_has_a_row_for_each_record_and_says_why_figures_are_missing() ->
 
 def test_without_pandas_the_frame_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(adbench.UsageError, match="to_frame needs pandas: pip install pandas"):
+    with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install 'autodiff-bench\[notebook\]'"):
         RUN.to_frame()
 
 

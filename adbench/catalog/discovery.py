@@ -24,6 +24,7 @@ from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.optional import EXTRAS
 
 Kind = Literal["cases", "backends", "reports"]
 MOST_REASON = 500  # characters of an exception's text
@@ -201,7 +202,7 @@ def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> t
 
 def requirement(backend: Source) -> str:
     """What `pip install` needs for a backend: our extra for its library, or else its distributions."""
-    library = backend.variant_of or backend.name
+    library = EXTRAS.get(next(iter(backend.requires), ""), backend.variant_of or backend.name)
     return f"{OURS}[{library}]" if backend.builtin and library in extras() else " ".join(backend.requires)
 
 

@@ -14,6 +14,7 @@ import sys
 import click
 
 from adbench.model.errors import AdbenchError, UnknownName
+from adbench.optional import MissingLibrary
 from adbench.version import __version__
 
 from .check import check
@@ -47,7 +48,7 @@ def main() -> None:
     except click.ClickException as error:
         click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
         sys.exit(2)
-    except AdbenchError as error:
+    except (AdbenchError, MissingLibrary) as error:
         from adbench.catalog.discovery import report_module
 
         visible = report_module("content.formatting").visible  # a name in it must not act on the terminal

@@ -15,7 +15,7 @@ from typing import Any
 
 from adbench.catalog.discovery import Catalog, Source, load
 from adbench.catalog.installed import command, installed_version
-from adbench.doctor.findings import CHECKS, Finding, State, System
+from adbench.doctor.findings import CHECKS, OPTIONAL, Finding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.disturbance import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS
@@ -24,7 +24,7 @@ from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.model.errors import Unsupported
 from adbench.version import __version__
 
-LIBRARIES = ("numpy", "scipy", "python-flint", "optree", "psutil", "msgspec", "click", "rich", "matplotlib", "jinja2")
+LIBRARIES = ("numpy", "python-flint", "optree", "psutil", "msgspec", "click", "rich", "jinja2", *OPTIONAL)
 MIXED = "a memory method misreads known amounts on this machine: do not quote its figures"
 
 

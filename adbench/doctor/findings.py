@@ -15,11 +15,12 @@ from functools import wraps
 from pathlib import Path
 from typing import Literal
 
-from adbench.catalog.installed import installed_version
+from adbench.catalog.installed import OURS, installed_version, pip_command
 from adbench.measure import clock, memory_truth
 from adbench.measure.machine import COMPILERS, GIGABYTE, cgroup, disturbance, first_program, processors
 from adbench.measure.machine.system_files import PROC, SYS, fields, text, word
 from adbench.measure.machine.system_noise import Noise, clock_step_ns
+from adbench.optional import EXTRAS
 
 State = Literal["ok", "warning", "unknown"]
 
@@ -28,6 +29,7 @@ QUIET = 0.01  # share of a second that other processes may take
 EVEN = 0.02  # share by which equal work may differ: the margin of a local comparison
 MEGABYTE = 1 << 20
 UNBROKEN = "\u00a0"  # a no-break space, between a number and its unit
+OPTIONAL = ("llvmlite", "matplotlib", "scipy")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -279,6 +281,15 @@ def memray(system: System) -> Answer:
     """Whether the allocated peak can be measured."""
     version = installed_version("memray") if importlib.util.find_spec("memray") else None
     return (version, None) if version else ("not installed", "pip install memray")
+
+
+@check("optional libraries", "The page of a run needs matplotlib, a compiled tape llvmlite, special functions scipy.")
+def optional_libraries(system: System) -> Answer:
+    """Whether the libraries of the extras plots, compiled and scipy are there."""
+    missing = [name for name in OPTIONAL if installed_version(name) is None]
+    if not missing:
+        return "all", None
+    return f"without {', '.join(missing)}", pip_command(f"{OURS}[{EXTRAS[name]}]" for name in missing)
 
 
 @check("compiler", "C++ backends need it.")

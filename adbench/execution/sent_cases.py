@@ -27,6 +27,7 @@ from adbench.execution.workers.process import MARK
 from adbench.functions.user_function import function_case
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
+from adbench.optional import library
 
 Send = Literal["import", "source", "pickle"]
 """Ways to send a function to workers: they import its module, or get its source or its pickle."""
@@ -181,11 +182,8 @@ def pickled(parts: Mapping[str, Any], send: Send) -> bytes:
 
 
 def _cloud_pickler() -> Callable[[io.BytesIO], pickle.Pickler]:
-    """cloudpickle's class. Raises UsageError if it is not installed."""
-    try:
-        import cloudpickle
-    except ImportError:
-        raise UsageError("send='pickle' needs cloudpickle: pip install cloudpickle") from None
+    """cloudpickle's class. Raises MissingLibrary if it is not installed."""
+    cloudpickle: Any = library("cloudpickle", "send='pickle'")
 
     class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
         def reducer_override(self, obj: Any) -> Any:

@@ -16,9 +16,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
-from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
+from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann, student_quantile
 
 FEWEST_SIZES = 3
 LEAST_GROWTH = 1.5
@@ -196,5 +195,5 @@ def _between_sizes(sizes: Sequence[int], t: Array, fits: _Fits, level: float = 0
         design = np.stack([np.ones_like(t), fits.slope[0] * by_b, powers], axis=1) / t[:, None]
     freedom = len(sizes) - design.shape[1]
     variance = float(residuals @ residuals) / freedom * float(np.linalg.pinv(design.T @ design)[1, 1])
-    half = math.sqrt(variance) * float(stdtrit(freedom, (1 + level) / 2))
+    half = math.sqrt(variance) * student_quantile(freedom, (1 - level) / 2)
     return Interval(b, b - half, b + half, level)

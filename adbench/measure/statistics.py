@@ -20,9 +20,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
-from scipy.stats import rankdata
 
 FEWEST_LAUNCHES = 4
 """The fewest launches for an interval; with three, the widest covers the truth three times in four."""
@@ -157,9 +156,30 @@ def difference_p_rows(x: Array) -> Array:
     agree = np.abs(np.sign(x).sum(axis=1)) == n
     if n < 2 or not agree.any():
         return exact
-    with np.errstate(divide="ignore", invalid="ignore"):  # exactly equal launches have no scatter
-        student = np.abs(x.mean(axis=1)) / (x.std(axis=1, ddof=1) / math.sqrt(n))
-    return np.where(agree, np.minimum(exact, 2 * stdtr(n - 1, -student)), exact)
+    with np.errstate(divide="ignore"):  # exactly equal launches have no scatter
+        student = np.abs(x[agree].mean(axis=1)) / (x[agree].std(axis=1, ddof=1) / math.sqrt(n))
+    exact[agree] = np.minimum(exact[agree], [2 * student_tail(n - 1, t) for t in student.tolist()])
+    return exact
+
+
+def student_tail(freedom: int, t: float) -> float:
+    """P(T > t) of Student's distribution, for t ≥ 0: half the regularised incomplete beta function."""
+    return _tail_beyond(freedom, freedom / (freedom + t * t))
+
+
+@lru_cache(maxsize=256)
+def student_quantile(freedom: int, tail: float) -> float:
+    """The t with P(T > t) = tail of Student's distribution, for 0 < tail ≤ 1/2."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _tail_beyond(freedom, middle) < tail else (low, middle)
+    return math.sqrt(freedom * (1 - high) / high)
+
+
+def _tail_beyond(freedom: int, share: float) -> float:
+    """P(T > t) where share = freedom / (freedom + t²)."""
+    return float(arb(share).beta_lower(arb(freedom) / 2, arb(0.5), regularized=True)) / 2
 
 
 def looks(planned: int) -> dict[int, float]:
@@ -199,7 +219,7 @@ def sequential_interval_rows(x: Array, planned: int) -> list[Interval]:
     found, n = hodges_lehmann_rows(x), x.shape[1]
     if n >= planned:
         return found
-    half = stdtrit(n - 1, 1 - EARLY / 2) * x.std(axis=1, ddof=1) / math.sqrt(n)
+    half = student_quantile(n - 1, EARLY / 2) * x.std(axis=1, ddof=1) / math.sqrt(n)
     ends = zip(found, (x.mean(axis=1) - half).tolist(), (x.mean(axis=1) + half).tolist(), strict=True)
     return [Interval(i.estimate, min(i.low, low), max(i.high, high), 1 - SIGNIFICANT) for i, low, high in ends]
 
@@ -257,7 +277,8 @@ def _row(x: ArrayLike) -> Array:
 def _signed_rank(x: Array) -> Array:
     """The two-sided p-value of every row."""
     n = x.shape[1]
-    ranks = np.round(2 * rankdata(np.abs(x), axis=1)).astype(np.int64)  # doubled, because a mean rank may be a half
+    a, b = np.abs(x)[:, :, None], np.abs(x)[:, None, :]
+    ranks = (2 * (b < a) + (b == a)).sum(axis=2) + 1  # mean ranks, doubled because one may be a half
     ranks[x == 0] = 0
     smaller = np.minimum((ranks * (x > 0)).sum(axis=1), (ranks * (x < 0)).sum(axis=1))
     ordinary = (np.sort(ranks, axis=1) == 2 * np.arange(1, n + 1)).all(axis=1)

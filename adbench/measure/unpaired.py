@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 
 from adbench.measure.statistics import Interval, left_out
 
 FEWEST = 4
 """The fewest launches of each run for an interval."""
+
+NORMAL = NormalDist()
 
 _EXACT_UP_TO = 10_000  # pairs; beyond, the normal approximation errs by less than 0.001
 
@@ -67,7 +69,7 @@ def _differences(new: ArrayLike, old: ArrayLike) -> Array:
 def _at_most(n: int, m: int, u: int) -> float:
     """P(U ≤ u) under equal distributions, where U counts the pairs with the first number below the second."""
     if n * m > _EXACT_UP_TO:
-        return float(norm.cdf((u + 0.5 - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)))
+        return NORMAL.cdf((u + 0.5 - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12))
     return float(_cumulative(n, m)[u])
 
 
@@ -93,5 +95,5 @@ def _steps(n: int, m: int, level: float) -> tuple[int, float]:
     """The number of differences to omit at either end, and the coverage."""
     if n * m > _EXACT_UP_TO:
         middle, spread = n * m / 2, math.sqrt(n * m * (n + m + 1) / 12)
-        return max(0, math.floor(middle - 0.5 + norm.ppf((1 - level) / 2) * spread)), level
+        return max(0, math.floor(middle - 0.5 + NORMAL.inv_cdf((1 - level) / 2) * spread)), level
     return left_out(_cumulative(n, m), level)

@@ -1,9 +1,13 @@
-"""Scipy's modules, imported when one of their functions is first called: most programs need none."""
+"""Scipy's modules, imported when one of their functions is first called: most programs need none.
+
+Without scipy such a call raises MissingLibrary, with the command that installs it.
+"""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from adbench.optional import library
 
 
 class _Loaded:
@@ -17,7 +21,7 @@ class LazyModule(_Loaded):
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        self.__dict__.update(vars(importlib.import_module(self._name)))
+        self.__dict__.update(vars(library(self._name, f"{self._name}.{attribute}")))
         self.__class__ = _Loaded  # type: ignore[assignment]  # without `__getattr__`, which would slow every read
         return getattr(self, attribute)
 

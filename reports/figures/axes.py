@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.record import Run
+from adbench.optional import library
 
 from ..content import formatting
 from ..content.cells import Cell, Cells
@@ -36,9 +37,7 @@ def plot(run: Run, case: str, axes: Axes | None, operator: str | None, what: str
     panel = _panel(cells, case, operator or cells.operator_of(case), what)
     own = axes is None
     if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.figure(layout="constrained").add_subplot()
+        axes = library("matplotlib.pyplot", "a plot").figure(layout="constrained").add_subplot()
     sizes = [size for size in cells.sizes[case] if size > 0]
     plots.set_scales(axes, panel, sizes, plots.y_limits(panels.values_of(panel)))
     axes.grid(axis="y", linewidth=0.7, alpha=0.5)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+from adbench.optional import library
+
 from ..content import formatting
 from . import svg
 from .looks import Look
@@ -89,8 +91,7 @@ class Panel:
 @contextmanager
 def style() -> Iterator[None]:
     """Our own settings, whatever the user's matplotlibrc says; entered once for all figures of a page."""
-    import matplotlib
-
+    matplotlib = library("matplotlib", "a plot")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
@@ -20,7 +20,7 @@ from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UsageError
-from adbench.tape.compiled.inspection import Listing, listing
+from adbench.optional import MissingLibrary
 from adbench.tape.explain.explanation import Explanation, Node
 from adbench.tape.explain.notation import text_of
 from adbench.version import __version__
@@ -28,6 +28,9 @@ from adbench.version import __version__
 from ..content import formatting
 from ..figures import expression_graph
 from . import page as html
+
+if TYPE_CHECKING:
+    from adbench.tape.compiled.inspection import Listing
 
 MOST_ROWS = 40
 """Of a table; of a longer one the first and the last are shown."""
@@ -71,7 +74,9 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     points = [args[k] for k in active]
     try:
         explanation = tape.explain(f, *points, names=labels)
-        code = listing(f, *points, names=labels, wrt=tuple(range(len(points)))) if compiled else None
+        code = _code(f, points, labels) if compiled else None
+    except MissingLibrary:
+        raise
     except (MemoryError, RecursionError) as error:
         raise UsageError(f"{name} at size {size} is too large to explain; give a smaller size with -n") from error
     except Exception as error:  # a user's function may raise anything, and the engine refuses some
@@ -80,6 +85,13 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     formula = "" if case.is_trap else cases.formula(about)
     summary = catalog.case_sources[name].summary
     return Explained(name, summary, formula, size, seed, value_shape(explanation) != (), explanation, code)
+
+
+def _code(f: Callable[..., Any], points: Sequence[Any], labels: Sequence[str]) -> Listing:
+    """The compiled recording. Raises MissingLibrary without LLVM."""
+    from adbench.tape.compiled.inspection import listing
+
+    return listing(f, *points, names=labels, wrt=tuple(range(len(points))))
 
 
 def value_shape(explanation: Explanation) -> tuple[int, ...]:

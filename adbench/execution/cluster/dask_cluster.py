@@ -24,6 +24,7 @@ from adbench.model.record import Job, Record, grouped
 from adbench.model.run_progress import Progress, applied
 from adbench.model.serialization import to_plain
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
+from adbench.optional import library
 
 ADDRESS = re.compile(r"dask://(?P<host>[^/\s]+):(?P<port>\d+)")
 CONNECT_SECONDS = 15
@@ -107,10 +108,7 @@ class Cluster:
         return ", ".join([*([str(before)] if before else []), *sorted(addresses)])
 
     def _connected(self) -> Any:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise UsageError("--on needs Dask; pip install 'autodiff-bench[dask]'") from error
+        Client = library("distributed", "--on").Client
         where = address_of(self.address)
         try:
             client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)

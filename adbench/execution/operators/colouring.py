@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-
-# scipy.optimize's solvers use it; it has no public name and is unchanged since scipy 0.17.
-from scipy.optimize._numdiff import group_columns
 
 from adbench.model import tree
+from adbench.optional import library
+
+sparse = library("scipy.sparse", "a sparse Jacobian")
+# scipy.optimize's solvers use it; it has no public name and is unchanged since scipy 0.17.
+group_columns = library("scipy.optimize._numdiff", "a sparse Jacobian").group_columns
 
 Indices = Sequence[int] | NDArray[np.intp]
 

@@ -17,6 +17,7 @@ from adbench.interop.gradbench import hand_tracking_input, nested_derivatives
 from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part, vector
 from adbench.interop.gradbench.work import CaseWork, Work, case, case_module, number_of
 from adbench.model.case import Case
+from adbench.optional import library
 
 PARAMETERS = 11  # of a camera
 
@@ -142,21 +143,18 @@ def ba_objective(errors: Array) -> dict[str, Any]:
 
 def ba_jacobian(parts: tuple[Any, ...]) -> dict[str, Any]:
     """Compressed rows, first all errors e and then all e_w; the first thirty entries and the last of each list."""
-    from scipy.sparse import csr_array, hstack
-
+    sparse = library("scipy.sparse", "ba")
     p = parts[2].shape[-1]
-    matrix = csr_array(hstack([_sparse(leaf, 3 * p) for leaf in parts]))
+    matrix = sparse.csr_array(sparse.hstack([_sparse(leaf, 3 * p) for leaf in parts]))
     order = np.concatenate([np.delete(np.arange(3 * p), slice(2, None, 3)), np.arange(2, 3 * p, 3)])
-    matrix = csr_array(matrix[order])
+    matrix = sparse.csr_array(matrix[order])
     matrix.sort_indices()
     lists = {"rows": matrix.indptr, "cols": matrix.indices, "vals": matrix.data}
     return {name: [*values[:30].tolist(), values[-1].item()] for name, values in lists.items()}
 
 
 def _sparse(leaf: Any, rows: int) -> Any:
-    from scipy.sparse import csr_array
-
-    return leaf if hasattr(leaf, "tocsr") else csr_array(np.reshape(leaf, (rows, -1)))
+    return leaf if hasattr(leaf, "tocsr") else library("scipy.sparse", "ba").csr_array(np.reshape(leaf, (rows, -1)))
 
 
 def lstm(data: Any) -> CaseWork:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series, ctx
 
+from adbench.optional import library
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import INF, NAN, NEGATIVE_INF, ONE, ZERO, Ball, Special, add, div, mul, neg, sign, sub
 
@@ -29,18 +30,45 @@ FAST = frozenset({"cosh", "exp", "exp2", "expm1", "log1p_exp", "sinh"})
 """Functions that are infinite at an infinity, and grow no slower than a power."""
 
 
+inf, nan = math.inf, math.nan
+AT_INFINITIES: Mapping[str, tuple[float, float]] = {
+    "digamma": (nan, inf),
+    "erf": (-1.0, 1.0),
+    "erfc": (2.0, 0.0),
+    "erfcx": (inf, 0.0),
+    "erfinv": (nan, nan),
+    "exp1": (nan, 0.0),
+    "expi": (-0.0, inf),
+    "expit": (0.0, 1.0),
+    "gamma": (nan, inf),
+    "gammaln": (-inf, inf),
+    "i0": (nan, nan),
+    "i1": (nan, nan),
+    "j0": (nan, nan),
+    "j1": (nan, nan),
+    "lambertw": (nan, inf),
+    "log1p_exp": (0.0, inf),
+    "log_ndtr": (-inf, -0.0),
+    "logit": (nan, nan),
+    "ndtr": (0.0, 1.0),
+    "ndtri": (nan, nan),
+}
+"""Functions of one number that numpy lacks -> their values at -∞ and ∞, as in scipy.special."""
+
+
 def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as in numpy and scipy."""
-    import scipy.special
-
     numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
-    function: Any = getattr(scipy.special, name, None) or getattr(np, name, partial(np.logaddexp, 0.0))
-    try:
-        with np.errstate(all="ignore"):
-            value = function(*numbers)  # complex, of some functions
-        found = float(value.real) if value.imag == 0 else math.nan
-    except (TypeError, ValueError):
-        return NAN
+    if name in AT_INFINITIES:
+        below, above = AT_INFINITIES[name]
+        found = {-inf: below, inf: above}.get(numbers[0], nan)
+    else:
+        function = getattr(np, name, None) or getattr(library("scipy.special", f"the true value of {name}"), name)
+        try:
+            with np.errstate(all="ignore"):
+                found = float(function(*numbers))
+        except (TypeError, ValueError):
+            return NAN
     still = all(a.moves == ball.CONSTANT for a in operands if isinstance(a, Special))
     if (
         name in ("atan", "arctan2") and math.isfinite(found) and still

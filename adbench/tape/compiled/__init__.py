@@ -6,7 +6,12 @@
 See docs/explanation/compiled.md.
 """
 
-from adbench.tape.compiled.compilation import compile
-from adbench.tape.compiled.runtime.compiled_call import Compiled
+from adbench.optional import require
+
+for _name in ("llvmlite", "scipy"):  # before the modules that import them
+    require(_name, "adbench.tape.compile")
+
+from adbench.tape.compiled.compilation import compile  # noqa: E402
+from adbench.tape.compiled.runtime.compiled_call import Compiled  # noqa: E402
 
 __all__ = ["Compiled", "compile"]

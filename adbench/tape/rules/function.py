@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from adbench.optional import library
 from adbench.tape.core.rule import Gradient, Rule, Value
 from adbench.tape.numpy_names import PUBLIC, stand_for
 
@@ -43,7 +43,7 @@ def function(
     def late(*inputs: Value) -> Value:
         """Import the function at the first call; later the rule calls it directly."""
         module, _, function_there = str(value).rpartition(".")
-        rule.value = getattr(importlib.import_module(module), function_there)
+        rule.value = getattr(library(module, str(value)), function_there)
         return rule.value(*inputs)
 
     found = late if isinstance(value, str) else value
