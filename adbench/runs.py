@@ -70,7 +70,7 @@ class Run(record.Run):
         Raises MissingLibrary, an ImportError, if pandas is not installed.
         """
         pandas = library("pandas", "to_frame")
-        spreadsheet = report_module("text.spreadsheet")
+        spreadsheet = report_module("formats.spreadsheet")
         frame = pandas.DataFrame(spreadsheet.rows(self), columns=list(spreadsheet.FIELDS))
         return frame.astype(dict.fromkeys(spreadsheet.FIGURES, "float64"))
 

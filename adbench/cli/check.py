@@ -11,7 +11,8 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import PATH, details_option, selection_options, worker_options
+from adbench.cli.support.options import details_option, selection_options, worker_options
+from adbench.cli.support.output_formats import result_options, write
 
 
 @click.command(cls=FunctionCommand)
@@ -32,7 +33,7 @@ from adbench.cli.support.options import PATH, details_option, selection_options,
     metavar="N",
     help="Check at N points. With --function: the given point and N - 1 others around it.",
 )
-@click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML.")
+@result_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first wrong result.")
 @click.option("--plan", "plan_only", is_flag=True, help="Print the plan and stop.")
 @details_option
@@ -40,6 +41,8 @@ from adbench.cli.support.options import PATH, details_option, selection_options,
 def check(
     as_json: bool,
     junit: Path | None,
+    sarif: Path | None,
+    md: Path | None,
     fail_fast: bool,
     plan_only: bool,
     details: bool,
@@ -54,12 +57,10 @@ def check(
     \b
     adbench check                      every installed backend, at small sizes
     adbench check -b my_backend.py -c matrix_product -n 8 --points 5
+    adbench check -b my_backend.py --junit check.xml --sarif check.sarif --md check.md
     adbench check --function mymodule:f --at 1.0 2.0
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3 --points 5
     """
-    from adbench.catalog.discovery import report_module
-    from adbench.model.atomic_file import write_whole
-
     everything, own = with_function(asked)
     session = make_session(everything, time=False, memory=False, quick=True)
     if plan_only:
@@ -68,8 +69,9 @@ def check(
     found, code = execute(session, None, on=on, fail_fast=fail_fast)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
-    if junit is not None:
-        write_whole(junit, report_module("text.junit").render(found))
+    for form, output in (("junit", junit), ("sarif", sarif), ("md", md)):
+        if output is not None:
+            write(found, form, output)
     if own is None:
         print_run(found, as_json, details, more=f"adbench {shlex.join(sys.argv[1:])} --details")
         sys.exit(code or (1 if dead else 0))

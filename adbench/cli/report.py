@@ -8,9 +8,7 @@ import click
 
 from adbench.cli.support.execute import print_run
 from adbench.cli.support.options import PATH, share_option
-
-FORMATS = {"html": "html.page", "md": "text.markdown", "csv": "text.spreadsheet", "junit": "text.junit"}
-SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
+from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, text_of, write
 
 
 @click.command()
@@ -20,7 +18,7 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".xml":
     "--output",
     type=PATH,
     metavar="FILE",
-    help="Write to FILE; default: report.html next to the run.",
+    help="Write to FILE, or for asv into this folder; default: report.html next to the run.",
 )
 @click.option(
     "--format",
@@ -45,10 +43,13 @@ def report(
     adbench report results/<time>                   write the page again
     adbench report results/<time> --details         every size, operator and reason, in the terminal
     adbench report out -o out.md                    for a pull request; also .csv, and .xml (JUnit) for CI
+    adbench report out -o out.sarif                 annotations of wrong results, for GitHub
+    adbench report out -o out.bmf.json              for Bencher; .gbench.json for Google Benchmark's tools
+    adbench report out -o results.asv               for asv: adds to a folder of its results
     adbench report january february -o all.html     several runs over time, with regressions marked
     adbench report --from-gradbench log.jsonl       the results of a gradbench log
 
-    Without -o, formats other than HTML go to stdout.
+    Without -o, formats other than HTML go to stdout; asv needs a folder.
     """
     from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import write_whole
@@ -60,9 +61,9 @@ def report(
             raise click.UsageError("--details prints one run in the terminal; leave out -o, --format and other runs")
         print_run((read_log if from_gradbench else read_run)(runs[0]), as_json=False, details=True)
         return
-    form = form or ("html" if output is None else SUFFIXES.get(output.suffix.lower()))
+    form = form or ("html" if output is None else format_of(output))
     if form is None:
-        raise click.UsageError(f"{output} ends in none of {', '.join(SUFFIXES)}; choose the format with --format")
+        raise click.UsageError(f"{output} ends in none of {suffixes()}; choose the format with --format")
     if len(runs) > 1 and form != "html":
         raise click.UsageError(f"{form} shows one run, not {len(runs)}; for two: adbench compare OLD NEW --markdown")
     if from_gradbench and len(runs) > 1:
@@ -70,13 +71,15 @@ def report(
     if len(runs) > 1:
         text = report_module("html.over_time").render([(str(run), read_run(run)) for run in runs], margin=margin)
         output = output or Path("runs.html")
+        write_whole(output, text)
     else:
-        read = read_log if from_gradbench else read_run
-        text = report_module(FORMATS[form]).render(read(runs[0]))
+        found = (read_log if from_gradbench else read_run)(runs[0])
         if form == "html":
             output = output or (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_whole(output, text)
-        click.echo(f"{'page' if form == 'html' else 'report'}: {output}")
+        if output is None:
+            if FORMATS[form].folder:
+                raise click.UsageError(f"{form} is a folder of files; choose it with -o FOLDER")
+            click.echo(text_of(found, form), nl=False)
+            return
+        write(found, form, output)
+    click.echo(f"{'page' if form == 'html' else 'report'}: {output}")

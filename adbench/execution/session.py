@@ -13,7 +13,7 @@ from typing import Any
 from adbench.catalog import inactive_inputs
 from adbench.catalog.discovery import Catalog
 from adbench.catalog.selection import resolve
-from adbench.execution import known_bugs
+from adbench.execution import checkout, known_bugs
 from adbench.execution.cluster.dask_cluster import Cluster
 from adbench.execution.planning import costs as kept
 from adbench.execution.planning.budget import fit
@@ -211,6 +211,7 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
     """The beginning of a run."""
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
+    root, commit = checkout.root_and_commit()
     run = Run(
         schema_version=SCHEMA_VERSION,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -225,6 +226,8 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
         flops=flops_of(catalog, planned.jobs),
         known_bugs=known_bugs.of_no_backend(catalog.cases, cases),
         not_installed=planned.not_installed,
+        commit=commit,
+        sources=checkout.sources(root, catalog, cases, backends),
     )
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 

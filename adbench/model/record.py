@@ -343,6 +343,9 @@ class Run:
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
     flops               case -> size as a string -> elementary operations of one evaluation, if known
     not_installed       missing backend that the user did not name -> the packages that `pip install` needs for it
+    commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
+    sources             "cases/NAME" or "backends/NAME" -> "path:line" in the repository, or else in the working folder;
+                        only for files inside of it
     """
 
     schema_version: int
@@ -361,6 +364,8 @@ class Run:
     not_installed: dict[str, str] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check
     unchecked: int = 0  # planned cells without a record, because the run was interrupted
+    commit: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
     @property
     def interruption(self) -> str | None:

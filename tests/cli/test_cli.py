@@ -221,7 +221,8 @@ def test_an_interruption_keeps_what_was_finished(folder: Path, number: int) -> N
 def test_an_interrupted_check_counts_the_cells_it_did_not_check(folder: Path) -> None:
     write(folder, hangs=misbehaving("import time; open('hanging', 'w'); time.sleep(600)"))
     command = [sys.executable, "-m", "adbench", "check", "-c", "softplus.py", "-b", "hangs.py", "--json"]
-    command += ["--junit", "found.xml", "--operator", "value", "--operator", "gradient"]
+    command += ["--junit", "found.xml", "--sarif", "found.sarif", "--md", "found.md"]
+    command += ["--operator", "value", "--operator", "gradient"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for _ in range(600):
             if (folder / "hanging").exists():
@@ -236,6 +237,9 @@ def test_an_interrupted_check_counts_the_cells_it_did_not_check(folder: Path) ->
     assert planned >= 2
     sentence = f"interrupted: {found['unchecked']} of {planned} cells not checked"
     assert f"adbench: {sentence}" in err.splitlines()
+    (run,) = json.loads((folder / "found.sarif").read_text("utf-8"))["runs"]
+    assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == sentence
+    assert f"**{sentence}**" in (folder / "found.md").read_text("utf-8")
     assert f'<error message="{sentence}" />' in (folder / "found.xml").read_text()
 
 

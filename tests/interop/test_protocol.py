@@ -316,7 +316,13 @@ def test_a_log_becomes_a_run_with_its_own_figures() -> None:
     assert run.settings["made_by"] == "gradbench"
 
 
-@pytest.mark.parametrize("form", ["html.page", "text.markdown", "text.spreadsheet", "text.terminal", "text.junit"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("html.page", "text.terminal", "formats.markdown", "formats.spreadsheet", "formats.junit"),
+        *("formats.sarif", "formats.bencher", "formats.google_benchmark"),
+    ],
+)
 def test_a_log_has_every_form_of_report(form: str) -> None:
     shown = report_module(form)
     text = (

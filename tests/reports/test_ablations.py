@@ -11,8 +11,8 @@ from adbench.model.record import Figure, Memory, Record
 from reports.content import ablations
 from reports.content.cells import Cells
 from reports.content.footnotes import Footnotes
+from reports.formats import markdown
 from reports.html import page as html
-from reports.text import markdown
 from tests.reports import runs
 
 

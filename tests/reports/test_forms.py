@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from adbench.cli import cli
 from adbench.model.record import Run
 from adbench.results.store import dumps
+from reports.formats import markdown, spreadsheet
 from reports.html import over_time
-from reports.text import markdown, spreadsheet
 from tests.reports import page, runs
 from tests.reports.test_hostile import HOSTILE
 

@@ -1,7 +1,11 @@
-"""A run as Markdown, for a pull request or an issue: the main sentences, and the tables folded away."""
+"""A run as Markdown, for a pull request, an issue or a job's summary: the main sentences, and the tables folded away.
+
+A check, which times nothing, is shown as counts of results for each backend.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from adbench.model.record import Run
@@ -9,9 +13,9 @@ from adbench.model.record import Run
 from ..content import ablations, formatting, ranking
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
-from ..content.formatting import OUTCOMES
+from ..content.formatting import OUTCOMES, Word
 from ..content.headline import Headline, headline
-from .terminal import slowdowns
+from ..text.terminal import slowdowns
 
 MOST_ROWS = 200  # GitHub takes 65 536 characters
 MOST_COLUMNS = 12
@@ -28,8 +32,10 @@ def render(run: Run) -> str:
     if not run.records:
         return "### adbench: nothing was measured\n"
     footnotes = Footnotes(cells)
+    if not cells.timed:
+        return _checked(run, cells, footnotes)
     faults = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
-    lines = [f"### {_title(found)}", ""]
+    lines = [f"### {_title(found)}", "", *_interruption(run)]
     lines += [*map(_footnote, faults[:MOST_FAULTS]), *_more(len(faults), MOST_FAULTS), ""] if faults else []
     lines += [*(f"* {line}" for line in _facts(cells, found)), ""]
     lines += _overview(cells)
@@ -37,6 +43,56 @@ def render(run: Run) -> str:
     lines += _folded("What each idea in the reference engine is worth", _ablations(cells, footnotes))
     lines += _folded("Failures and reasons", list(_footnotes(footnotes)))
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _checked(run: Run, cells: Cells, footnotes: Footnotes) -> str:
+    """A check: how many results of each backend came out with each word, and every failure with its place."""
+    counts: dict[str, Counter[Word]] = {backend: Counter() for backend in cells.backends}
+    for cell in cells.every_single():
+        counts[cell.job.backend][cell.word] += 1
+    total = sum(counts.values(), Counter())
+    bad = [
+        f"{OUTCOMES[word].sign} {total[word]} {OUTCOMES[word].label}"
+        for word in OUTCOMES
+        if OUTCOMES[word].bad and total[word]
+    ]
+    words = [word for word in OUTCOMES if total[word]]
+    proved, compared = cells.proved
+    head = ["backend", *(f"{OUTCOMES[word].sign} {OUTCOMES[word].label}" for word in words)]
+    rows = [[escaped(b), *(str(counts[b][word] or "") for word in words)] for b in counts]
+    failures = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
+    lines = [f"### adbench: {formatting.plural(total.total(), 'result')}, {', '.join(bad) or 'none wrong'}", ""]
+    lines += [*_interruption(run), *_table_of(head, rows), ""]
+    lines += [f"* compared with proved values: {proved} of {formatting.plural(compared, 'result')}"] if compared else []
+    lines += _failures(failures)
+    others = [note for note in footnotes.failures if not OUTCOMES[note.word].bad]
+    lines += _folded("Other reasons", [*map(_footnote, others[:MOST_FOOTNOTES]), *_more(len(others), MOST_FOOTNOTES)])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _failures(notes: Sequence[Footnote]) -> list[str]:
+    """A row for each wrong or failing result, with its place."""
+    rows = [
+        [
+            f"{OUTCOMES[cell.word].sign} {cell.label}",
+            *(escaped(cell.job.case), formatting.count(cell.job.size), escaped(cell.job.operator)),
+            *(escaped(cell.job.backend), escaped(note.reason, 300)),
+        ]
+        for note in notes
+        for cell in note.cells
+    ]
+    if not rows:
+        return []
+    head = ["", "case", "n", "operator", "backend", "reason"]
+    return ["", *_table_of(head, rows[:MOST_ROWS]), *_more(len(rows), MOST_ROWS)]
+
+
+def _table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]]
+
+
+def _interruption(run: Run) -> list[str]:
+    return [] if run.interruption is None else [f"**{run.interruption}**", ""]
 
 
 def escaped(text: str, most: int = 60) -> str:

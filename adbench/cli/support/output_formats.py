@@ -1,0 +1,100 @@
+"""The formats of reports: names, suffixes, and how to write one. `adbench report` and `adbench check` share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from adbench.cli.support.options import PATH, combined
+
+if TYPE_CHECKING:
+    from adbench.model.record import Run
+
+
+@dataclass(frozen=True)
+class Format:
+    """A module of `reports` with `render(run)`, or with `files(run, folder)` if the format is a folder.
+
+    suffixes    the ends of file names that choose it
+    """
+
+    module: str
+    suffixes: tuple[str, ...]
+    folder: bool = False
+
+
+FORMATS: Mapping[str, Format] = {
+    "html": Format("html.page", (".html", ".htm")),
+    "md": Format("formats.markdown", (".md",)),
+    "csv": Format("formats.spreadsheet", (".csv",)),
+    "junit": Format("formats.junit", (".xml",)),
+    "sarif": Format("formats.sarif", (".sarif", ".sarif.json")),
+    "bencher": Format("formats.bencher", (".bmf.json",)),
+    "google-benchmark": Format("formats.google_benchmark", (".gbench.json",)),
+    "asv": Format("formats.asv", (".asv",), folder=True),
+}
+
+
+def format_of(output: Path) -> str | None:
+    """The name of the format that the end of a file's name chooses; None for no known one."""
+    fits = (name for name, form in FORMATS.items() if output.name.lower().endswith(form.suffixes))
+    return next(fits, None)
+
+
+def suffixes() -> str:
+    """All suffixes, in words."""
+    return ", ".join(suffix for form in FORMATS.values() for suffix in form.suffixes)
+
+
+def text_of(run: Run, name: str) -> str:
+    """The run in a format that is one file. Reports on stderr what the format cannot hold."""
+    from adbench.catalog.discovery import report_module
+
+    module = report_module(FORMATS[name].module)
+    text: str = module.render(run)
+    _report_left_out(run, name)
+    return text
+
+
+def write(run: Run, name: str, output: Path) -> None:
+    """Write the run in this format to a file, or into the folder of a format that is one.
+
+    Raises BadOutput if it cannot be written. Reports on stderr what the format cannot hold.
+    """
+    from adbench.catalog.discovery import report_module
+    from adbench.model.atomic_file import write_whole
+    from adbench.model.errors import BadOutput
+
+    if not FORMATS[name].folder:
+        write_whole(output, text_of(run, name))
+        return
+    files: dict[Path, str] = report_module(FORMATS[name].module).files(run, output)
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadOutput(f"{path.parent}: cannot be made: {error.strerror}; choose another folder") from error
+        write_whole(path, text)
+    _report_left_out(run, name)
+
+
+def _report_left_out(run: Run, name: str) -> None:
+    from adbench.catalog.discovery import report_module
+
+    left_out = getattr(report_module(FORMATS[name].module), "left_out", None)
+    if left_out is not None and (sentence := left_out(run)):
+        click.echo(f"adbench: {name}: {sentence}", err=True)
+
+
+result_options = combined(
+    click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),
+    click.option(
+        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF, for annotations."
+    ),
+    click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
+)
+"""Of a verb whose results CI reads; the name of an option is that of the format."""

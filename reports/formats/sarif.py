@@ -1,0 +1,147 @@
+"""Wrong derivatives as SARIF 2.1.0, with which GitHub annotates a pull request.
+
+Each wrong cell is a result, and so is each failure and each known bug that no longer occurs. A result points at the
+user's backend, else at the case or function, else at no existing file. Expected bugs and correct cells are no results.
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+https://docs.github.com/en/code-security/reference/code-scanning/sarif-files/sarif-support
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote
+
+from adbench.model.operator import BATCH, COMPOSITIONS, OPERATORS
+from adbench.model.record import Record, Run
+from adbench.results.comparison_inputs import name_of
+
+from ..content.cells import outcome
+from ..content.formatting import OUTCOMES
+from .timed_cells import text_of
+
+MOST_RESULTS: Final = 5000  # GitHub shows no more of a run
+LONGEST: Final = 1000  # characters of a message
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+WRONG_RESULT: Final = "wrong-result"  # of an operator of a later version
+
+
+def _rule_for(operator: str) -> str:
+    return f"wrong-{operator.replace('_', '-')}"
+
+
+_ABOUT: Final = {
+    **{_rule_for(name): f"Wrong {name.replace('_', ' ')}" for name in (*OPERATORS, BATCH, *COMPOSITIONS)},
+    WRONG_RESULT: "Wrong result",
+    "known-bug-gone": "A known bug no longer occurs",
+    "failed": "Error, crash or time-out",
+}
+_HELP: Final = {
+    "known-bug-gone": "Remove the entry from KNOWN in the backend's file.",
+    "failed": "The backend raised an error, crashed or did not answer in time, so nothing was compared.",
+}
+_COMPARED: Final = "adbench compared each entry with a value that is correct to the digits shown."
+
+
+def render(run: Run) -> str:
+    """The JSON text: one SARIF run. An interrupted run is marked as unsuccessful, with a notification."""
+    found = [result for record in run.records for result in _results(run, record)][:MOST_RESULTS]
+    rules = list(dict.fromkeys(result["ruleId"] for result in found))
+    for result in found:
+        result["ruleIndex"] = rules.index(result["ruleId"])
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "adbench",
+                        "version": run.adbench_version,
+                        "rules": [_rule(rule) for rule in rules],
+                    }
+                },
+                "automationDetails": {"id": "adbench/check/"},
+                "invocations": [_invocation(run)],
+                "columnKind": "unicodeCodePoints",
+                "results": found,
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def left_out(run: Run) -> str | None:
+    """The number of findings beyond those that GitHub shows."""
+    more = sum(_rule_of(record) is not None for record in run.records) - MOST_RESULTS
+    return f"{more} more findings left out: GitHub shows {MOST_RESULTS}" if more > 0 else None
+
+
+def _results(run: Run, record: Record) -> Iterator[dict[str, Any]]:
+    rule = _rule_of(record)
+    if rule is None:
+        return
+    job = record.job
+    cell = text_of(name_of(job))
+    word, reason = outcome(record)
+    where = f"{job.operator} of {job.case} at size {job.size} with {job.backend}"
+    where += f", seed {job.seed}" if job.seed else ""
+    said = f"{where}: {reason or OUTCOMES[word].label}"
+    if record.reproduce:
+        said += f"\nReproduce: {record.reproduce}"
+    places = [run.sources[key] for key in (f"backends/{job.backend}", f"cases/{job.case}") if key in run.sources]
+    first, *others = places or [f"adbench/cases/{job.case}:1"]
+    result: dict[str, Any] = {
+        "ruleId": rule,
+        "level": "warning" if rule == "failed" else "error",
+        "message": {"text": text_of(said[:LONGEST])},
+        "locations": [{**_location(first), "logicalLocations": [{"fullyQualifiedName": cell, "kind": "function"}]}],
+        "partialFingerprints": {"cell/v1": hashlib.sha256(cell.encode()).hexdigest()[:32]},
+    }
+    if others:
+        named = {"message": {"text": "The function that is differentiated."}}
+        result["relatedLocations"] = [{"id": 1, **_location(others[0]), **named}]
+    yield result
+
+
+def _rule_of(record: Record) -> str | None:
+    """The id of the rule that a record breaks; None for correct, unsupported and expected results."""
+    if record.outcome.word == "wrong":
+        operator = BATCH if record.job.operator.startswith(BATCH) else record.job.operator
+        rule = _rule_for(operator)
+        return rule if rule in _ABOUT else WRONG_RESULT
+    if record.outcome.word == "surprise":
+        return "known-bug-gone"
+    return "failed" if record.outcome.is_fault else None
+
+
+def _rule(rule: str) -> dict[str, Any]:
+    text = _HELP.get(rule, _COMPARED)
+    return {
+        "id": rule,
+        "name": "".join(part.capitalize() for part in rule.split("-")),
+        "shortDescription": {"text": _ABOUT[rule]},
+        "fullDescription": {"text": text},
+        "help": {"text": text},
+        "defaultConfiguration": {"level": "warning" if rule == "failed" else "error"},
+        "properties": {"tags": ["correctness"], "precision": "very-high"},
+    }
+
+
+def _location(place: str) -> dict[str, Any]:
+    """A location from "path:line"."""
+    path, _, line = text_of(place).rpartition(":")
+    uri = quote(str(PurePosixPath(path)))
+    region = {"startLine": max(1, int(line))} if line.isdecimal() else {"startLine": 1}
+    return {"physicalLocation": {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}, "region": region}}
+
+
+def _invocation(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {"executionSuccessful": run.interruption is None}
+    if run.interruption is not None:
+        found["toolExecutionNotifications"] = [{"level": "error", "message": {"text": run.interruption}}]
+    return found
