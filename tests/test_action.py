@@ -1,7 +1,7 @@
 """action.yml: its published schema, and its scripts, which run here as GitHub runs them.
 
-GitHub's part is played by `Job`: it fills in `env` and evaluates `if`. `python3 -m venv` makes an environment whose
-`pip` only writes down what it is asked to install, and whose Python is this one.
+`Job` plays GitHub's part: it fills in `env` and evaluates `if`. `python3 -m venv` makes an environment with this Python
+and a `pip` that installs nothing and writes down its arguments.
 """
 
 from __future__ import annotations

@@ -207,13 +207,21 @@ def test_pages_tested_elsewhere_exist_and_are_tested_there():
     assert all((ROOT / page).exists() and Path(page).name in tests for page in ELSEWHERE)
 
 
-def test_the_workflow_to_copy_is_yaml_and_its_commands_have_these_options():
+def test_the_workflows_to_copy_use_inputs_and_options_that_exist():
     yaml = pytest.importorskip("yaml")
-    jobs = yaml.safe_load((ROOT / "docs/examples/gradients.yml").read_text("utf-8"))["jobs"]
-    lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    commands = [part.partition(">>")[0].split() for line in lines for part in line.split("&&")]
-    ours = [words[1:] for words in commands if words[0] == "adbench"]
-    assert [words[0] for words in ours] == ["check", "run", "run", "compare", "compare"]
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    pages = "".join(
+        (ROOT / page).read_text("utf-8") for page in ("docs/how-to/run-in-ci.md", "docs/examples/gradients.yml")
+    )
+    used = re.findall(r"uses: OWNER/adbench@.*\n((?: .*\n)*)", pages)
+    given = {name for step in used for name in re.findall(r"^ +([\w-]+): \S", step.partition("with:")[2], re.M)}
+    assert {"backends", "install"} <= given <= {*action["inputs"], "uses", "name", "if", "path"}
+    table = re.findall(r"^\| `([\w-]+)` \|", pages, re.M)
+    assert table == list(action["inputs"])
+    jobs = yaml.safe_load((ROOT / "docs/examples/gitlab-ci.yml").read_text("utf-8"))
+    lines = [line for job in jobs.values() for line in job.get("script", ())]
+    ours = [words[1:] for words in map(str.split, lines) if words[0] == "adbench"]
+    assert [words[0] for words in ours] == ["check", "run", "run", "compare"]
     for verb, *words in ours:
         cli.commands[verb].make_context(verb, words)  # raises for an option that there is not
 

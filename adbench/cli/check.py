@@ -42,6 +42,7 @@ def check(
     as_json: bool,
     junit: Path | None,
     sarif: Path | None,
+    codequality: Path | None,
     md: Path | None,
     fail_fast: bool,
     plan_only: bool,
@@ -69,7 +70,7 @@ def check(
     found, code = execute(session, None, on=on, fail_fast=fail_fast)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
-    for form, output in (("junit", junit), ("sarif", sarif), ("md", md)):
+    for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):
         if output is not None:
             write(found, form, output)
     if own is None:

@@ -43,7 +43,7 @@ def report(
     adbench report results/<time>                   write the page again
     adbench report results/<time> --details         every size, operator and reason, in the terminal
     adbench report out -o out.md                    for a pull request; also .csv, and .xml (JUnit) for CI
-    adbench report out -o out.sarif                 annotations of wrong results, for GitHub
+    adbench report out -o out.sarif                 annotations for GitHub; .codequality.json for GitLab
     adbench report out -o out.bmf.json              for Bencher; .gbench.json for Google Benchmark's tools
     adbench report out -o results.asv               for asv: adds to a folder of its results
     adbench report january february -o all.html     several runs over time, with regressions marked

@@ -37,7 +37,7 @@ def root_and_commit() -> tuple[Path, dict[str, str]]:
 def sources(root: Path, known: Catalog, cases: Iterable[str], backends: Iterable[str]) -> dict[str, str]:
     """ "cases/NAME" and "backends/NAME" -> "path:line" relative to `root`, for each that is defined inside of it.
 
-    The line of a case is that of its function, the line of a backend that of `prepare`; 1 where there is none.
+    A case's line is that of its function, a backend's that of `prepare`; without `prepare`, line 1.
     """
     found = {f"cases/{name}": _of_case(known.cases[name], known.case_sources[name].path) for name in cases}
     for name in backends:

@@ -137,7 +137,7 @@ def _figure(cell: Cell | None, figure: Figure) -> float | None:
 def _statistics(cell: Cell | None) -> tuple[Any, ...]:
     """(99 % interval of the median, quartiles, number, repeat, samples) over launches; Nones without a time.
 
-    The interval is distribution-free; below eight launches there is none, which asv writes as an infinite one.
+    The interval is distribution-free; below eight launches it is infinite, as asv itself writes it.
     """
     if cell is None or cell.spread is None or cell.time is None:
         return (None,) * 7

@@ -1,7 +1,7 @@
 """A run in Bencher Metric Format, https://bencher.dev/docs/reference/bencher-metric-format/: JSON for `bencher run`.
 
 {"case[size]-backend-operator": {"latency": {"value": …, "lower_value": …, "upper_value": …}}}. "latency" is Bencher's
-own measure, in nanoseconds; the others are bytes. The format holds numbers only: what is missing is left out.
+own measure, in nanoseconds; the others are bytes. The format holds numbers only, so missing figures are left out.
 """
 
 from __future__ import annotations

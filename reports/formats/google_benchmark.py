@@ -1,7 +1,7 @@
 """A run as JSON of Google Benchmark, for its tools/compare.py and for services that read its files.
 
 Each launch is a repetition. adbench measures no processor time; `cpu_time` repeats `real_time`, because readers need a
-number, and the context says so. Readers take any entry for a time, so cells without one are left out.
+number; the context states this. Readers take any entry for a time, so cells without one are left out.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
@@ -49,7 +48,7 @@ _COMPARED: Final = "adbench compared each entry with a value that is correct to 
 
 def render(run: Run) -> str:
     """The JSON text: one SARIF run. An interrupted run is marked as unsuccessful, with a notification."""
-    found = [result for record in run.records for result in _results(run, record)][:MOST_RESULTS]
+    found = results(run)
     rules = list(dict.fromkeys(result["ruleId"] for result in found))
     for result in found:
         result["ruleIndex"] = rules.index(result["ruleId"])
@@ -76,15 +75,21 @@ def render(run: Run) -> str:
 
 
 def left_out(run: Run) -> str | None:
-    """The number of findings beyond those that GitHub shows."""
+    """The number of results that GitHub would not show."""
     more = sum(_rule_of(record) is not None for record in run.records) - MOST_RESULTS
     return f"{more} more findings left out: GitHub shows {MOST_RESULTS}" if more > 0 else None
 
 
-def _results(run: Run, record: Record) -> Iterator[dict[str, Any]]:
+def results(run: Run) -> list[dict[str, Any]]:
+    """The results of a run in SARIF's fields, as many as GitHub shows."""
+    found = (_result(run, record) for record in run.records)
+    return [result for result in found if result is not None][:MOST_RESULTS]
+
+
+def _result(run: Run, record: Record) -> dict[str, Any] | None:
     rule = _rule_of(record)
     if rule is None:
-        return
+        return None
     job = record.job
     cell = text_of(name_of(job))
     word, reason = outcome(record)
@@ -105,7 +110,7 @@ def _results(run: Run, record: Record) -> Iterator[dict[str, Any]]:
     if others:
         named = {"message": {"text": "The function that is differentiated."}}
         result["relatedLocations"] = [{"id": 1, **_location(others[0]), **named}]
-    yield result
+    return result
 
 
 def _rule_of(record: Record) -> str | None:

@@ -1,4 +1,4 @@
-"""The timed cells of a run, for formats that hold nothing but figures: what they can say, and the count of the rest."""
+"""The timed cells of a run, for formats that hold figures only, and the number of the others."""
 
 from __future__ import annotations
 

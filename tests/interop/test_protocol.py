@@ -320,7 +320,7 @@ def test_a_log_becomes_a_run_with_its_own_figures() -> None:
     "form",
     [
         *("html.page", "text.terminal", "formats.markdown", "formats.spreadsheet", "formats.junit"),
-        *("formats.sarif", "formats.bencher", "formats.google_benchmark"),
+        *("formats.sarif", "formats.bencher", "formats.google_benchmark", "formats.code_quality"),
     ],
 )
 def test_a_log_has_every_form_of_report(form: str) -> None:

@@ -17,7 +17,7 @@ from adbench.cli.support.output_formats import FORMATS, format_of
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
 from adbench.results.store import dumps
-from reports.formats import asv, bencher, google_benchmark, markdown, sarif
+from reports.formats import asv, bencher, code_quality, google_benchmark, markdown, sarif
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE
 from tests.support.command import adbench
@@ -88,6 +88,19 @@ def test_sarif_keeps_to_the_number_of_results_that_github_shows(monkeypatch: pyt
     (run,) = valid("sarif-2.1.0.json", sarif.render(mixed()))["runs"]
     assert len(run["results"]) == 2
     assert sarif.left_out(mixed()) == "1 more findings left out: GitHub shows 2"
+
+
+def test_gitlab_gets_the_same_results_with_its_required_fields() -> None:
+    found = json.loads(code_quality.render(mixed()))
+    assert [issue["check_name"] for issue in found] == [
+        "adbench/wrong-gradient",
+        "adbench/failed",
+        "adbench/known-bug-gone",
+    ]
+    assert found[0]["location"] == {"path": "src/my backend.py", "lines": {"begin": 12}}
+    assert [issue["severity"] for issue in found] == ["critical", "major", "critical"]
+    assert len({issue["fingerprint"] for issue in found}) == 3
+    assert all("\n" not in issue["description"] for issue in found)
 
 
 def test_the_schema_of_sarif_refuses_a_result_without_a_message() -> None:
@@ -192,7 +205,11 @@ def test_hostile_names_break_no_format(name: str, tmp_path: Path) -> None:
     hostile = runs.run(records, commit=COMMIT, machine=MACHINE, sources={f"backends/{name}": f"{name}:1"})
     valid("sarif-2.1.0.json", sarif.render(hostile))
     valid("bmf.json", bencher.render(hostile))
-    for text in (google_benchmark.render(hostile), *asv.files(hostile, tmp_path).values()):
+    for text in (
+        google_benchmark.render(hostile),
+        code_quality.render(hostile),
+        *asv.files(hostile, tmp_path).values(),
+    ):
         json.loads(text.encode())
     assert all(path.is_relative_to(tmp_path) and ".." not in path.parts for path in asv.files(hostile, tmp_path))
 

@@ -33,6 +33,7 @@ FORMATS: Mapping[str, Format] = {
     "csv": Format("formats.spreadsheet", (".csv",)),
     "junit": Format("formats.junit", (".xml",)),
     "sarif": Format("formats.sarif", (".sarif", ".sarif.json")),
+    "codequality": Format("formats.code_quality", (".codequality.json",)),
     "bencher": Format("formats.bencher", (".bmf.json",)),
     "google-benchmark": Format("formats.google_benchmark", (".gbench.json",)),
     "asv": Format("formats.asv", (".asv",), folder=True),
@@ -93,7 +94,10 @@ def _report_left_out(run: Run, name: str) -> None:
 result_options = combined(
     click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),
     click.option(
-        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF, for annotations."
+        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF: annotations on GitHub."
+    ),
+    click.option(
+        "--codequality", type=PATH, metavar="FILE", help="Also write wrong results to FILE as annotations for GitLab."
     ),
     click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
 )
