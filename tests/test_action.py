@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.support.files import CASE, RIGHT, write
+from tests.support.files import CASE, RIGHT, git, repository, write
 
 ROOT = Path(__file__).parents[1]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -128,21 +128,13 @@ def write_fake_python(folder: Path) -> None:
     (folder / "python3").chmod(0o755)
 
 
-def git(folder: Path, *words: str) -> str:
-    me = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-    return subprocess.run(["git", *me, *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """A pull request that makes a backend wrong. Its checkout has one commit, so the base must be fetched."""
     origin, checkout = tmp_path / "origin", tmp_path / "checkout"
     write(origin / "sub", softplus=CASE, mine=RIGHT)
-    git(origin, "init", "-q")
+    base = repository(origin)
     git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
-    git(origin, "add", ".")
-    git(origin, "commit", "-qm", "base")
-    base = git(origin, "rev-parse", "HEAD")
     write(origin / "sub", mine=RIGHT.replace("1 / (1", "2 / (1"))
     git(origin, "commit", "-qam", "a change")
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{origin}", "checkout")

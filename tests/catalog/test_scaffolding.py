@@ -16,7 +16,7 @@ from adbench.findings.finding import Finding
 from adbench.findings.finding import write as write_finding
 from adbench.findings.programs.random_program import Input, Program, Step
 from tests.support.command import adbench, adbench_in_a_process
-from tests.support.files import CASE, RIGHT, write
+from tests.support.files import CASE, RIGHT, repository, write
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -129,6 +129,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     functions = "def f(x, y):\n    return x * y\ndef g(n):\n    return 1.0, 2.0 * n\n"
     functions += "def loss(p, n):\n    return p['w'][0] ** n * p['w'][1]\n"
     write(folder, softplus=CASE, my_backend=RIGHT, mymodule=functions)
+    repository(folder)  # some formats of reports need a commit
     files = ["-c", "softplus.py", "-b", "my_backend.py"]
     done = adbench(folder, "run", "--quick", "--launches", "1", *files, "-n", "10", "-o", "out")
     assert done.code == 0, done.err

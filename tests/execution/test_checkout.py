@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,52 +11,44 @@ from adbench.catalog.discovery import catalog
 from adbench.execution import checkout
 from adbench.execution.session import prepare
 from adbench.results.store import dumps, run_of
-from tests.support.files import CASE, RIGHT, write
-
-ME = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-
-
-def git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *ME, *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+from tests.support.files import CASE, RIGHT, git, repository, write
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "-q")
+def checked_out(tmp_path: Path) -> Path:
     write(tmp_path / "sub", softplus=CASE, my_backend=RIGHT, mymodule="import math\n\n\ndef f(x):\n    return x * x\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "one")
+    repository(tmp_path)
     return tmp_path
 
 
 def test_paths_are_relative_to_the_repository_and_lines_are_those_of_the_functions(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    checked_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(repository / "sub")
+    monkeypatch.chdir(checked_out / "sub")
     run = prepare(cases=["softplus.py"], backends=["my_backend.py", "tape"], time=False, memory=False).result()
     assert run.sources["cases/softplus"] == "sub/softplus.py:5"
     assert run.sources["backends/my_backend"] == "sub/my_backend.py:10"
     assert "backends/tape" not in run.sources
-    assert run.commit["hash"] == git(repository, "rev-parse", "HEAD")
-    assert run_of(dumps(run).encode(), repository).sources == run.sources
+    assert run.commit["hash"] == git(checked_out, "rev-parse", "HEAD")
+    assert run_of(dumps(run).encode(), checked_out).sources == run.sources
 
 
 def test_a_function_of_the_command_line_is_where_the_user_wrote_it(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    checked_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(repository / "sub")
+    monkeypatch.chdir(checked_out / "sub")
     file = ad_hoc("mymodule:f", ("1.0",)).case_file()
     known = catalog([file])
-    found = checkout.sources(repository, known, [file.stem], [])
+    found = checkout.sources(checked_out, known, [file.stem], [])
     assert found == {f"cases/{file.stem}": "sub/mymodule.py:4"}
 
 
 def test_files_elsewhere_and_installed_packages_have_no_place(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory
+    checked_out: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    inside = write(repository / ".venv/lib/site-packages/p", softplus=CASE)
+    inside = write(checked_out / ".venv/lib/site-packages/p", softplus=CASE)
     known = catalog([inside / "softplus.py"], [tmp_path_factory.mktemp("elsewhere")])
-    found = checkout.sources(repository, known, ["softplus", "hypot"], ["tape"])
+    found = checkout.sources(checked_out, known, ["softplus", "hypot"], ["tape"])
     assert found == {}
 
 

@@ -1,6 +1,7 @@
 """Cases and backends made for one purpose, as a user would write them: files in a folder."""
 
 import re
+import subprocess
 from pathlib import Path
 
 CASE = '''"""Sum of softplus: f(x) = sum_i log(1 + exp(x_i))."""
@@ -48,6 +49,20 @@ def write(folder: Path, **texts: str) -> Path:
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    """What git prints in the folder, for an author without a name."""
+    me = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+    return subprocess.run(["git", *me, *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def repository(folder: Path) -> str:
+    """Make a repository of the folder, with one commit of its files; the commit's hash."""
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "base")
+    return git(folder, "rev-parse", "HEAD")
 
 
 def without_checksums(journal: str) -> str:
