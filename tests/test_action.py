@@ -6,6 +6,7 @@ and a `pip` that installs nothing and writes down its arguments.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -157,8 +158,9 @@ def test_no_input_becomes_part_of_a_script() -> None:
 
 
 def test_text_of_an_input_is_not_run(job: Job) -> None:
-    attack = "$(touch${IFS}$PWD/pwned) `touch${IFS}pwned` ;touch pwned \"; touch pwned; \" '&& touch pwned'"
-    job.inputs |= dict.fromkeys(("backends", "cases", "install", "arguments", "adbench", "base", "threshold"), attack)
+    attacks = ["$(touch ../pwned)", "; touch ../pwned ;", "`touch ../pwned`", "&& touch ../pwned", "x|touch ../pwned"]
+    names = ("backends", "cases", "install", "arguments", "adbench", "base", "threshold", "fail-on", "budget")
+    job.inputs |= dict(zip(names, itertools.cycle(attacks), strict=False))
     assert job.run() == 2, job.log
     assert not list(job.folder.parent.rglob("pwned"))
     assert "could not start, exit code 2" in job.summary
