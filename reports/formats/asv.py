@@ -30,8 +30,7 @@ from adbench.model.record import Run
 from ..content.cells import Cell, cell_of
 from ..content.formatting import OUTCOMES
 from ..figures.panels import MEMORY_METHODS, memory_bytes
-from .timed_cells import left_out as left_out
-from .timed_cells import text_of
+from .timed_cells import text_of, untimed
 
 COLUMNS: Final = (
     *("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b"),
@@ -75,6 +74,11 @@ def files(run: Run, folder: Path) -> dict[Path, str]:
         place / "machine.json": _text({**about, "version": 1}),
         place / f"{commit[:8]}-{environment}.json": _text(results),
     }
+
+
+def left_out(run: Run) -> str | None:
+    """The number of cells whose reasons asv cannot hold."""
+    return untimed(run, "written as failed or skipped, without a reason")
 
 
 def _benchmarks(run: Run) -> dict[str, tuple[dict[str, Any], list[Any]]]:

@@ -120,7 +120,7 @@ def test_bencher_gets_times_in_nanoseconds_and_bytes_and_never_a_wrong_result() 
     assert latency["lower_value"] < latency["value"] < latency["upper_value"]
     assert found["quadratic[10]-tape-gradient"]["python-peak-bytes"] == {"value": 1024}
     assert "resident-peak-bytes" not in found["quadratic[10]-tape-gradient"]
-    counted = "5 cells without a time left out (1 wrong, 1 crashed, 1 unsupported, 1 known, 1 surprise)"
+    counted = "5 cells without a time left out: 1 wrong, 1 crashed, 1 unsupported, 1 known, 1 surprise"
     assert bencher.left_out(mixed()) == counted
     assert bencher.left_out(runs.run([runs.record()])) is None
 
@@ -223,7 +223,7 @@ def test_the_command_writes_each_format_and_counts_what_it_leaves_out(tmp_path: 
         done = adbench(tmp_path, "report", "run.json", "-o", name)
         assert done.code == 0, done.err
         assert (tmp_path / name).exists()
-        assert ("5 cells without a time left out (1 wrong" in done.err) == (name != "x.sarif")
+        assert ("5 cells without a time " in done.err) == (name != "x.sarif")
     done = adbench(tmp_path, "report", "run.json", "--format", "asv")
     assert (done.code, "-o FOLDER" in done.err) == (2, True)
     (tmp_path / "x.asv/benchmarks.json").write_text("[]", "utf-8")
