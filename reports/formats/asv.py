@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import quantile_test
 
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Run
+from adbench.optional import library
 
 from ..content.cells import Cell, cell_of
 from ..content.formatting import OUTCOMES
@@ -146,6 +146,7 @@ def _statistics(cell: Cell | None) -> tuple[Any, ...]:
     if cell is None or cell.spread is None or cell.time is None:
         return (None,) * 7
     samples = [launch.seconds_per_call for launch in cell.time.launches]
+    quantile_test = library("scipy.stats", "the interval of a median for asv").quantile_test
     ends = quantile_test(samples, q=float(np.median(samples)), p=0.5).confidence_interval(0.99)
     low = float(ends.low) if math.isfinite(ends.low) else -math.inf
     high = float(ends.high) if math.isfinite(ends.high) else math.inf
