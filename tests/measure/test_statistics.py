@@ -242,3 +242,12 @@ def test_an_interval_has_a_reach_and_a_ratio() -> None:
     found = Interval(-0.1, -0.3, 0.1, 0.95)
     assert found.reach == 0.3
     assert found.exp() == Interval(math.exp(-0.1), math.exp(-0.3), math.exp(0.1), 0.95)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 19, 60])
+def test_student_tails_and_quantiles_are_those_of_scipy(freedom: int) -> None:
+    for t in (0.0, 0.3, 2.5, 80.0):
+        assert statistics.student_tail(freedom, t) == pytest.approx(stats.t.sf(t, freedom), rel=1e-12)
+    for tail in (0.25, 0.025, 0.002):
+        assert statistics.student_quantile(freedom, tail) == pytest.approx(stats.t.isf(tail, freedom), rel=1e-11)
+    assert statistics.student_tail(freedom, math.inf) == 0.0

@@ -10,7 +10,7 @@ import pytest
 import scipy.special
 from flint import arb
 
-from adbench.oracle.series import ball
+from adbench.oracle.series import ball, functions
 from adbench.oracle.series.ball import Arithmetic, Ball, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY
 from tests.oracle import second_opinion
@@ -199,3 +199,11 @@ def test_a_whole_power_of_a_ball_around_zero_is_a_ball_around_zero() -> None:
             found = ball.power(nearly, arb(exponent))
             assert found.is_finite()
             assert found.contains(0**exponent)
+
+
+@pytest.mark.parametrize("name", functions.AT_INFINITIES)
+def test_values_at_infinities_are_those_of_scipy(name: str) -> None:
+    theirs: Any = getattr(scipy.special, name, None) or (lambda x: np.logaddexp(0.0, x))
+    found = [complex(theirs(x)) for x in (-np.inf, np.inf)]
+    expected = [x.real if x.imag == 0 else np.nan for x in found]
+    np.testing.assert_array_equal(functions.AT_INFINITIES[name], expected)
