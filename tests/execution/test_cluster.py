@@ -22,6 +22,7 @@ from adbench.execution.cluster.dask_cluster import SEEDS, address_of, groups_of
 from adbench.execution.session import Session, prepare, resume
 from adbench.model.errors import UsageError
 from adbench.model.record import Job, Record
+from adbench.optional import MissingLibrary
 from adbench.results.journal import Journal
 from adbench.results.store import JOURNAL
 from tests.support.command import adbench_in_a_process
@@ -195,7 +196,7 @@ def test_a_missing_scheduler_or_dask_is_a_one_line_error_and_writes_nothing(
     with pytest.raises(UsageError, match="no scheduler answers; start one"):
         records(session, folder=folder / "out", on="dask://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"pip install 'autodiff-bench\[dask\]'"):
+    with pytest.raises(MissingLibrary, match=r"--on needs distributed: pip install 'autodiff-bench\[dask\]'"):
         records(session, folder=folder / "out", on="dask://127.0.0.1:1")
     assert not (folder / "out").exists()
 

@@ -163,7 +163,7 @@ class Cluster:
             reason = "the cluster's workers that measured this case were lost, one after the other"
             yield from (Checked(Record(job, "crashed", reason)) for job in group)
             return
-        except ModuleNotFoundError as error:
+        except ImportError as error:
             raise UsageError(f"{self.address}: a host lacks adbench or a library, install it there: {error}") from error
         except AdbenchError as error:
             raise UsageError(f"{self.address}: {error}") from error
