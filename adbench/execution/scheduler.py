@@ -9,9 +9,10 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from time import monotonic
 
-from adbench.execution.parallel import in_parallel
+from adbench.execution.parallel import in_parallel, room
 from adbench.execution.phases.check_phase import CheckPhase
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.memory_phase import jobs_to_measure, measure_memory
@@ -67,17 +68,23 @@ class Scheduler:
                 yield event
 
     def _check(self) -> Iterator[Event]:
-        """Check the remaining jobs, each backend in a thread; with a budget, the smallest sizes first."""
+        """Check the remaining jobs, each backend in a thread; with a budget, the smallest sizes first.
+
+        Threads without a backend of their own then help with the jobs of those that take longest.
+        """
         left = self.progress.unchecked
         if self.settings.budget_seconds is not None:
             sizes = sizes_by_case(self.plan)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
         before = grouped(self.progress.records.values(), lambda record: record.job.backend)
         with self.references:
-            phase, enough = CheckPhase(self.context, self.references), self._over(CHECK_SHARE)
-            jobs_of = self._longest_first(grouped(left, lambda job: job.backend))
-            tasks = (phase.check(jobs, before.get(name, ()), enough) for name, jobs in jobs_of.items())
-            yield from in_parallel(tasks, self.context)
+            enough, jobs_of = self._over(CHECK_SHARE), self._longest_first(grouped(left, lambda job: job.backend))
+            checks = [
+                CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough)
+                for name, jobs in jobs_of.items()
+            ]
+            helpers = (check.help() for _ in range(1, room(self.settings.threads)) for check in checks)
+            yield from in_parallel(chain((check.check() for check in checks), helpers), self.context)
 
     def _longest_first(self, jobs_of: Mapping[str, list[Job]]) -> dict[str, list[Job]]:
         """The backends with the longest checks first, as far as known, so that short ones fill the processors."""

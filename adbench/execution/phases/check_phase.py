@@ -1,17 +1,21 @@
-"""The check phase: every job's derivative is judged, in one resident worker per backend, without a clock."""
+"""The check phase: every job's derivative is judged, in resident workers of one backend each, without a clock."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from math import inf
 from time import monotonic
 from typing import Any
 
 from adbench.catalog.ad_hoc import Sized
+from adbench.catalog.discovery import Source
 from adbench.execution.known_bugs import read
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
+from adbench.execution.phases.shared_jobs import SharedJobs
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
@@ -28,51 +32,78 @@ from adbench.oracle.verdict import Verdict
 BUILD_SECONDS = 900.0  # time limit for compiling, once per job
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckPhase:
-    """The shared state of all backends' checks."""
+    """The check of one backend's jobs, by one or more workers in parallel; `before` are its earlier records.
+
+    enough   whether to stop before the next job
+    """
 
     context: Context
     references: References
+    jobs: Sequence[Job]
+    before: Sequence[Record] = ()
+    enough: Callable[[], bool] = lambda: False
 
-    def check(
-        self, jobs: Sequence[Job], before: Sequence[Record], enough: Callable[[], bool] = lambda: False
-    ) -> Iterator[Event]:
-        """Check the jobs of one backend in order until `enough`; `before` are its earlier records."""
-        catalog, settings = self.context.catalog, self.context.settings
-        failures = FailurePolicy(before, settings.longest_call_seconds, time=settings.time)
-        asked = frozenset(jobs)
-        faulty = {record.job for record in before if _is_faulty(record)}
+    def __post_init__(self) -> None:
+        settings = self.context.settings
+        self._shared, self._asked = SharedJobs(self.jobs), frozenset(self.jobs)
+        self._failures = FailurePolicy(self.before, settings.longest_call_seconds, time=settings.time)
+        self._faulty = {record.job for record in self.before if _is_faulty(record)}
+
+    @cached_property
+    def _missing(self) -> str:
+        return self._source.not_installed  # once: looking a package up takes longer than many checks
+
+    @property
+    def _source(self) -> Source:
+        return self.context.catalog.backends[self.jobs[0].backend]
+
+    def help(self) -> Iterator[Event]:
+        """The same as `check` in a further worker, if the rest of the jobs is worth it."""
+        if self._shared.is_worth_a_worker():
+            yield from self.check()
+
+    def check(self) -> Iterator[Event]:
+        """Check the jobs that no other worker has checked, case by case."""
+        with self._shared.worker() as portions:
+            yield from self._check_all(chain.from_iterable(portions))
+
+    def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
         is_loaded = False
-        source = catalog.backends[jobs[0].backend]
-        missing = source.not_installed  # once: looking a package up takes longer than many checks
-        with ResidentWorker(self.context, jobs[0].backend, self.context.checking_start()) as worker:
+        with ResidentWorker(self.context, self.jobs[0].backend, self.context.checking_start()) as worker:
             for job in jobs:
-                if enough():
+                if self.enough():
                     return
-                if source.builds:
+                if self._source.builds:
                     yield Started(job, "check", building=True)
-                unbuilt = self._unbuilt(worker, job) if source.builds and not missing else None
+                unbuilt = self._unbuilt(worker, job) if self._source.builds and not self._missing else None
                 yield Started(job, "check")
-                if missing:
-                    checked = Checked(Record(job, "unsupported", missing))
+                if self._missing:
+                    checked = Checked(Record(job, "unsupported", self._missing))
                 else:
-                    checked = unbuilt or self._check(worker, failures, job, asked)
-                cost = checked.cost
-                call, preparing = (cost.call, cost.prepare + cost.first_call) if cost else (None, 0.0)
+                    checked = unbuilt or self._check(worker, job)
                 if not is_loaded and worker.open_seconds is not None:
                     is_loaded = True
-                    yield read(job.backend, worker.known, catalog.cases)
-                failures.note(checked.record, call if settings.time else checked.seconds)
-                if _is_faulty(checked.record):
-                    faulty.add(job)
-                known = known_fault(worker.known, job.case, job.operator)
-                record = _as_known(_folded(checked.record, faulty), known, catalog.cases[job.case])
-                if record.may_be_timed and (slow := failures.too_slow(job, call, preparing)):
-                    record = replace(record, reason=f"not timed: {slow}")
-                if record.outcome.is_fault or record.outcome.word == "wrong":
-                    record = replace(record, reproduce=self.context.reproduce(job))
-                yield replace(checked, record=record, open_seconds=worker.open_seconds)
+                    yield read(job.backend, worker.known, self.context.catalog.cases)
+                yield replace(checked, record=self._final(worker, checked), open_seconds=worker.open_seconds)
+                self._shared.note(checked.seconds, worker.open_seconds)
+
+    def _final(self, worker: ResidentWorker, checked: Checked) -> Record:
+        """The record as the run keeps it: with what the backend's file knows, and why it is not timed."""
+        catalog, settings = self.context.catalog, self.context.settings
+        job, cost = checked.record.job, checked.cost
+        call, preparing = (cost.call, cost.prepare + cost.first_call) if cost else (None, 0.0)
+        self._failures.note(checked.record, call if settings.time else checked.seconds)
+        if _is_faulty(checked.record):
+            self._faulty.add(job)
+        known = known_fault(worker.known, job.case, job.operator)
+        record = _as_known(_folded(checked.record, self._faulty), known, catalog.cases[job.case])
+        if record.may_be_timed and (slow := self._failures.too_slow(job, call, preparing)):
+            record = replace(record, reason=f"not timed: {slow}")
+        if record.outcome.is_fault or record.outcome.word == "wrong":
+            record = replace(record, reproduce=self.context.reproduce(job))
+        return record
 
     def _unbuilt(self, worker: ResidentWorker, job: Job) -> Checked | None:
         """Let the backend compile for the job, which may take longer than a call. Returns the reason if it cannot."""
@@ -82,9 +113,9 @@ class CheckPhase:
             return Checked(no.record(job))
         return None
 
-    def _check(self, worker: ResidentWorker, failures: FailurePolicy, job: Job, asked: Collection[Job]) -> Checked:
+    def _check(self, worker: ResidentWorker, job: Job) -> Checked:
         """Prepare and call the job in its worker, which judges the result."""
-        skipped = failures.skipped(job)
+        skipped = self._failures.skipped(job)
         if skipped is not None:
             return Checked(skipped)
         try:
@@ -97,13 +128,13 @@ class CheckPhase:
             if job.operator == RELATIONS:
                 checked = self._related(worker, job, reference)
             else:
-                checked = self._judged(worker, job, reference, asked)
+                checked = self._judged(worker, job, reference)
         except NoAnswer as no:
             checked = Checked(no.record(job))
         return replace(checked, seconds=monotonic() - begun)
 
-    def _judged(self, worker: ResidentWorker, job: Job, reference: Any, asked: Collection[Job]) -> Checked:
-        cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in asked
+    def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
+        cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in self._asked
         near, unperturbed = self.references.near(job) if cost else (None, None)
         slow = (self.context.settings.longest_call_seconds or inf) if cost else None
         entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
