@@ -1,7 +1,7 @@
 """A worker process from the parent's side: starting, asking, time-outs, ending.
 
-Each worker is a session, and a tree of processes below one that inherits orphans. It is killed as a whole, so that
-children forked by a library do not linger.
+Each worker is a session, a tree of processes below one that inherits orphans, and a control group where there can be
+one. It is killed as a whole, so that children forked by a library do not linger.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 import psutil
 
 from adbench.execution.workers.channel import Channel, Closed
+from adbench.execution.workers.control_group import ControlGroup
 from adbench.measure.machine.process_tree import descendants
 from adbench.model.record import Job, Record, Status
 
@@ -82,6 +83,7 @@ class WorkerProcess:
         fcntl.fcntl(self._output, fcntl.F_SETFL, fcntl.fcntl(self._output, fcntl.F_GETFL) | os.O_APPEND)
         self._output_lock = threading.Lock()  # prevents truncating a later file with the same descriptor
         self._mark = secrets.token_hex(8)
+        self._group = ControlGroup.make(self._mark)
         self._turn = 0
         self._sentence: str | None = None
         self._killed = False
@@ -93,6 +95,7 @@ class WorkerProcess:
             "-c",
             "from adbench.execution.workers.worker_main import main; main()",
             *(str(theirs.fileno()), str(start.heap_bytes), ",".join(map(str, start.cpus))),
+            str(self._group.path) if self._group else "",
         ]
         try:
             with theirs:
@@ -109,6 +112,8 @@ class WorkerProcess:
         except OSError as error:
             ours.close()
             self._output.close()
+            if self._group:
+                self._group.remove()
             raise WorkerLost("crashed", f"could not be started: {error.strerror}") from error
         self._gone = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
         self._channel = Channel(ours, self._gone)
@@ -197,13 +202,15 @@ class WorkerProcess:
         if not self._killed:
             self._end_everything()
             self._process.wait()
+            if self._group:
+                self._group.remove()
             self._killed = True  # from now on the id may be another process's
             self._channel.close()
             if self._gone is not None:
                 os.close(self._gone)
 
     def _end_everything(self) -> None:
-        """Kill the session, all descendants, and everything with its mark in the environment.
+        """Kill the session, all descendants, everything with its mark in the environment, and its control group.
 
         The process itself comes last, because it inherits the orphans.
         """
@@ -216,6 +223,8 @@ class WorkerProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             killed |= doomed
+        if self._group:
+            self._group.end()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 

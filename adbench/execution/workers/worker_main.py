@@ -1,6 +1,6 @@
 """The start of a worker: settings that must precede the first import.
 
-    python -P -c "from adbench.execution.workers.worker_main import main; main()" DESCRIPTOR HEAP_BYTES CPUS
+    python -P -c "from adbench.execution.workers.worker_main import main; main()" DESCRIPTOR HEAP_BYTES CPUS GROUP
 
 Libraries read the number of threads and the allowed processors once, on import. An allocation before it shifts later
 ones, as another environment or another link order would.
@@ -20,7 +20,10 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
 
 def main() -> None:
     """Apply the settings, then serve the socket with this descriptor until the other side closes it."""
-    descriptor, heap_bytes, cpus = sys.argv[1:4]
+    descriptor, heap_bytes, cpus, group = sys.argv[1:5]
+    if group:
+        with contextlib.suppress(OSError), open(f"{group}/cgroup.procs", "w") as file:
+            file.write("0")  # this process, before it has children
     _fork_below_subreaper(int(descriptor))
     faulthandler.enable()
     if cpus and hasattr(os, "sched_setaffinity"):
