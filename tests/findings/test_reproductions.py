@@ -14,6 +14,7 @@ from adbench.findings.programs.scripts import HELPERS, in_library, library_of
 from adbench.findings.programs.vocabulary import EXPRESSIONS
 from adbench.model.errors import BadFile
 from tests.support.command import adbench
+from tests.support.marks import mostly_slow
 
 SLOGDET = Program((Input(((2.0, 1.0), (0.5, 1.0))),), (Step("log_abs_det", "xp.linalg.slogdet({0})[1]", (0,)),))
 HYPOT = Program(
@@ -25,7 +26,7 @@ def nan_of_hypot(library: str) -> Finding:
     return Finding(HYPOT, "gradient", library, "nan", "nan", "0.0", "x0", "wrong", "power series over balls, proved")
 
 
-@pytest.mark.parametrize("library", ["torch", "torch_func"])
+@pytest.mark.parametrize("library", mostly_slow(["torch", "torch_func"], fast=["torch"]))
 def test_a_script_of_torch_shows_the_fault_without_adbench(library: str, tmp_path: Path) -> None:
     data, script, issue, trap = write_files(nan_of_hypot(library), tmp_path)
     text = script.read_text()
@@ -39,13 +40,16 @@ def test_a_script_of_torch_shows_the_fault_without_adbench(library: str, tmp_pat
     assert "wrong" in check_cell(str(trap), 1, library)
 
 
+OPERATORS = ("jvp", "hvp", *(f"hvp_{a}_over_{b}" for a in ("forward", "reverse") for b in ("forward", "reverse")))
+PAIRS = [(library, operator) for library in ("torch_func", "jax_eager") for operator in OPERATORS]
+
+
 @pytest.mark.parametrize(
-    "operator",
-    ["jvp", "hvp", *(f"hvp_{a}_over_{b}" for a in ("forward", "reverse") for b in ("forward", "reverse"))],
+    "pair", mostly_slow(PAIRS, fast=[("torch_func", "hvp"), ("jax_eager", "hvp_forward_over_reverse")]), ids="-".join
 )
-@pytest.mark.parametrize("library", ["torch_func", "jax_eager"])
-def test_a_script_agrees_where_the_library_is_right(library: str, operator: str, tmp_path: Path) -> None:
+def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_path: Path) -> None:
     """The expected number is that of a right derivative, so the script exits with 0."""
+    library, operator = pair
     program = Program((Input(0.5), Input((1.0, 2.0))), (Step("sum", "xp.sum(xp.sin({0} * {1}))", (0, 1)),))
     from adbench.findings.programs.judging import Trial
     from adbench.oracle.operators import along

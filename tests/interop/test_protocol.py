@@ -250,7 +250,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return draw(st.just(line) | st.binary(max_size=40)).replace(b"\n", b" ")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damaged())
 def test_any_message_is_answered_with_one_line_of_json(tool: Tool, line: bytes) -> None:
     found = answer(tool, line)

@@ -123,4 +123,4 @@ def calls_for_a_hessian(turns):
 
 def test_work_for_a_hessian_is_proportional_to_the_program():
     calls_for_a_hessian(5)
-    assert calls_for_a_hessian(160) < 3.0 * calls_for_a_hessian(80)
+    assert calls_for_a_hessian(96) < 3.0 * calls_for_a_hessian(48)

@@ -74,7 +74,7 @@ def same(ours, theirs):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(programs, points)
 def test_a_random_program_is_right_at_every_point_in_any_order(code, at):
     f = program_of(code)
@@ -83,7 +83,7 @@ def test_a_random_program_is_right_at_every_point_in_any_order(code, at):
         same(compiled(x, y), tape.gradient(lambda v: f(*v), (x, y)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(programs, points)
 def test_random_programs_are_right_in_forward_mode_and_to_second_order(code, at):
     f = program_of(code)

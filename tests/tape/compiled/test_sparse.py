@@ -218,7 +218,7 @@ STEPS = st.lists(
 POINTS = st.lists(st.floats(-1.5, 1.5).map(lambda v: round(v, 2) + 0.003), min_size=5, max_size=5).map(np.array)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(STEPS, POINTS, POINTS)
 def test_random_functions_have_the_jacobians_of_the_eager_engine_at_any_point(steps, first, second):
     f = random_function(steps)
@@ -231,7 +231,7 @@ def test_random_functions_have_the_jacobians_of_the_eager_engine_at_any_point(st
         assert np.all(tape.sparsity(f, x).toarray()[expected != 0])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(STEPS, POINTS, POINTS)
 def test_random_functions_have_the_hessians_of_the_eager_engine_at_any_point(steps, first, second):
     vector = random_function(steps)

@@ -10,6 +10,7 @@ import pytest
 from adbench import tape
 from adbench.tape.compiled.inspection import listing
 from adbench.tape.compiled.kernels import simd
+from tests.support.marks import one_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -172,7 +173,7 @@ def test_special_points_and_random_bits_agree_with_numpy(name):
     np.testing.assert_array_equal(np.signbit(ours)[known], np.signbit(theirs)[known])
 
 
-@pytest.mark.parametrize("name", [*EXACT, "logaddexp", "log1m", "xlogy"])
+@pytest.mark.parametrize("name", one_in(3, [*EXACT, "logaddexp", "log1m", "xlogy"]))
 def test_a_number_an_array_and_its_remainder_have_the_same_bits(name):
     f = getattr(tape, name)
     x = with_anything("power" if name in ("power", "arctan2", "hypot", "logaddexp", "xlogy") else "exp")
