@@ -70,7 +70,7 @@ class Scheduler:
     def _check(self) -> Iterator[Event]:
         """Check the remaining jobs, each backend in a thread; with a budget, the smallest sizes first.
 
-        Threads without a backend of their own then help with the jobs of those that take longest.
+        At the end, idle threads help with the backends that take longest.
         """
         left = self.progress.unchecked
         if self.settings.budget_seconds is not None:

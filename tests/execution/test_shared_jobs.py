@@ -1,7 +1,6 @@
 """Several workers check the jobs of one backend, and the records are those of a single worker."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,12 +96,6 @@ def test_a_worker_joins_if_the_rest_takes_longer_than_opening_it(opening: float,
 
 def test_a_worker_that_fails_leaves_nobody_waiting() -> None:
     shared = SharedJobs(jobs("a", "b"))
-
-    def fails() -> Iterator[None]:
-        with shared.worker():
-            raise LookupError("broken")
-        yield
-
-    with pytest.raises(LookupError):
-        next(fails())
+    with pytest.raises(LookupError), shared.worker():
+        raise LookupError("broken")
     assert not shared.is_worth_a_worker()
