@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "optional",
     },
     "adbench.findings": {"model", "oracle", "measure", "catalog", "execution", "version"},
+    "adbench.bisection": {"model", "measure", "catalog", "execution", "results"},
     "adbench.doctor": {"model", "measure", "catalog", "version", "optional"},
     "adbench.interop": {"model", "measure", "catalog", "results", "execution", "version", "optional"},
     "adbench.cli": {
@@ -45,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
         "results",
         "execution",
         "findings",
+        "bisection",
         "doctor",
         "interop",
         "optional",
@@ -62,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
-    "compare", "conform", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
+    "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip

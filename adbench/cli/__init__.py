@@ -29,6 +29,7 @@ from .list import list_
 from .new import new
 from .report import report
 from .run import run
+from .search.bisect import bisect
 from .search.fuzz import fuzz
 from .search.minimise import minimise
 
@@ -114,6 +115,7 @@ for _verb in (
     doctor,
     report,
     compare,
+    bisect,
     history,
     gradbench_tool,
     new,

@@ -107,6 +107,12 @@ def programs_folder() -> Path:
     return (Path(given) if given else _users_cache()) / "programs" / kind
 
 
+def bisections_folder() -> Path:
+    """The folder in which `adbench bisect` keeps environments and journals. It can be deleted at any time."""
+    given = os.environ.get("ADBENCH_CACHE")
+    return (Path(given) if given else _users_cache()) / "bisections"
+
+
 def kept_programs(library: str) -> Path | None:
     """The folder in which a backend may cache its library's compiled programs, or None if caching is disabled.
 

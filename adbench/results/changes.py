@@ -95,7 +95,9 @@ def relative(
         others = [other for other in group if other is not pair]
         if reference in named and _backend(pair) != reference:
             others = [named[reference]]
-        ratios = [(_against(pair.old, other.old), _against(pair.new, other.new)) for other in others]
+        ratios = [
+            (log_ratio_of_launches(pair.old, other.old), log_ratio_of_launches(pair.new, other.new)) for other in others
+        ]
         ratios = [(a, b) for a, b in ratios if a and b]
         # Each ratio has its own level; relative to the old level they are comparable, and have a median.
         levels = [median(a.values()) for a, _ in ratios]
@@ -121,7 +123,7 @@ def _backend(pair: Pair) -> str:
     return pair.key.backend if isinstance(pair.key, Job) else pair.key
 
 
-def _against(a: Sample, b: Sample) -> dict[int, float]:
+def log_ratio_of_launches(a: Sample, b: Sample) -> dict[int, float]:
     """The median over rounds of the log ratio, for each common launch; rounds are paired by position."""
     found = {}
     for number in sorted(a.logs.keys() & b.logs.keys()):

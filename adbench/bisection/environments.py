@@ -1,0 +1,257 @@
+"""An environment for each release: the library and what it requires, next to this adbench.
+
+adbench and the packages that it requires are installed once: a folder of links to the installed ones, which comes last
+on the path of each environment. The library's own requirements therefore take precedence.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from adbench.bisection.releases import Release
+from adbench.catalog.installed import OURS
+from adbench.model.atomic_file import write_whole
+from adbench.model.errors import UsageError
+
+Installer = Literal["uv", "pip"]
+
+MOST_SECONDS = 1800.0  # of an installation or a build
+MOST_REASON = 240  # characters
+COMPLETE = "adbench.json"
+"""A file that an environment has once it is complete: what was installed, and its size."""
+
+
+class NotInstalled(Exception):
+    """A release cannot be installed; the message is one line with the reason."""
+
+
+@dataclass(frozen=True)
+class Environments:
+    """The environments of one bisection, in a folder that later bisections reuse.
+
+    extras       requirements besides the library
+    most_bytes   environments that were used longest ago are deleted beyond that
+    checkout     of commits, and the command that builds one
+    """
+
+    folder: Path
+    installer: Installer
+    extras: tuple[str, ...] = ()
+    most_bytes: int = 10 * 2**30
+    checkout: Path | None = None
+    build: str = ""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other bisections away. Raises UsageError if one is at work."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise UsageError(f"another bisection uses {self.folder}; wait until it ends") from error
+            yield
+
+    def python(self, release: Release, spare: Collection[Release] = ()) -> tuple[Path, bool]:
+        """The Python of the release's environment, and whether it existed already. Raises NotInstalled.
+
+        spare    releases whose environments stay, whatever their size
+        """
+        place = self._place(release)
+        python, complete = place / "bin" / "python", place / COMPLETE
+        if complete.is_file() and python.exists():
+            _link_adbench(place, self._core(), self._sources(place))
+            os.utime(complete)
+            return python, True
+        self.trim((release, *spare))
+        shutil.rmtree(place, ignore_errors=True)
+        try:
+            self._create(place)
+            _link_adbench(place, self._core(), self._sources(place))
+            self._install(release, place)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        write_whole(complete, json.dumps({"release": release.requirement, "bytes": _bytes_in(place)}))
+        return python, False
+
+    def trim(self, spare: Collection[Release] = ()) -> None:
+        """Delete the environments that were used longest ago, until the rest fits into the limit."""
+        spared = {self._place(release) for release in spare}
+        kept = sorted(self.folder.glob(f"*/{COMPLETE}"), key=lambda file: file.stat().st_mtime, reverse=True)
+        total = 0
+        for file in kept:
+            with suppress(ValueError, KeyError):
+                total += json.loads(file.read_text("utf-8"))["bytes"]
+            if total > self.most_bytes and file.parent not in spared:
+                shutil.rmtree(file.parent, ignore_errors=True)
+
+    def _place(self, release: Release) -> Path:
+        parts = [release.requirement, release.digest, self.installer, self.extras, sys.version, sys.prefix]
+        parts += [str(self.checkout and self.checkout.resolve()), self.build]
+        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+        name = re.sub(r"[^\w.]+", "-", Path(release.requirement).name)
+        return self.folder / f"{name[:60]}-{digest}"
+
+    def _core(self) -> Path:
+        """The folder of links to adbench and what it requires; made on first use."""
+        links = core_files()
+        place = (
+            self.folder
+            / f"core-{hashlib.sha256(json.dumps(sorted(map(str, links.values()))).encode()).hexdigest()[:12]}"
+        )
+        if not place.is_dir():
+            unfinished = place.with_suffix(".new")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir(parents=True)
+            for name, target in links.items():
+                (unfinished / name).symlink_to(target)
+            unfinished.rename(place)
+        return place
+
+    def _sources(self, place: Path) -> list[Path]:
+        return [] if self.checkout is None else [place / "source", place / "source" / "src"]
+
+    def _create(self, place: Path) -> None:
+        with_pip = self.checkout is not None  # its build command may want it
+        if self.installer == "uv":
+            command = ["uv", "venv", "--quiet", "--python", sys.executable, *(["--seed"] if with_pip else [])]
+        else:
+            command = [sys.executable, "-m", "venv", *([] if with_pip else ["--without-pip"])]
+        _ran([*command, str(place)])
+
+    def _install(self, release: Release, place: Path) -> None:
+        python = str(place / "bin" / "python")
+        constraints = place / "constraints.txt"
+        constraints.write_text("\n".join(core_requirements()) + "\n", encoding="utf-8")
+        pip = ["uv", "pip", "install", "--quiet", "--python", python]
+        if self.installer == "pip":
+            pip = [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check"]
+        wanted = [*self.extras] if self.checkout else [release.requirement, *self.extras]
+        if wanted:
+            _ran([*pip, "--constraint", str(constraints), *wanted])
+        if self.checkout is not None:
+            source = place / "source"
+            _ran(["git", "clone", "--quiet", "--shared", "--no-checkout", str(self.checkout.resolve()), str(source)])
+            _ran(["git", "-C", str(source), "checkout", "--quiet", "--detach", release.requirement])
+            first = {"VIRTUAL_ENV": str(place), "PATH": f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
+            _ran(["sh", "-c", self.build], folder=source, more=first)
+
+
+def core_files() -> dict[str, Path]:
+    """Name -> file or folder, of adbench and of each package that it requires, directly or not."""
+    ours = Path(__file__).parents[1]
+    found = {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases", "reports")))}
+    if (ours / "backends").is_dir():  # installed: they are inside
+        found = {ours.name: ours}
+    waiting, seen = [Requirement(line).name for line in core_requirements()], set()
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in seen:
+            continue
+        seen.add(name)
+        distribution = metadata.distribution(name)
+        tops = {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
+        found |= {top: Path(str(distribution.locate_file(top))) for top in sorted(tops)}
+        waiting += [Requirement(line).name for line in _needed(distribution)]
+    return found
+
+
+def core_requirements() -> list[str]:
+    """What adbench itself requires, as requirements. Raises UsageError if adbench is not installed as a package."""
+    try:
+        return _needed(metadata.distribution(OURS))
+    except metadata.PackageNotFoundError as error:
+        raise UsageError(f"bisect needs adbench as an installed package: pip install {OURS}, or -e . here") from error
+
+
+def environment_of(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of a process that must find nothing but its own environment's packages."""
+    foreign = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+    return {k: v for k, v in os.environ.items() if k not in foreign} | {"PYTHONNOUSERSITE": "1"} | dict(more or {})
+
+
+def ran(
+    command: Sequence[str], *, asked: str = "", seconds: float | None = None, **more: object
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a process, which ends in order if this one is interrupted."""
+    process = subprocess.Popen(
+        command, text=True, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,  # type: ignore[call-overload]
+    )  # fmt: skip
+    try:
+        out, err = process.communicate(asked, timeout=seconds)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    return process.returncode, out, err
+
+
+def _ran(command: Sequence[str], folder: Path | None = None, more: Mapping[str, str] | None = None) -> None:
+    """Run a step of an installation. Raises NotInstalled."""
+    try:
+        code, out, err = ran(command, seconds=MOST_SECONDS, cwd=folder, env=environment_of(more))
+    except subprocess.TimeoutExpired as error:
+        raise NotInstalled(f"took over {MOST_SECONDS / 60:.0f} minutes") from error
+    except OSError as error:
+        raise NotInstalled(f"{command[0]}: {error.strerror}") from error
+    if code:
+        raise NotInstalled(reason_in(out, err) or f"{command[0]}: exit code {code}")
+
+
+def reason_in(out: str, err: str) -> str:
+    """Why pip, uv or a build failed: one line of its output."""
+    if "╰─▶" in err:  # uv wraps its explanation
+        return _short(err.partition("╰─▶")[2].partition("\n\n")[0])
+    conflict = re.search(r"The conflict is caused by:\n((?: +.+\n)+)", out + err)
+    if conflict:
+        return _short("; ".join(line.strip() for line in conflict[1].splitlines()))
+    lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
+    return _short(re.sub(r"^ERROR: ", "", (told or lines or [""])[-1]))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_REASON else line[: MOST_REASON - 1] + "…"
+
+
+def _needed(distribution: metadata.Distribution) -> list[str]:
+    """The requirements that apply here, without those of extras."""
+    lines = [Requirement(line) for line in distribution.requires or ()]
+    return [f"{line.name}{line.specifier}" for line in lines if not line.marker or line.marker.evaluate({"extra": ""})]
+
+
+def _link_adbench(place: Path, core: Path, more: Sequence[Path]) -> None:
+    """Put adbench last on the path of the environment, followed by the sources of a commit."""
+    packages = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(place)}))
+    (packages / "zz_adbench.pth").write_text("".join(f"{path}\n" for path in (core, *more)), encoding="utf-8")
+
+
+def _bytes_in(place: Path) -> int:
+    files = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+    return sum(file.lstat().st_size for file in files)

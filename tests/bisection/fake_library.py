@@ -1,0 +1,44 @@
+"""Wheels and commits of a tiny AD library, with a planted wrong derivative, slowdown or broken requirement."""
+
+import zipfile
+from pathlib import Path
+
+BACKEND = '''"""The library fakead."""
+import fakead
+from adbench import Unsupported
+
+REQUIRES = ("fakead",)
+
+
+def prepare(operator, f, args, wrt):
+    if operator == "value":
+        return f
+    if operator == "gradient":
+        return lambda x: (fakead.gradient(x),)
+    raise Unsupported("only value and gradient")
+'''
+
+RIGHT = "1 / (1 + np.exp(-x))"
+WRONG = "x / (1 + np.exp(-x))"
+
+
+def source(formula: str = RIGHT, repeats: int = 100) -> str:
+    """The text of fakead: the gradient of softplus, in time proportional to the repeats."""
+    return f"import numpy as np\n\n\ndef gradient(x):\n    for _ in range({repeats}):\n        g = {formula}\n    return g\n"
+
+
+def wheel(folder: Path, version: str, text: str = "", requires: str = "") -> Path:
+    """A wheel of fakead that pip can install."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, about = folder / f"fakead-{version}-py3-none-any.whl", f"fakead-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: fakead\nVersion: {version}\n"
+    files = {
+        "fakead.py": text or source(),
+        f"{about}/METADATA": metadata + (f"Requires-Dist: {requires}\n" if requires else ""),
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in files) + f"{about}/RECORD,,\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
