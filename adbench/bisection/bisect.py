@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from adbench.bisection.decision import LOOKS, is_slower, middle, most_installed, side_of
+from adbench.bisection.decision import (
+    LOOKS,
+    around,
+    confirms,
+    half_distance,
+    is_slower,
+    middle,
+    most_installed,
+    side_of,
+)
 from adbench.bisection.environments import Environments, NotInstalled
-from adbench.bisection.probe import Undecided, judged, measured, run_in
+from adbench.bisection.judging import Judge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.bisection.trials import Outcome, Trial, Trials
 from adbench.model.errors import AdbenchError, UsageError
-from adbench.model.record import Run
-
-Probe = Callable[[Path, dict[str, Any]], Run]
 
 
 class TooNoisy(AdbenchError):
@@ -62,29 +66,28 @@ class _Search:
     trials: Trials
     environments: Environments
     told: Callable[[str], None]
-    probe: Probe
+    judge: Judge
 
     def run(self) -> Bisection:
         """Judge the ends, then the middle of what is left. Raises UsageError, TooNoisy."""
-        every, ends = self.question.releases, (self.question.good, self.question.bad)
-        by_name = {release.name: release for release in every}
-        good, bad = (by_name[name] for name in ends)
+        every = self.question.releases
+        good, bad = (next(r for r in every if r.name == name) for name in (self.question.good, self.question.bad))
         if self.question.margin is None:
             self._verify_checked(good, bad)
         else:
             self._verify_timed(good, bad, self.question.margin)
-        newest = self.trials[every[-1].name].outcome
-        while True:
-            found = [self.trials[release.name].outcome for release in every]
-            states = [outcome == newest if outcome in ("good", "bad") else None for outcome in found]
-            k = middle(states, [outcome in ("undecided", "not installed") for outcome in found])
-            if k is None:
-                break
+        while (k := middle(self._states(), [self.trials[r.name].is_skipped for r in every])) is not None:
             self._decide(every[k])
-        low = max(k for k, state in enumerate(states) if state is False)
-        high = min(k for k, state in enumerate(states) if state is True)
+        low, high = around(self._states())
+        if self.question.margin is not None:
+            self._confirm(*((high, low) if self.trials[every[high].name].outcome == "bad" else (low, high)))
         tried = tuple(self.trials[release.name] for release in every if self.trials[release.name].outcome)
         return Bisection(self.question, tried, every[low + 1 : high + 1])
+
+    def _states(self) -> list[bool | None]:
+        """Of each release, whether it has the state of the newest one; None if that is unknown."""
+        found = [self.trials[release.name].outcome for release in self.question.releases]
+        return [outcome == found[-1] if outcome in ("good", "bad") else None for outcome in found]
 
     def _verify_checked(self, good: Release, bad: Release) -> None:
         for release, end in ((good, "good"), (bad, "bad")):
@@ -136,17 +139,43 @@ class _Search:
 
     def _timed(self, release: Release, launches: int) -> Trial:
         """The trial with at least so many launches, or with the reason why there are none."""
+
+        def judge(trial: Trial, python: Path) -> Trial:
+            found = self._launched(release, python, launches - len(trial.logs))
+            return self.trials.put(replace(trial, logs=(*trial.logs, *found)))
+
         trial = self.trials[release.name]
-        missing = launches - len(trial.logs)
-        return trial if missing <= 0 else self._in_environment(release, partial(self._launched, launches=missing))
+        return trial if len(trial.logs) >= launches else self._in_environment(release, judge)
+
+    def _confirm(self, slow: int, fast: int) -> None:
+        """Measure the two releases at the change once more. Raises TooNoisy if they do not differ again."""
+        good, bad = (self.trials[name].logs for name in (self.question.good, self.question.bad))
+        half, logs = half_distance(good, bad), {slow: list[float](), fast: list[float]()}
+        for launches in LOOKS:
+            for k, found in logs.items():
+                release = self.question.releases[k]
+                try:
+                    python, _ = self.environments.python(release, self._spared())
+                    found += self._launched(release, python, launches - len(found))
+                except (NotInstalled, Undecided) as no:
+                    raise TooNoisy(f"{release.name} was decided, and then failed: {no}") from no
+            if confirms(logs[slow], logs[fast], half):
+                return
+        names = " and ".join(self.question.releases[k].name for k in sorted(logs))
+        raise TooNoisy(f"too noisy to decide: measured again, {names} do not differ; repeat it on a quieter machine")
+
+    def _spared(self) -> list[Release]:
+        """The releases that may be measured once more."""
+        every, known = self.question.releases, self._states()
+        places = {0, len(every) - 1, *(around(known) if True in known and False in known else ())}
+        return [every[k] for k in places]
 
     def _in_environment(self, release: Release, judge: Callable[[Trial, Path], Trial]) -> Trial:
         trial = self.trials[release.name]
-        ends = [each for each in self.question.releases if each.name in (self.question.good, self.question.bad)]
         if trial.environment is None:
             self.told(f"{self.question.library} {release.name}: installing")
         try:
-            python, existed = self.environments.python(release, ends)
+            python, existed = self.environments.python(release, self._spared())
             if trial.environment is None:
                 trial = self.trials.put(replace(trial, environment="reused" if existed else "new"))
             return judge(trial, python)
@@ -157,16 +186,12 @@ class _Search:
 
     def _checked(self, trial: Trial, python: Path) -> Trial:
         self.told(f"{self.question.library} {trial.release}: checking")
-        is_wrong, entry = judged(self.probe(python, self.question.request))
-        return self._end(replace(trial, outcome="bad" if is_wrong else "good", detail=entry))
+        entry = self.judge.wrong(python)
+        return self._end(replace(trial, outcome="good" if entry is None else "bad", detail=entry or ""))
 
-    def _launched(self, trial: Trial, python: Path, *, launches: int) -> Trial:
-        self.told(f"{self.question.library} {trial.release}: measuring in {launches} launches")
-        run = self.probe(python, {**self.question.request, "launches": launches})
-        found = measured(run, self.question.backend, first_result=self.question.first_result)
-        if len(found) < launches:
-            raise Undecided(f"only {len(found)} of {launches} launches were measured")
-        return self.trials.put(replace(trial, logs=(*trial.logs, *found)))
+    def _launched(self, release: Release, python: Path, launches: int) -> list[float]:
+        self.told(f"{self.question.library} {release.name}: measuring in {launches} launches")
+        return self.judge.launches(python, launches)
 
     def _skip(self, trial: Trial, outcome: Outcome, why: str) -> Trial:
         return self._end(replace(trial, outcome=outcome, detail=" ".join(why.split())))
@@ -177,7 +202,7 @@ class _Search:
 
 
 def bisect(
-    question: Question, environments: Environments, told: Callable[[str], None], probe: Probe = run_in
+    question: Question, environments: Environments, told: Callable[[str], None], judge: Judge | None = None
 ) -> Bisection:
     """Find the first release with the state of the newest one.
 
@@ -190,7 +215,8 @@ def bisect(
         if len(trials):
             told(f"resumed: {sum(trial.outcome is not None for trial in trials.values())} releases are decided")
         try:
-            found = _Search(question, trials, environments, told, probe).run()
+            judge = judge or Judge(question.request, question.backend, question.first_result)
+            found = _Search(question, trials, environments, told, judge).run()
         except AdbenchError:
             trials.delete()
             raise

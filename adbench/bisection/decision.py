@@ -38,11 +38,24 @@ def is_slower(bad: Floats, good: Floats, margin: float) -> bool | None:
 
 def side_of(release: Floats, good: Floats, bad: Floats) -> Literal["good", "bad"] | None:
     """The end whose time this release has, "good" or "bad"; None if these launches do not decide it."""
-    half = shift(bad, good).estimate / 2
+    half = half_distance(good, bad)
     is_bad, is_good = _exceeds(release, good, half), _exceeds(bad, release, half)
     if is_bad == is_good:
         return None
     return "bad" if is_bad else "good"
+
+
+def confirms(slow: Floats, fast: Floats, half: float) -> bool:
+    """Whether new launches of the two releases at the change differ by more than half the distance of GOOD and BAD.
+
+    A whole environment may be disturbed for minutes, which its own launches do not show. New ones, at another time, do.
+    """
+    return _exceeds(slow, fast, half)
+
+
+def half_distance(good: Floats, bad: Floats) -> float:
+    """Half the distance between GOOD and BAD."""
+    return shift(bad, good).estimate / 2
 
 
 def middle(states: Sequence[bool | None], skipped: Sequence[bool]) -> int | None:
@@ -53,10 +66,15 @@ def middle(states: Sequence[bool | None], skipped: Sequence[bool]) -> int | None
 
     Returns None if none is left. Each answer halves the rest, so n releases need at most ⌈log₂ n⌉ answers.
     """
-    low = max(k for k, state in enumerate(states) if state is False)
-    high = min(k for k, state in enumerate(states) if state is True)
+    low, high = around(states)
     left = [k for k in range(low + 1, high) if not skipped[k]]
     return left[len(left) // 2] if left else None
+
+
+def around(states: Sequence[bool | None]) -> tuple[int, int]:
+    """The last release known to be as the oldest, and the first known to be as the newest."""
+    low = max(k for k, state in enumerate(states) if state is False)
+    return low, min(k for k, state in enumerate(states) if state is True)
 
 
 def most_installed(releases: int) -> int:

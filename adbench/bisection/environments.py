@@ -27,7 +27,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from adbench.bisection.releases import Release
-from adbench.catalog.installed import OURS
+from adbench.catalog.installed import OURS, installed_version
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import UsageError
 
@@ -35,6 +35,9 @@ Installer = Literal["uv", "pip"]
 
 MOST_SECONDS = 1800.0  # of an installation or a build
 MOST_REASON = 240  # characters
+OPTIONAL = ("llvmlite", "scipy")
+"""What the tape uses if it is there."""
+
 COMPLETE = "adbench.json"
 """A file that an environment has once it is complete: what was installed, and its size."""
 
@@ -162,7 +165,9 @@ def core_files() -> dict[str, Path]:
     found = {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases", "reports")))}
     if (ours / "backends").is_dir():  # installed: they are inside
         found = {ours.name: ours}
-    waiting, seen = [Requirement(line).name for line in core_requirements()], set()
+    waiting = [Requirement(line).name for line in core_requirements()]
+    waiting += [name for name in OPTIONAL if installed_version(name) is not None]
+    seen = set()
     while waiting:
         name = canonicalize_name(waiting.pop())
         if name in seen:

@@ -35,6 +35,11 @@ class Trial:
     logs: tuple[float, ...] = ()
 
     @property
+    def is_skipped(self) -> bool:
+        """Whether it cannot be judged."""
+        return self.outcome in ("undecided", "not installed")
+
+    @property
     def ratio(self) -> float | None:
         """The time relative to the control; None if it was not timed."""
         return math.exp(median(self.logs)) if self.logs else None

@@ -24,7 +24,8 @@ WRONG = "x / (1 + np.exp(-x))"
 
 def source(formula: str = RIGHT, repeats: int = 100) -> str:
     """The text of fakead: the gradient of softplus, in time proportional to the repeats."""
-    return f"import numpy as np\n\n\ndef gradient(x):\n    for _ in range({repeats}):\n        g = {formula}\n    return g\n"
+    loop = f"    for _ in range({repeats}):\n        g = {formula}\n    return g\n"
+    return f"import numpy as np\n\n\ndef gradient(x):\n{loop}"
 
 
 def wheel(folder: Path, version: str, text: str = "", requires: str = "") -> Path:

@@ -84,7 +84,7 @@ def _conclusion(found: Bisection) -> list[str]:
     else:
         title = found.culprits[0].title
         first = f"{which}: {names[0]}{f' ({formatting.visible(title)})' if title else ''}{_by_how_much(found)}"
-    skipped = sum(trial.outcome in ("undecided", "not installed") for trial in found.trials)
+    skipped = sum(trial.is_skipped for trial in found.trials)
     more = f", {skipped} skipped" if skipped else ""
     count = len(asked.releases)
     most = f"without skips at most {found.most_installed}"
