@@ -211,7 +211,7 @@ def bisect(
     BAD is not bad, and TooNoisy if launches cannot decide that.
     """
     with environments.locked():
-        trials = Trials(environments.folder / "journals", [asdict(question), str(environments)])
+        trials = Trials(environments.folder / "journals", [asdict(question), *environments.identity])
         if len(trials):
             told(f"resumed: {sum(trial.outcome is not None for trial in trials.values())} releases are decided")
         try:

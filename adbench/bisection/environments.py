@@ -62,6 +62,12 @@ class Environments:
     checkout: Path | None = None
     build: str = ""
 
+    @property
+    def identity(self) -> list[str]:
+        """What an environment depends on besides its release."""
+        checkout = "" if self.checkout is None else str(self.checkout.resolve())
+        return [self.installer, *self.extras, checkout, self.build, sys.version, sys.prefix]
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other bisections away. Raises UsageError if one is at work."""
@@ -108,8 +114,7 @@ class Environments:
                 shutil.rmtree(file.parent, ignore_errors=True)
 
     def _place(self, release: Release) -> Path:
-        parts = [release.requirement, release.digest, self.installer, self.extras, sys.version, sys.prefix]
-        parts += [str(self.checkout and self.checkout.resolve()), self.build]
+        parts = [release.requirement, release.digest, *self.identity]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
         name = re.sub(r"[^\w.]+", "-", Path(release.requirement).name)
         return self.folder / f"{name[:60]}-{digest}"
