@@ -17,7 +17,7 @@ from adbench.bisection.decision import (
     side_of,
 )
 from adbench.bisection.environments import Environments, NotInstalled
-from adbench.bisection.judging import Judge, Undecided
+from adbench.bisection.judge import Judge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.bisection.trials import Outcome, Trial, Trials

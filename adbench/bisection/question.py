@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from adbench.bisection import releases
 from adbench.bisection.environments import Environments, Installer
-from adbench.bisection.judging import CONTROL
+from adbench.bisection.judge import CONTROL
 from adbench.bisection.releases import Release
 from adbench.catalog.discovery import Source
 from adbench.catalog.selection import resolve

@@ -10,7 +10,7 @@ import pytest
 
 from adbench.bisection.bisect import Bisection, TooNoisy, bisect
 from adbench.bisection.environments import Environments, NotInstalled
-from adbench.bisection.judging import Judge, Undecided
+from adbench.bisection.judge import Judge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.model.errors import UsageError
