@@ -69,7 +69,7 @@ class _Search:
     judge: Judge
 
     def run(self) -> Bisection:
-        """Judge the ends, then the middle of what is left. Raises UsageError, TooNoisy."""
+        """Judge the ends, then repeatedly the middle of the rest. Raises UsageError, TooNoisy."""
         every = self.question.releases
         good, bad = (next(r for r in every if r.name == name) for name in (self.question.good, self.question.bad))
         if self.question.margin is None:
@@ -138,7 +138,7 @@ class _Search:
         return self._end(replace(trial, outcome="undecided", detail=said))
 
     def _timed(self, release: Release, launches: int) -> Trial:
-        """The trial with at least so many launches, or with the reason why there are none."""
+        """The trial with at least so many launches, or with the reason why it has fewer."""
 
         def judge(trial: Trial, python: Path) -> Trial:
             found = self._launched(release, python, launches - len(trial.logs))

@@ -39,7 +39,7 @@ OPTIONAL = ("llvmlite", "scipy")
 """What the tape uses if it is there."""
 
 COMPLETE = "adbench.json"
-"""A file that an environment has once it is complete: what was installed, and its size."""
+"""A file that an environment has once it is complete, with its release and its size."""
 
 
 class NotInstalled(Exception):

@@ -85,7 +85,7 @@ def measured(run: Run, backend: str, *, first_result: bool) -> list[float]:
     """One number for each launch: log of the time relative to the control's calls in the same launch.
 
     first_result   the time until the first result, instead of that of later calls
-    Raises Undecided if there is none.
+    Raises Undecided if one of the two was not timed.
     """
     samples = {sample.key.backend: sample for sample in of_run(run, "").samples.values()}  # type: ignore[union-attr]
     for name in (CONTROL, backend):

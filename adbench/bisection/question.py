@@ -106,7 +106,7 @@ def _whole(text: str) -> str:
 
 
 def _backend_of(library: str) -> str:
-    """The backend of a library that is no variant of another. Raises UsageError if there is none."""
+    """The backend of a library, but not a variant of it. Raises UsageError for a library without one."""
     wanted = canonicalize_name(library)
     for name, source in resolve().catalog.backends.items():
         if source.variant_of is None and source.requires and canonicalize_name(source.requires[0]) == wanted:

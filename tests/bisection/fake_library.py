@@ -28,18 +28,18 @@ def source(formula: str = RIGHT, repeats: int = 100) -> str:
     return f"import numpy as np\n\n\ndef gradient(x):\n{loop}"
 
 
-def wheel(folder: Path, version: str, text: str = "", requires: str = "") -> Path:
-    """A wheel of fakead that pip can install."""
+def wheel(folder: Path, version: str, text: str = "", requires: str = "", name: str = "fakead") -> Path:
+    """A wheel that pip can install."""
     folder.mkdir(parents=True, exist_ok=True)
-    path, about = folder / f"fakead-{version}-py3-none-any.whl", f"fakead-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: fakead\nVersion: {version}\n"
+    path, about = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
-        "fakead.py": text or source(),
+        f"{name}.py": text or source(),
         f"{about}/METADATA": metadata + (f"Requires-Dist: {requires}\n" if requires else ""),
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in files) + f"{about}/RECORD,,\n"
+    files[f"{about}/RECORD"] = "".join(f"{file},,\n" for file in files) + f"{about}/RECORD,,\n"
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
+        for file, content in files.items():
+            archive.writestr(file, content)
     return path

@@ -15,6 +15,7 @@ from adbench.cli import cli
 from adbench.findings.finding import Finding
 from adbench.findings.finding import write as write_finding
 from adbench.findings.programs.random_program import Input, Program, Step
+from tests.bisection.fake_library import wheel
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, repository, write
 
@@ -137,6 +138,22 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(folder / "out", folder / name)
     shutil.copy(SESSION, folder / "log.jsonl")
     root = Program((Input(2.0),), (Step("sqrt", "xp.sqrt({0})", (0,)),))
+    wheel(folder / "dist", "1.0", name="mylib")
+    wheel(folder / "dist", "1.4", name="mylib")
+    git = (
+        "git",
+        "-C",
+        str(folder),
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    )
+    for words in (("init", "-q", "-b", "main"), *2 * [("commit", "-q", "--allow-empty", "-m", "A change")]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run([*git, "tag", "v1.0", "main~1"], check=True)
     (folder / "findings").mkdir()
     write_finding(
         Finding(root, "gradient", "torch", "nan", "nan", "0.35", "x0", ""), folder / "findings/torch_nan_sqrt.json"
@@ -159,7 +176,9 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     if "<" in words:
         answered(prepared, *words)
         return
-    plans = words[0] in ("run", "check") and "--resume" not in words
+    plans = words[0] in ("run", "check", "bisect") and "--resume" not in words
+    if words[0] == "bisect" and not {"--wheels", "--commits"} & set(words):
+        words += ["--versions", "0.4.30,0.4.31,0.5.0"]  # as the index would list them
     shorter = {"fuzz": ["--programs", "3"], "conform": ["--list"]}.get(words[0], ["--plan"] if plans else [])
     done = adbench(prepared, *words, *shorter)
     # compare, 5: one launch on a shared machine is too little to decide; fuzz, 1: it found something

@@ -56,10 +56,9 @@ def bisect(wrong: bool, plan_only: bool, as_json: bool, **asked: Any) -> None:
     in the same launches. If BAD is older than GOOD, finds the release that fixed it.
 
     \b
-    adbench bisect autograd 1.5 1.8.0 -c hypot -n 1 --wrong
-    adbench bisect jax 0.4.30 0.5.0 -c normal_mean -n 1000 --slower 20%
-    adbench bisect mylib 1.0 1.2 --wheels dist -b my_backend.py -c softplus.py -n 10 --wrong
-    adbench bisect mylib v1 main --commits . --build 'pip install .' -b my_backend.py -c hypot -n 1 --wrong
+    adbench bisect jax 0.4.30 0.5.0 -c lotka_volterra -n 1000 --slower 20%
+    adbench bisect mylib 1.0 1.4 --wheels dist -b my_backend.py -c softplus.py -n 10 --wrong
+    adbench bisect mylib v1.0 main --commits . --build 'pip install .' -b my_backend.py -c hypot -n 1 --wrong
 
     The same command resumes an interrupted bisection.
 

@@ -26,7 +26,7 @@ def planned(question: Question) -> str:
 
 
 def text(found: Bisection, width: int) -> str:
-    """A table of what was tried, oldest first, and the result."""
+    """A table of the releases that were tried, oldest first, and the result."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("release", "environment", "outcome"):
         table.add_column(name, no_wrap=True)
