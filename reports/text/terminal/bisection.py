@@ -93,7 +93,7 @@ def _conclusion(found: Bisection) -> list[str]:
 
 def _by_how_much(found: Bisection) -> str:
     if found.slowdown is not None:
-        ratio = f"{found.slowdown:.2f}"
+        ratio = formatting.digits(found.slowdown)
         return (
             f": {found.question.bad} took {ratio} times as long"
             if found.question.finds_fix
