@@ -241,7 +241,8 @@ def reason_in(out: str, err: str) -> str:
     if conflict:
         return _short("; ".join(line.strip() for line in conflict[1].splitlines()))
     lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
+    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause: ")]  # uv since 0.13
+    told = causes[:1] or [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
     return _short(re.sub(r"^ERROR: ", "", (told or lines or [""])[-1]))
 
 

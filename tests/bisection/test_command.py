@@ -104,6 +104,8 @@ def test_the_reason_of_a_failed_installation_is_one_line() -> None:
         "  × No solution found when resolving dependencies:\n  ╰─▶ Because there is no version of x==9\n      and you\n"
     )
     assert reason_in("", uv) == "Because there is no version of x==9 and you"
+    uv = "error: No solution found when resolving dependencies\n  cause: Because there is no version of x==9\n"
+    assert reason_in("", uv) == "Because there is no version of x==9"
     assert reason_in("", "Traceback:\n  x\nValueError: no\n") == "ValueError: no"
     assert len(reason_in("", "error: " + "x" * 1000)) == 240
 
