@@ -213,7 +213,7 @@ def bisect(
     with environments.locked():
         trials = Trials(environments.folder / "journals", [asdict(question), *environments.identity])
         if len(trials):
-            told(f"resumed: {sum(trial.outcome is not None for trial in trials.values())} releases are decided")
+            told(f"resumed; decided before: {sum(trial.outcome is not None for trial in trials.values())}")
         try:
             judge = judge or Judge(question.request, question.backend, question.first_result)
             found = _Search(question, trials, environments, told, judge).run()

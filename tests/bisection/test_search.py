@@ -144,7 +144,7 @@ def test_an_interrupted_bisection_resumes_with_what_it_had_decided(tmp_path: Pat
     again = replace(judge, stop="", judged=[])
     found = bisect(question, environments, told.append, again)
     assert [each.name for each in found.culprits] == ["6"]
-    assert told[0] == "resumed: 4 releases are decided"
+    assert told[0] == "resumed; decided before: 4"
     if margin is None:  # times are measured once more at the change
         assert not {"0", "15", "8", "4"} & set(again.judged)
     assert found.installed <= found.most_installed
