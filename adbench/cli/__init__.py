@@ -24,7 +24,6 @@ from .conform import conform
 from .doctor import doctor
 from .explain import explain
 from .gradbench_tool import gradbench_tool
-from .history import history
 from .list import list_
 from .new import new
 from .report import report
@@ -32,6 +31,8 @@ from .run import run
 from .search.bisect import bisect
 from .search.fuzz import fuzz
 from .search.minimise import minimise
+from .stored.history import history
+from .stored.publish import publish
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""
@@ -117,6 +118,7 @@ for _verb in (
     compare,
     bisect,
     history,
+    publish,
     gradbench_tool,
     new,
     completion,

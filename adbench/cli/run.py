@@ -57,6 +57,7 @@ from adbench.cli.support.options import (
     callback=quantity("seconds_of"),
     help="Stop within this time, for example 10m; reports everything it leaves out.",
 )
+@click.option("--label", metavar="TEXT", help="Call the run this in reports, for example 'laptop, on battery'.")
 @click.option("--plan", "plan_only", is_flag=True, help="Print the plan and the expected time, then stop.")
 @click.option("-o", "--output", type=PATH, metavar="DIR", help="Write to DIR; default: results/<time>/.")
 @click.option("--resume", type=PATH, metavar="DIR", help="Resume the interrupted run in DIR.")

@@ -32,6 +32,7 @@ from adbench.findings.conform_worker import ORDERS, THIRD, packed
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
 from adbench.model.errors import BadFile
+from adbench.model.serialization import converted
 from adbench.model.settings import Settings
 
 TIMEOUT_SECONDS = 120.0
@@ -315,6 +316,25 @@ def as_plain(found: Conformance) -> dict[str, Any]:
 
 def _plain_fault(fault: Fault, own: str) -> dict[str, Any]:
     return {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, own)}
+
+
+def from_plain(data: Any, file: Path) -> Conformance:
+    """The result in the JSON data of a file of --save. Raises BadFile."""
+    try:
+        cells = [_cell_of(plain) for plain in data["cells"]]
+        libraries = converted(data["libraries"], dict[str, str])
+        if unknown := [cell.library for cell in cells if cell.library not in libraries]:
+            raise ValueError(f"cells of {unknown[0]!r}, which is not among its libraries")
+        about = int(data["seed"]), str(data["precision"]), converted(data["missing"], tuple[str, ...])
+        return Conformance(libraries, tuple(cells), *about)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
+
+
+def _cell_of(plain: Mapping[str, Any]) -> Cell:
+    cell = converted({**plain, "digits": {}}, Cell, strict=False)
+    cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
+    return cell
 
 
 def as_text(plain: Mapping[str, Any]) -> str:

@@ -72,6 +72,7 @@ class Fault:
     point     the arguments by name; kind_of_point: "special", "random", "range", "shape"
     entry     which number: "x[2]"
     active    the arguments that are differentiated; vector: v of J v and H v, one for each of these
+    program   that shows the fault, if it was read from a file
     """
 
     operation: str
@@ -88,6 +89,7 @@ class Fault:
     vector: tuple[Any, ...] = ()
     thread: str = ""
     precision: str = "float64"
+    program: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:

@@ -38,6 +38,7 @@ class Settings:
     reference_backend   the backend measured twice, as the control; None for tape, or else the first backend
     budget_seconds      the planned duration of a run; None for no limit
     left_out            the work left out because of the budget, in words
+    label               what the user calls the run
     """
 
     seed: int = 0
@@ -63,6 +64,7 @@ class Settings:
     reference_backend: str | None = None
     budget_seconds: float | None = None
     left_out: str | None = None
+    label: str | None = None
     quick: bool = False
     rigorous: bool = False
     cache: str | None = None  # folder of the oracle's cached references

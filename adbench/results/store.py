@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -107,17 +109,36 @@ def run_of(text: bytes, path: Path) -> Run:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file. Raises BadFile if it is missing or too large, or holds too many records."""
+    """The content of a file, unpacked if it ends in .gz. Raises BadFile if it is missing, damaged or too large, or
+    holds too many records."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB, the limit for runs")
-        text = path.read_bytes()
+        text = _unpacked(path) if path.suffix == ".gz" else _plain(path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadFile(f"{path}: damaged, or not compressed by gzip: {error}") from error
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}; pass the folder of a run, or a file in it") from error
     # Counted before parsing, which takes the memory. Quotes in strings are escaped, so only keys match.
     if (records := text.count(b'"status":')) > MOST_RECORDS:
         raise BadFile(f"{path}: holds {records} records; adbench reads at most {MOST_RECORDS}")
     return text
+
+
+def _plain(path: Path) -> bytes:
+    """The content of a file. Raises BadFile if it is too large, before reading it."""
+    if path.stat().st_size > MAX_BYTES:
+        raise BadFile(f"{path}: larger than {MAX_BYTES // 2**20} MiB, the limit for runs")
+    return path.read_bytes()
+
+
+def _unpacked(path: Path) -> bytes:
+    """The content of a compressed file. Raises BadFile as soon as it is too large: a small file may hold gigabytes."""
+    text = bytearray()
+    with gzip.open(path) as file:
+        while part := file.read(2**20):
+            text += part
+            if len(text) > MAX_BYTES:
+                raise BadFile(f"{path}: unpacked, larger than {MAX_BYTES // 2**20} MiB, the limit for runs")
+    return bytes(text)
 
 
 def loaded(text: bytes, path: Path) -> Any:

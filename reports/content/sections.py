@@ -73,12 +73,14 @@ class Group:
 def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each case and size, one entry for each backend: the word, and the time of the leading operator."""
 
-    def rows(case: str) -> Iterator[Row]:
-        for size in cells.sizes[case]:
-            race = ranking.race(cells, case, size)
-            yield Row(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
+    return _groups(run, cells, lambda case: verdict_rows(cells, case, footnotes))
 
-    return _groups(run, cells, rows)
+
+def verdict_rows(cells: Cells, case: str, footnotes: Footnotes) -> Iterator[Row]:
+    """The rows of one case in that table."""
+    for size in cells.sizes[case]:
+        race = ranking.race(cells, case, size)
+        yield Row(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
 
 
 def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:

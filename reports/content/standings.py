@@ -7,7 +7,7 @@ The slowdown of a cell is its time divided by that of the fastest correct one at
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import formatting, ranking
@@ -54,8 +54,12 @@ def standings(cells: Cells) -> tuple[Standing, ...]:
     Backends that are ranked on less than half of the cases come after the others, unranked ones last. Equals keep the
     order of the run.
     """
-    races = [_slowdowns(cells, race) for race in ranking.leads(cells)]
-    found = [_standing(backend, races) for backend in cells.backends]
+    return of_races(cells.backends, [slowdowns(cells, race) for race in ranking.leads(cells)])
+
+
+def of_races(backends: Iterable[str], races: Sequence[Mapping[str, float]]) -> tuple[Standing, ...]:
+    """These backends in the same order, from a race for each case: backend -> slowdown."""
+    found = [standing(backend, races) for backend in backends]
 
     def place(standing: Standing) -> tuple[bool, bool, float]:
         return standing.slowdown is None, standing.ranked < MOSTLY * standing.cases, standing.counted
@@ -68,13 +72,14 @@ def arranged(cells: Cells) -> Cells:
     return cells.arranged(standing.backend for standing in standings(cells))
 
 
-def _slowdowns(cells: Cells, race: Lead) -> dict[str, float]:
-    """Backend -> slowdown, of ranked backends."""
+def slowdowns(cells: Cells, race: Lead) -> dict[str, float]:
+    """Backend -> slowdown, of the backends that are ranked in that race."""
     every = ((name, slowdown(race, cells.cell(race.case, race.size, name))) for name in cells.backends)
     return {name: found for name, found in every if found is not None}
 
 
-def _standing(backend: str, races: Sequence[Mapping[str, float]]) -> Standing:
+def standing(backend: str, races: Sequence[Mapping[str, float]]) -> Standing:
+    """One backend over these races."""
     own = [of[backend] for of in races if backend in of]
     counted = [of.get(backend, max([*of.values(), *own])) for of in races]
     return Standing(backend, len(own), len(races), _mean(own) if own else None, _mean(counted))

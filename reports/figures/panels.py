@@ -111,7 +111,7 @@ def case_figures(cells: Cells, *, small: bool) -> dict[int, CaseFigure]:
             if not charts or len(found) == MOST_FIGURES:
                 continue
             sizes = sizes_of(cells, case)
-            svgs = [_draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
+            svgs = [draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
             gaps = tuple(left_out(cells, case, [chart.panel for chart in charts]))
             keys = tuple(_keys(cells, case, charts))
             found[number] = CaseFigure(svgs[0], tuple(svgs[1:]), keys, gaps, charts, tuple(sizes))
@@ -223,7 +223,8 @@ def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
             yield f"no figure above 0 in “{panel.title}”: {', '.join(lacking)}"
 
 
-def _draw(panel: Panel, sizes: Sequence[int]) -> str:
+def draw(panel: Panel, sizes: Sequence[int]) -> str:
+    """The panel as an element for a page, inside `plots.style()`."""
     return plots.draw(panel, sizes, plots.y_limits(values_of(panel)))
 
 

@@ -49,8 +49,8 @@ class Detail:
     curves: tuple[tuple[int, str], ...]
 
 
-def render(found: Conformance) -> str:
-    """The page."""
+def render(found: Conformance, home: str = "") -> str:
+    """The page; `home` is the address of the site that it belongs to, "" for none."""
     from markupsafe import Markup
 
     libraries = list(found.libraries)
@@ -61,9 +61,10 @@ def render(found: Conformance) -> str:
         Line(name, next(iter(cells.values())).family, tuple(_square(cells[library]) for library in libraries))
         for name, cells in by_operation.items()
     ]
-    style, program = page.style("conform.css"), page.asset("page.js")
+    style, program = page.style("conform.css"), page.asset("tables.js")
     context = {
         "found": found,
+        "home": home,
         "libraries": [(name, found.libraries[name], *_counts(found, name)) for name in libraries],
         "lines": lines,
         "details": [_detail(cell) for cell in found.cells if cell.faults],
@@ -99,7 +100,7 @@ def _square(cell: Cell) -> Square:
 
 
 def _detail(cell: Cell) -> Detail:
-    faults = tuple((fault, _point(fault), script(fault, cell.own)) for fault in cell.faults)
+    faults = tuple((fault, _point(fault), fault.program or script(fault, cell.own)) for fault in cell.faults)
     curves = tuple((order, points) for order in (0, 1, 2) if (points := _curve(cell, order)))
     return Detail(cell, f"{cell.library}-{cell.operation}", faults, curves)
 

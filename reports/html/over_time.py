@@ -56,8 +56,8 @@ class Machine:
     notes: tuple[str, ...]
 
 
-def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
-    """The page of `runs`, (name, run), in the order of their times."""
+def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05, home: str = "") -> str:
+    """The page of `runs`, (name, run), in the order of their times; `home` is the address of its site, "" for none."""
     from markupsafe import Markup
 
     ordered = sorted(runs, key=lambda pair: pair[1].created)
@@ -67,9 +67,10 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05) -> str:
         by_machine.setdefault(side.machine, []).append(side)
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in _jobs(sides))) for name in ("case", "backend"))
     machines = [_machine(same, {case: k for k, case in enumerate(cases)}, margin) for same in by_machine.values()]
-    style, script = page.style(), page.asset("page.js")
+    style, script = page.style(), page.asset("tables.js", "page.js")
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     context = {
+        "home": home,
         "machines": machines,
         "side_by_side": _side_by_side([same[-1] for same in by_machine.values()], cases) if len(machines) > 1 else [],
         "count": len(ordered),

@@ -53,13 +53,16 @@ class Folds:
         return embedding.packed(embedding.plain_json(self._packed))
 
 
-def render(run: Run) -> str:
-    """The page. Every valid Run has one: an empty one, one of failures only, one full of hostile names."""
+def render(run: Run, home: str = "") -> str:
+    """The page. Every valid Run has one: an empty one, one of failures only, one full of hostile names.
+
+    home   the address of the site that the page belongs to, "" for none
+    """
     from markupsafe import Markup
 
     cells = standings.arranged(Cells(run))
     footnotes = Footnotes(cells)
-    css, script = style("trap_map.css"), asset("page.js") + asset("charts.js")
+    css, script = style("trap_map.css"), asset("tables.js", "page.js", "charts.js")
     data = embedding.embedded(run)
     offers = operator_support.offers(cells)
     folds = Folds(large=cells.total * len(cells.backends) > LARGE)
@@ -67,6 +70,7 @@ def render(run: Run) -> str:
     found = headline.headline(cells)
     context = {
         "run": run,
+        "home": home,
         "cells": cells,
         "headline": found,
         "alarms": headline.alarms(cells),
@@ -161,12 +165,12 @@ def _hash(text: str) -> str:
 
 def style(*more: str) -> str:
     """The style sheet of every page, with the colours of the libraries, and the sheets of these names after it."""
-    return looks.style_rules() + "".join(asset(name) for name in ("page.css", *more))
+    return looks.style_rules() + asset("page.css", *more)
 
 
-def asset(name: str) -> str:
-    """A file of the templates' folder."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+def asset(*names: str) -> str:
+    """Files of the templates' folder, one after the other."""
+    return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
 @cache

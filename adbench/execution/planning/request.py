@@ -35,6 +35,7 @@ class Request:
     launches, budget, mem_limit     None: the default; the budget in seconds, the limit in bytes
     reference                       the backend that is measured twice, as the control
     points                          the number of seeds to check at, beginning with `seed`
+    label                           what the user calls the run
     seeds_left_out                  those among them that are not checked
 
     A quick request or a run that names no backend has the default ones (Source.is_default) that are installed.
@@ -58,6 +59,7 @@ class Request:
     seed: int = 0
     points: int = 1
     seeds_left_out: Sequence[int] = ()
+    label: str | None = None
     threads: int = 1
     timeout: float = 60.0
     mem_limit: int | None = None
@@ -102,6 +104,7 @@ class Request:
             memory=self.memory,
             reference_backend=self.reference,
             budget_seconds=self.seconds,
+            label=self.label,
         )
         if self.quick:
             found = found.for_a_first_look()

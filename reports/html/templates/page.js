@@ -1,39 +1,5 @@
 
-"use strict";
-const find = (id) => document.getElementById(id);
 const names = JSON.parse(find("names").textContent);
-
-// Sorting: by a cell's figure, its data-v, or by its text, as the head of the column says. No figure goes last.
-const collator = new Intl.Collator("en", { numeric: true });
-function key(cell, by) {
-  return by === "text" ? cell.textContent : cell.dataset.v === undefined ? null : Number(cell.dataset.v);
-}
-function compare(a, b) {
-  if (a === null || b === null) return (a === null) - (b === null);
-  return typeof a === "number" ? a - b : collator.compare(a, b);
-}
-function sort(head) {
-  const body = head.closest("table").tBodies[0];
-  const down = head.getAttribute("aria-sort") === "ascending";
-  for (const other of head.parentElement.cells) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
-  head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const rows = Array.from(body.rows, (row) => [key(row.cells[head.cellIndex], head.dataset.sort), row]);
-  // A missing figure stays last either way: turning the order round must not bring it to the top.
-  rows.sort(([a], [b]) => (down && a !== null && b !== null ? compare(b, a) : compare(a, b)));
-  body.classList.add("sorted");
-  body.append(...rows.map(([, row]) => row));
-}
-function sortable(part) {
-  for (const head of part.querySelectorAll("table.sortable th[data-sort]")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "sort";
-    button.append(...head.childNodes);
-    button.addEventListener("click", () => sort(head));
-    head.append(button);
-    head.setAttribute("aria-sort", "none");
-  }
-}
 
 // Filtering: parts of names, any of them, with commas between; in every section at once.
 function chosen(all, input) {
@@ -79,13 +45,6 @@ async function unfold(fold) {
 // Before it opens, so that it opens full.
 document.addEventListener("toggle", (event) => { if (event.target.open) unfold(event.target); }, true);
 
-// The theme is that of the system until somebody says otherwise; nothing is stored.
-const themes = ["system", "light", "dark"];
-find("theme").addEventListener("click", () => {
-  const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "system") + 1) % themes.length];
-  document.documentElement.dataset.theme = next;
-  find("theme").textContent = `Theme: ${next}`;
-});
 find("tools").hidden = false;
 
 // The run is in this file already: saving it needs no server.
@@ -111,6 +70,5 @@ async function reveal() {
   if (target && !target.matches("section")) target.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
-sortable(document);
 if (filtering()) filter(); // a page that was left and come back to
 reveal();
