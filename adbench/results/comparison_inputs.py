@@ -127,7 +127,7 @@ def key_called(name: str) -> Key:
 
 def digest(machine: str) -> str:
     """Eight hexadecimal digits of a fingerprint: enough to see which runs come from one machine."""
-    return hashlib.sha256(machine.encode()).hexdigest()[:8]
+    return hashlib.sha256(machine.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def differences(old: str, new: str) -> list[str]:

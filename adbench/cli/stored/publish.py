@@ -37,7 +37,8 @@ def publish(runs: tuple[Path, ...], output: Path) -> None:
     folder = report_module("site.folder").SiteFolder(output)
     found, conformances = report_module("site.inputs").read(runs)
     site = report_module("site.pages").Site(report_module("site.archive").archive(found, catalog()), conformances)
-    with click.progressbar(site.files(), length=site.count, label="pages", file=sys.stderr) as files:
+    label = "pages" if sys.stderr.isatty() else ""
+    with click.progressbar(site.files(), length=site.count, label=label, file=sys.stderr) as files:
         for address, text in files:
             folder.write(address, text)
     folder.finish()
