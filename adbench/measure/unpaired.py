@@ -51,7 +51,7 @@ def exceeds_p(new: ArrayLike, old: ArrayLike, by: float = 0.0) -> float:
     """
     differences = _differences(new, old)
     n, m = sorted(differences.shape)
-    return _at_most(n, m, int((differences <= by).sum()))
+    return at_most(n, m, int((differences <= by).sum()))
 
 
 def least_p(n: int, m: int) -> float:
@@ -66,7 +66,7 @@ def _differences(new: ArrayLike, old: ArrayLike) -> Array:
     return np.asarray(a[:, None] - b[None, :])
 
 
-def _at_most(n: int, m: int, u: int) -> float:
+def at_most(n: int, m: int, u: int) -> float:
     """P(U ≤ u) under equal distributions, where U counts the pairs with the first number below the second."""
     if n * m > _EXACT_UP_TO:
         return NORMAL.cdf((u + 0.5 - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12))

@@ -101,7 +101,7 @@ def relative(
         ratios = [(a, b) for a, b in ratios if a and b]
         # Each ratio has its own level; relative to the old level they are comparable, and have a median.
         levels = [median(a.values()) for a, _ in ratios]
-        rows = [_middle([ratio[side] for ratio in ratios], levels) for side in (0, 1)]
+        rows = [middle([ratio[side] for ratio in ratios], levels) for side in (0, 1)]
         if not all(map(len, rows)):
             yield pair, None
             continue
@@ -134,7 +134,7 @@ def log_ratio_of_launches(a: Sample, b: Sample) -> dict[int, float]:
     return found
 
 
-def _middle(ratios: Sequence[dict[int, float]], levels: Sequence[float]) -> Array:
+def middle(ratios: Sequence[dict[int, float]], levels: Sequence[float]) -> Array:
     """The median of the ratios relative to their levels, for each launch that all have."""
     common = sorted(set.intersection(*(set(ratio) for ratio in ratios))) if ratios else []
     return np.array(

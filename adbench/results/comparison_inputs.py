@@ -100,13 +100,18 @@ def of_run(run: Run, name: str) -> ComparisonInput:
         name=name,
         made_by="adbench",
         created=run.created,
-        machine=f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}",
+        machine=machine_of(run),
         samples={record.job: _sample(record) for record in run.records},
         conditions={"adbench": run.adbench_version} | versions,
         reference=run.reference_backend,
         floor=floor(run).reach,
         quick=run.settings.get("quick") is True,
     )
+
+
+def machine_of(run: Run) -> str:
+    """What must agree for the times of two runs to be comparable: the machine, and the number of threads."""
+    return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}"
 
 
 def name_of(key: Key) -> str:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from adbench.model.errors import UsageError
 from adbench.model.record import Job, Run
-from adbench.results import compare
-from adbench.results.compare import Row
-from adbench.results.comparison_inputs import ComparisonInput, Key, digest, of_run
+from adbench.results.comparison_inputs import ComparisonInput, of_run
+from adbench.results.timeline.cell_series import CellSeries, Timeline, timelines
 
 from ..content import formatting
+from ..content.timeline import over_runs
 from . import embedding, page
 
 WIDTH, HEIGHT, EDGE = 150.0, 30.0, 5.0
-LOUD = {"regression": "▲", "improvement": "▼", "now wrong": "✗", "now failing": "⊗", "now right": "✓"}
 
 
 @dataclass(frozen=True)
@@ -35,14 +32,14 @@ class Line:
     """One cell over the runs of a machine; None where a run has no right time of it.
 
     change   the last time divided by the first, by the clock
-    marks    (sign, word, name of the run) of each change
+    marks    its changes
     """
 
     job: Job
     case: int
     at: tuple[At | None, ...]
     change: float | None
-    marks: tuple[tuple[str, str, str], ...]
+    marks: tuple[over_runs.Change, ...]
 
 
 @dataclass(frozen=True)
@@ -57,24 +54,27 @@ class Machine:
 
 
 def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05, home: str = "") -> str:
-    """The page of `runs`, (name, run), in the order of their times; `home` is the address of its site, "" for none."""
+    """The page of `runs`, (name, run); `home` is the address of its site, "" for none."""
+    return page_of(timelines([of_run(run, name) for name, run in runs], margin), margin, home)
+
+
+def page_of(found: Sequence[Timeline], margin: float, home: str = "") -> str:
+    """The page of these runs, machine by machine."""
     from markupsafe import Markup
 
-    ordered = sorted(runs, key=lambda pair: pair[1].created)
-    sides = [of_run(run, name) for name, run in ordered]
-    by_machine: dict[str, list[ComparisonInput]] = {}
-    for side in sides:
-        by_machine.setdefault(side.machine, []).append(side)
-    cases, backends = (list(dict.fromkeys(getattr(job, name) for job in _jobs(sides))) for name in ("case", "backend"))
-    machines = [_machine(same, {case: k for k, case in enumerate(cases)}, margin) for same in by_machine.values()]
+    sides = [side for timeline in found for side in timeline.runs]
+    jobs = [series.job for timeline in found for series in timeline.cells]
+    cases, backends = (list(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
     style, script = page.style(), page.asset("tables.js", "page.js")
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
+    numbers = {case: k for k, case in enumerate(cases)}
+    versions = (side.conditions.get("adbench", "") for side in sorted(sides, key=lambda side: side.created or ""))
     context = {
         "home": home,
-        "machines": machines,
-        "side_by_side": _side_by_side([same[-1] for same in by_machine.values()], cases) if len(machines) > 1 else [],
-        "count": len(ordered),
-        "versions": list(dict.fromkeys(run.adbench_version for _, run in ordered)),
+        "machines": [_machine(timeline, numbers) for timeline in found],
+        "side_by_side": _side_by_side([timeline.runs[-1] for timeline in found], numbers) if len(found) > 1 else [],
+        "count": len(sides),
+        "versions": list(dict.fromkeys(versions)),
         "margin": margin,
         "width": WIDTH,
         "height": HEIGHT,
@@ -87,36 +87,24 @@ def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05, home: str = ""
     return page.environment().get_template("over_time.html").render(context)
 
 
-def _machine(sides: Sequence[ComparisonInput], cases: Mapping[str, int], margin: float) -> Machine:
-    changes: list[Mapping[Key, Row]] = []
-    notes = []
-    for old, new in pairwise(sides):
-        try:
-            found = compare.compare(old, new, margin=margin)
-        except UsageError as error:
-            changes.append({})
-            notes.append(str(error))
-            continue
-        changes.append({row.key: row for row in found.rows})
-        if found.undecided:
-            notes.append(f"{new.name} against {old.name}: {found.undecided}")
-    lines = [_line(job, sides, changes, cases[job.case]) for job in _jobs(sides)]
-    labels = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in sides)
+def _machine(timeline: Timeline, cases: Mapping[str, int]) -> Machine:
+    runs = timeline.runs
+    lines = [_line(series, runs, cases[series.job.case]) for series in timeline.cells]
+    labels = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in runs)
     kept = [line for line in lines if any(line.at) or line.marks]
     kept.sort(key=lambda line: not line.marks)  # what changed comes first; the order of the run among equals
-    return Machine(digest(sides[0].machine), sides[0].machine, labels, tuple(kept), tuple(dict.fromkeys(notes)))
+    return Machine(timeline.machine, runs[0].machine, labels, tuple(kept), tuple(over_runs.undecided(timeline)))
 
 
-def _line(job: Job, sides: Sequence[ComparisonInput], changes: Sequence[Mapping[Key, Row]], case: int) -> Line:
-    seconds = [_seconds(side, job) for side in sides]
-    there = [value for value in seconds if value]
-    words = ["", *(change[job].word if job in change else "" for change in changes)]
+def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> Line:
+    there = [value for value in series.seconds if value]
+    found = over_runs.changes(series, [run.name for run in runs])
+    signs = {change.run: change.sign for change in reversed(found)}
     at = []
-    for k, value in enumerate(seconds):
-        x = WIDTH / 2 if len(sides) == 1 else EDGE + (WIDTH - 2 * EDGE) * k / (len(sides) - 1)
-        at.append(At(value, round(x, 1), _height(value, there), LOUD.get(words[k], "")) if value else None)
-    marks = tuple((LOUD[word], word, side.name) for word, side in zip(words, sides, strict=True) if word in LOUD)
-    return Line(job, case, tuple(at), there[-1] / there[0] if len(there) > 1 else None, marks)
+    for k, value in enumerate(series.seconds):
+        x = WIDTH / 2 if len(runs) == 1 else EDGE + (WIDTH - 2 * EDGE) * k / (len(runs) - 1)
+        at.append(At(value, round(x, 1), _height(value, there), signs.get(k, "")) if value else None)
+    return Line(series.job, case, tuple(at), there[-1] / there[0] if len(there) > 1 else None, tuple(found))
 
 
 def _height(value: float, values: Iterable[float]) -> float:
@@ -133,20 +121,15 @@ def _seconds(side: ComparisonInput, job: Job) -> float | None:
 
 
 def _side_by_side(
-    sides: Sequence[ComparisonInput], cases: Sequence[str]
+    sides: Sequence[ComparisonInput], cases: Mapping[str, int]
 ) -> list[tuple[Job, int, list[tuple[str, str]]]]:
     """(cell, case, (time, times the machine's reference) on each machine) for cells that two machines have."""
     rows = []
-    for job in _jobs(sides):
+    for job in dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)):
         times = [_seconds(side, job) for side in sides]
         if sum(value is not None for value in times) > 1:
-            rows.append((job, cases.index(job.case), [_shown(s, job, t) for s, t in zip(sides, times, strict=True)]))
+            rows.append((job, cases[job.case], [_shown(s, job, t) for s, t in zip(sides, times, strict=True)]))
     return rows
-
-
-def _jobs(sides: Iterable[ComparisonInput]) -> list[Job]:
-    """Every cell of the runs, once."""
-    return list(dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)))
 
 
 def _shown(side: ComparisonInput, job: Job, seconds: float | None) -> tuple[str, str]:

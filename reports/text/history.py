@@ -1,8 +1,8 @@
-"""`adbench history`: a line for each run, newest last."""
+"""`adbench history`: a line for each run, newest last; and the changes of each cell over the runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,17 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from adbench.results.history import Entry
+from adbench.results.comparison_inputs import name_of
+from adbench.results.timeline.cell_series import CLOCK, CellSeries, Timeline
+from adbench.results.timeline.history import Entry
 
 from ..content import formatting
+from ..content.timeline import over_runs
 from .drawing import printed
 
 SIDE_BY_SIDE = 100  # columns from which a table fits
+MOST_CHANGED = 20
+MOST_TABLES = 12
 
 
 def text(found: Sequence[Entry], width: int) -> str:
@@ -44,7 +49,7 @@ def _table(found: Sequence[Entry]) -> Any:
 
 
 def _parts(entry: Entry) -> tuple[str, ...]:
-    path = formatting.visible(str(entry.path))
+    path = formatting.visible(str(entry.path)) + (f" ({formatting.short(entry.label, 60)})" if entry.label else "")
     if entry.state == "unreadable":
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
     made = _local_time(entry.created or "")
@@ -85,3 +90,86 @@ def _few(names: Sequence[str], kind: str) -> str:
     if len(names) > 2:
         return formatting.plural(len(names), kind)
     return formatting.listed([formatting.short(name, 24) for name in names]) or f"no {kind}"
+
+
+def timeline_text(found: Sequence[Timeline], width: int, *, details: bool) -> str:
+    """The changes of cells over the runs of each machine, for people; with `details` also every cell's runs."""
+    parts = [
+        part for timeline in found if len(timeline.runs) > 1 or details for part in _timeline(timeline, details=details)
+    ]
+    return printed(parts, width=width) if parts else ""
+
+
+def timeline_data(found: Sequence[Timeline]) -> list[dict[str, Any]]:
+    """The same for other programs, with every cell."""
+    return [
+        {
+            "machine": timeline.machine,
+            "runs": [run.name for run in timeline.runs],
+            "cells": [_cell_data(series, timeline) for series in timeline.cells],
+        }
+        for timeline in found
+    ]
+
+
+def _timeline(timeline: Timeline, *, details: bool) -> Iterator[Any]:
+    names = [run.name for run in timeline.runs]
+    changed = [(series, found) for series in timeline.cells if (found := over_runs.changes(series, names))]
+    number = sum(series.has_changed for series, _ in changed)
+    runs, cells = formatting.plural(len(names), "run"), formatting.plural(len(timeline.cells), "cell")
+    yield Text(f"\nMachine {timeline.machine}, {runs}: {number} of {cells} changed")
+    for series, changes in changed if details else changed[:MOST_CHANGED]:
+        yield Text(formatting.visible(name_of(series.job)), style="bold")
+        for change in changes:
+            yield Text(f"  {change.sign} {change.what} {change.since}: {change.more}")
+    if not details and len(changed) > MOST_CHANGED:
+        yield Text(f"and {formatting.plural(len(changed) - MOST_CHANGED, 'more cell')}; --html and --json have all")
+    for reason in over_runs.undecided(timeline):
+        yield Text(f"{reason}.")
+    if details:
+        for series in timeline.cells[:MOST_TABLES]:
+            yield _series_table(series, timeline)
+        if len(timeline.cells) > MOST_TABLES:
+            more = formatting.plural(len(timeline.cells) - MOST_TABLES, "more cell")
+            yield Text(f"and {more}; choose fewer with -c, -b, -n or --operator, or use --html")
+
+
+def _series_table(series: CellSeries, timeline: Timeline) -> Any:
+    """A cell: a line for each run that has it."""
+    basis = "" if series.basis == CLOCK else f"relative to {formatting.short(series.basis, 18)}"
+    table = Table(title=formatting.visible(name_of(series.job)), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("run", overflow="fold")
+    table.add_column("date", overflow="fold")
+    for name in ("time", basis):
+        table.add_column(name, justify="right")
+    table.add_column("result", overflow="fold")
+    signs = {change.run: change.sign for change in over_runs.changes(series, [run.name for run in timeline.runs])}
+    for k, run in enumerate(timeline.runs):
+        state = series.states[k]
+        if state is None:
+            continue
+        seconds, ratio = series.seconds[k], series.ratios[k]
+        table.add_row(
+            *map(Text, (formatting.short(run.name, 60), _local_time(run.created or ""))),
+            Text("" if seconds is None else formatting.seconds(seconds)),
+            Text("" if ratio is None else formatting.ratio(ratio)),
+            Text(f"{signs.get(k, '')} {over_runs.STATES[state][1]}".strip()),
+        )
+    return table
+
+
+def _cell_data(series: CellSeries, timeline: Timeline) -> dict[str, Any]:
+    names = [run.name for run in timeline.runs]
+    return {
+        **asdict(series.job),
+        "basis": series.basis,
+        "undecided": series.undecided,
+        "states": list(series.states),
+        "seconds": list(series.seconds),
+        "ratios": list(series.ratios),
+        "time_changes": [
+            {**asdict(change), "run": names[change.first]} | {"ratio": asdict(change.ratio)}
+            for change in series.time_changes
+        ],
+        "state_changes": [{**asdict(change), "run": names[change.run]} for change in series.state_changes],
+    }

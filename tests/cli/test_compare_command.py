@@ -213,7 +213,7 @@ def test_history_lists_what_is_below_a_folder(base: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert "finished" in done.out
     assert "unreadable: damaged/run.json: invalid or damaged JSON" in " ".join(done.out.split())
-    data = json.loads(adbench(base.parent, "history", ".", "--json").out)
+    data = json.loads(adbench(base.parent, "history", ".", "--json").out)["runs"]
     assert [entry["state"] for entry in data] == ["unreadable", "finished"]
     missing = adbench(base.parent, "history")
     assert (missing.code, missing.err.count("\n")) == (2, 1)

@@ -56,7 +56,12 @@ def test_hostile_names_leave_no_folder_and_are_text_on_every_page(tmp_path: Path
     every = "".join(ODD)
     run = runs.run(
         [
-            *(runs.record(name, n, backend, seconds=None) for name in ODD for n in (1, 10) for backend in (name, "jax")),
+            *(
+                runs.record(name, n, backend, seconds=None)
+                for name in ODD
+                for n in (1, 10)
+                for backend in (name, "jax")
+            ),
             *(runs.record("plain", 1, name, status="wrong", reason=name, stderr=name) for name in ODD),
             *runs.race([("jax", 1e-6), (ODD[0], 2e-6)], case=ODD[1]),
         ],

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from adbench.measure.machine import fingerprint
 from adbench.model.errors import AdbenchError, BadFile
 from adbench.results import journal
-from adbench.results.analysis import floor
-from adbench.results.comparison_inputs import digest
+from adbench.results.comparison_inputs import ComparisonInput, digest, of_run
 from adbench.results.store import JOURNAL, RUN, read_run
 
 State = Literal["finished", "resumable", "unreadable"]
@@ -22,9 +20,10 @@ State = Literal["finished", "resumable", "unreadable"]
 class Entry:
     """One run. An unreadable one has only a `reason`.
 
-    machine    eight digits, the same for runs on like machines
+    machine    eight digits, the same for runs on like machines with as many threads
     cells      planned, if known; `done`: cells with a record
     wrong      cells with a wrong value or derivative, without known faults
+    label      what its user calls it
     floor      the run's noise floor, as a share; None without a control
     """
 
@@ -39,16 +38,36 @@ class Entry:
     done: int = 0
     wrong: int = 0
     floor: float | None = None
+    label: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its label, or its folder."""
+        return self.label or str(self.path)
 
 
-def history(folder: Path) -> list[Entry]:
+@dataclass(frozen=True)
+class StoredRun:
+    """A run and its entry; no `content` of an unreadable one."""
+
+    entry: Entry
+    content: ComparisonInput | None = None
+
+
+def stored_runs(folder: Path) -> list[StoredRun]:
     """The runs in a folder and below it, oldest first; unreadable ones come before them, by name.
 
     Raises BadFile if there is no such folder. Links to folders are not followed.
     """
     if not folder.is_dir():
         raise BadFile(f"{folder}: no such folder; pass a folder with runs, for example that of adbench run -o")
-    return sorted((_entry(path) for path in _runs(folder)), key=lambda entry: (entry.created or "", str(entry.path)))
+    found = (_stored(path) for path in _runs(folder))
+    return sorted(found, key=lambda stored: (stored.entry.created or "", str(stored.entry.path)))
+
+
+def history(folder: Path) -> list[Entry]:
+    """Their entries."""
+    return [stored.entry for stored in stored_runs(folder)]
 
 
 def _runs(folder: Path) -> Iterator[Path]:
@@ -58,25 +77,29 @@ def _runs(folder: Path) -> Iterator[Path]:
             yield Path(place)
 
 
-def _entry(path: Path) -> Entry:
+def _stored(path: Path) -> StoredRun:
     try:
         run = read_run(path)
         planned, ended = _plan(path)
     except AdbenchError as error:
-        return Entry(path, "unreadable", " ".join(str(error).split()))
+        return StoredRun(Entry(path, "unreadable", " ".join(str(error).split())))
     jobs = [record.job for record in run.records]
-    return Entry(
+    label = run.settings.get("label")
+    content = of_run(run, label if isinstance(label, str) and label else str(path))
+    entry = Entry(
         path,
         "finished" if ended else "resumable",
         created=run.created,
-        machine=digest(fingerprint(run.machine)),
+        machine=digest(content.machine),
         cases=tuple(dict.fromkeys(job.case for job in jobs)),
         backends=tuple(dict.fromkeys(job.backend for job in jobs)),
         cells=max(planned, len(jobs)),
         done=len(jobs),
         wrong=sum(record.outcome.word == "wrong" for record in run.records),
-        floor=floor(run).reach,
+        floor=content.floor,
+        label=label if isinstance(label, str) and label else None,
     )
+    return StoredRun(entry, content)
 
 
 def _plan(path: Path) -> tuple[int, bool]:

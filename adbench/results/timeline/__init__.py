@@ -1,0 +1,1 @@
+"""Many stored runs: their list, and each cell over them."""
