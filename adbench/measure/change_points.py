@@ -144,7 +144,7 @@ def _p(new: Array, old: Array, edge: float) -> float:
 
 
 def _earliest(runs: Sequence[Array], before: int, k: int, new: Array) -> int:
-    """The first run that may be new: those from there to k cannot be told from the new ones."""
+    """The first run that may be new: no test separates the runs from there to k from the new ones."""
     return next((i + 1 for i in range(k - 1, before, -1) if _differ(_joined(runs[i:k]), new)), before + 1)
 
 

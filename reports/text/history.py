@@ -58,7 +58,7 @@ def _parts(entry: Entry) -> tuple[str, ...]:
 
 
 def _local_time(created: str) -> str:
-    """In this machine's zone, which is named: folders of runs have local times too. What is no date stays as it is."""
+    """In this machine's zone, which is named: folders of runs have local times too. Other text stays as it is."""
     try:
         return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M %Z")
     except (ValueError, OverflowError, OSError):

@@ -158,7 +158,7 @@ def _relative(job: Job, others: Sequence[Job], timed: Mapping[Job, Mapping[int, 
     if not per_other:
         return _Prepared(job, basis)
     most = max(map(len, per_other))
-    whole = [rows for rows in per_other if len(rows) == most]  # those that most runs have; else their level is another
+    whole = [rows for rows in per_other if len(rows) == most]  # backends of the same runs have comparable levels
     numbers = sorted(set.intersection(*(set(rows) for rows in whole)))
     levels = [median([x for row in rows.values() for x in row.values()]) if len(whole) > 1 else 0.0 for rows in whole]
     values = [middle([rows[k] for rows in whole], levels) for k in numbers]
@@ -198,8 +198,8 @@ def _series(runs: Sequence[ComparisonInput], one: _Prepared, edge: float, tests:
 
 def _in_runs(point: ChangePoint, numbers: Sequence[int]) -> TimeChange:
     """The change with the numbers of the runs, of which the series may lack some."""
-    places = (numbers[k] for k in (point.first, point.earliest, point.latest))
-    return TimeChange(*places, point.shift.exp(), point.p)
+    first, earliest, latest = (numbers[k] for k in (point.first, point.earliest, point.latest))
+    return TimeChange(first, earliest, latest, point.shift.exp(), point.p)
 
 
 def _state_changes(samples: Sequence[Sample | None]) -> list[StateChange]:
@@ -240,7 +240,8 @@ def _judged(
         shared = median(moved.values()) if len(moved) >= MOST_MUST_AGREE else 0.0
         others = [shift for job, shift in moved.items() if job != one.job]
         seen = Change(
-            *one.values[:2],
+            one.values[0],
+            one.values[-1],
             compared_to=(one.basis,),
             clock=own - shared,
             other=others[0] if len(moved) == 2 else None,
