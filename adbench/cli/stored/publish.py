@@ -35,7 +35,7 @@ def publish(runs: tuple[Path, ...], output: Path) -> None:
     from adbench.catalog.discovery import catalog, report_module
 
     folder = report_module("site.folder").SiteFolder(output)
-    found, conformances = report_module("site.inputs").read(runs)
+    found, conformances = report_module("site.stored_files").read(runs)
     site = report_module("site.pages").Site(report_module("site.archive").archive(found, catalog()), conformances)
     label = "pages" if sys.stderr.isatty() else ""
     with click.progressbar(site.files(), length=site.count, label=label, file=sys.stderr) as files:

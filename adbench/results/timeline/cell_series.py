@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.measure.change_points import ChangePoint, can_decide, change_points
 from adbench.measure.statistics import Interval
-from adbench.model.record import Job, group_of, grouped
+from adbench.model.record import Group, Job, group_of, grouped
 from adbench.results.changes import MOST_MUST_AGREE, Change, log_ratio_of_launches, middle
 from adbench.results.comparison_inputs import ComparisonInput, Sample, State, digest
 from adbench.results.matched_samples import Array
@@ -124,7 +124,10 @@ def cell_series(
     found = {job: _series(runs, prepared[job], edge, tests) for job in prepared}
     clocks = {job: _clock(runs, job) for job in jobs}
     judged = [_judged(series, prepared[job], groups[group_of(job)], clocks, edge) for job, series in found.items()]
-    return [_explained(series, judged) for series in judged]
+    certain: dict[Group, list[TimeChange]] = {}
+    for series in judged:
+        certain.setdefault(group_of(series.job), []).extend(c for c in series.time_changes if c.doubt is None)
+    return [_explained(series, certain[group_of(series.job)]) for series in judged]
 
 
 def _prepared(runs: Sequence[ComparisonInput], members: Sequence[Job]) -> list[_Prepared]:
@@ -254,15 +257,8 @@ def _judged(
     return replace(series, time_changes=tuple(changes))
 
 
-def _explained(series: CellSeries, every: Sequence[CellSeries]) -> CellSeries:
-    """The series without doubtful changes that a certain change of another backend at the same runs explains."""
-    certain = [
-        change
-        for other in every
-        if group_of(other.job) == group_of(series.job)
-        for change in other.time_changes
-        if change.doubt is None
-    ]
+def _explained(series: CellSeries, certain: Sequence[TimeChange]) -> CellSeries:
+    """The series without doubtful changes that a certain one of its group at the same runs explains."""
     kept = [
         change
         for change in series.time_changes

@@ -1,0 +1,1 @@
+"""A site of static pages from many runs: `adbench publish`."""

@@ -1,0 +1,65 @@
+"""Addresses that stay: each page's file name follows from the name of its case or backend, or from its run.
+
+Names come from other people's files. A name of lower-case letters, digits, `_` and `-` is its own file name. Any other
+gets a readable part and eight digits of its hash, so that no name leaves its folder and no two names share a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from adbench.model.record import Run
+from adbench.results.comparison_inputs import digest, machine_of
+
+PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # no file on Windows may be called this
+
+
+def slug(name: str) -> str:
+    """The file name of a case, backend or library, without its suffix."""
+    if PLAIN.fullmatch(name) and not RESERVED.fullmatch(name):
+        return name
+    readable = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:40]
+    code = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return "-".join(filter(None, (readable, code)))
+
+
+def machine_id(run: Run) -> str:
+    """Eight digits, the same for runs on like machines with as many threads."""
+    return digest(machine_of(run))
+
+
+def run_id(run: Run) -> str:
+    """The start of a run and its machine: "2026-11-24t01-43-23-1a2b3c4d"."""
+    return f"{slug(re.sub(r'[^0-9A-Za-z-]+', '-', run.created[:19]).lower())}-{machine_id(run)}"
+
+
+def case_page(name: str) -> str:
+    """The page of a case, from the root of the site."""
+    return f"cases/{slug(name)}.html"
+
+
+def backend_page(name: str) -> str:
+    """The page of a backend."""
+    return f"backends/{slug(name)}.html"
+
+
+def machine_page(machine: str) -> str:
+    """The page of a machine, by its digits."""
+    return f"machines/{machine}.html"
+
+
+def over_time_page(machine: str) -> str:
+    """The page of a machine's runs over time."""
+    return f"machines/{machine}-over-time.html"
+
+
+def run_page(identity: str) -> str:
+    """The page of a run, by `run_id`."""
+    return f"runs/{identity}.html"
+
+
+def conform_page(library: str, precision: str) -> str:
+    """The page of a library's operations."""
+    return f"conform/{slug(library)}{'' if precision == 'float64' else '-' + slug(precision)}.html"

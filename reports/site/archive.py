@@ -1,0 +1,170 @@
+"""The runs of a site as one: the facts about each backend and case, and the run that decides about speed.
+
+Times are compared inside a run only. Of several runs of a case on one machine, the one with the most ranked backends
+counts, and of these the newest. Correctness is that of the newest run that has the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from adbench.catalog.discovery import Catalog
+from adbench.model.backend import KnownBugs
+from adbench.model.errors import UsageError
+from adbench.model.record import Run
+
+from ..content import formatting, ranking, standings
+from ..content.cells import Cells
+from ..content.ranking import Lead
+from .addresses import machine_id, run_id
+from .families import OTHER, Ranking, family_of
+from .families import ranking as ranked
+
+K = TypeVar("K")
+V = TypeVar("V")
+MOST_LABEL = 80
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One run: `name` is its file, `cells` are arranged by the standings of the run."""
+
+    name: str
+    identity: str
+    machine: str
+    run: Run
+    cells: Cells
+
+    @property
+    def label(self) -> str:
+        """What its user calls it; "" if it has no label."""
+        given = self.run.settings.get("label")
+        return formatting.short(given, MOST_LABEL) if isinstance(given, str) else ""
+
+    @property
+    def when(self) -> str:
+        """Its day, or the text that its file has instead."""
+        return formatting.short(self.run.created[:10], 40)
+
+
+@dataclass(frozen=True)
+class Race:
+    """The race that decides about a case on a machine, and its run."""
+
+    stored: Stored
+    lead: Lead
+
+
+class Archive:
+    """All runs of a site, the newest first."""
+
+    def __init__(self, runs: Sequence[Stored], catalog: Catalog) -> None:
+        self.runs = tuple(sorted(runs, key=lambda stored: stored.run.created, reverse=True))
+        self.catalog = catalog
+
+    @cached_property
+    def merged(self) -> Cells:
+        """The newest record of each cell, as if one run had made them: for correctness, never for speed."""
+        oldest_first = [stored.run for stored in reversed(self.runs)]
+        known = [run.known_bugs for run in oldest_first]
+        bugs = KnownBugs(
+            families=_united([of.families for of in known]),
+            traps=_united([of.traps for of in known]),
+            backends=_united([of.backends for of in known]),
+        )
+        whole = replace(
+            self.runs[0].run,
+            records=tuple(_united([{r.job: r for r in run.records} for run in oldest_first]).values()),
+            traps=tuple(dict.fromkeys(trap for run in oldest_first for trap in run.traps)),
+            cases=_united([run.cases for run in oldest_first]),
+            versions=_united([run.versions for run in oldest_first]),
+            known_bugs=bugs,
+        )
+        return Cells(whole)
+
+    @cached_property
+    def cases(self) -> tuple[str, ...]:
+        """Every case that is no trap, by name."""
+        return tuple(sorted(self.merged.subjects))
+
+    @cached_property
+    def machines(self) -> Mapping[str, tuple[Stored, ...]]:
+        """Machine -> its runs, the newest first."""
+        found: dict[str, list[Stored]] = {}
+        for stored in self.runs:
+            found.setdefault(stored.machine, []).append(stored)
+        return {machine: tuple(of) for machine, of in found.items()}
+
+    @cached_property
+    def races(self) -> Mapping[tuple[str, str], Race]:
+        """(machine, case) -> the race that decides."""
+        found: dict[tuple[str, str], Race] = {}
+        for stored in self.runs:
+            for lead in ranking.leads(stored.cells):
+                key = stored.machine, lead.case
+                if key not in found or len(lead.ranked) > len(found[key].lead.ranked):
+                    found[key] = Race(stored, lead)
+        return found
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The backends by family, over all machines."""
+        races = [
+            (case, standings.slowdowns(race.stored.cells, race.lead))
+            for (_, case), race in self.races.items()
+            if race.lead.contested
+        ]
+        return ranked(self.merged.backends, races, self.family)
+
+    def family(self, case: str) -> str:
+        """The family of a case; of a case that is not in the catalog it is unknown."""
+        known = self.catalog.cases.get(case)
+        return family_of(known.tags) if known else OTHER
+
+    @cached_property
+    def families(self) -> Mapping[str, tuple[str, ...]]:
+        """Family -> its cases, by name."""
+        found: dict[str, list[str]] = {}
+        for case in self.cases:
+            found.setdefault(self.family(case), []).append(case)
+        return {family: tuple(found[family]) for family in sorted(found, key=lambda name: (name == OTHER, name))}
+
+    def runs_of(self, case: str) -> list[Stored]:
+        """The runs that have records of a case, the newest first."""
+        return [stored for stored in self.runs if case in stored.cells.cases]
+
+    def versions(self, backend: str) -> list[tuple[str, list[Stored]]]:
+        """(version, its runs) of a backend, the newest first; "" for a version that no file tells."""
+        found: dict[str, list[Stored]] = {}
+        for stored in self.runs:
+            if backend in stored.run.versions:
+                found.setdefault(stored.run.versions[backend] or "", []).append(stored)
+        return list(found.items())
+
+
+def archive(runs: Sequence[tuple[str, Run]], catalog: Catalog) -> Archive:
+    """The archive of (file, run). Raises UsageError without a run, or for two that have one address."""
+    if not runs:
+        raise UsageError("no run is among the files; pass the folder of a run, its run.json, or run.json.gz")
+    found: dict[str, Stored] = {}
+    for name, run in runs:
+        identity = run_id(run)
+        if identity in found:
+            raise UsageError(
+                f"{found[identity].name} and {name} are the same run, or began in the same second on like machines "
+                f"({identity}); leave one out"
+            )
+        cells = standings.arranged(Cells(run))
+        found[identity] = Stored(name, identity, machine_id(run), run, cells)
+    return Archive(list(found.values()), catalog)
+
+
+def _united(parts: Sequence[Mapping[K, V]]) -> dict[K, V]:
+    """One mapping; later parts win."""
+    found: dict[K, V] = {}
+    for part in parts:
+        found |= part
+    return found

@@ -1,0 +1,83 @@
+"""The families of cases, and the ranking of backends in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..content import heat_map, standings
+from ..content.standings import Standing
+
+FAMILIES = (
+    ("differential equations", {"ode"}),
+    ("networks", {"network"}),
+    ("Jacobians", {"array-valued"}),
+    ("matrices", {"linear-algebra", "matrix"}),
+    ("densities", {"density"}),
+    ("loops of numbers", {"scalar-loop", "loop", "nested-loops", "recursion", "data-dependent"}),
+    ("arrays", {"vectorised", "elementwise", "random"}),
+)
+"""Name, and the tags of its cases. A case belongs to the first family that has one of its tags."""
+
+OTHER = "other cases"
+"""The family of cases that this adbench does not know, and of those without any of these tags."""
+
+
+def family_of(tags: Iterable[str]) -> str:
+    """The family of a case with these tags."""
+    found = set(tags)
+    return next((name for name, of in FAMILIES if found & of), OTHER)
+
+
+@dataclass(frozen=True)
+class Square:
+    """A backend in a family, or over all: its slowdown in words, the number of its colour (None: not ranked)."""
+
+    text: str
+    step: int | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A backend: all cases together, then each family."""
+
+    backend: str
+    total: Square
+    squares: tuple[Square, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Families with their number of races, and a line for each ranked backend, the fastest over all cases first.
+
+    unranked   backends without a correct and timed result
+    """
+
+    families: tuple[tuple[str, int], ...]
+    lines: tuple[Line, ...]
+    unranked: tuple[str, ...]
+
+
+def ranking(
+    backends: Sequence[str], races: Sequence[tuple[str, Mapping[str, float]]], family: Callable[[str], str]
+) -> Ranking:
+    """The ranking from races: (case, backend -> slowdown relative to the fastest correct one)."""
+    order = [*(name for name, _ in FAMILIES), OTHER]
+    by_family = {name: [of for case, of in races if family(case) == name] for name in order}
+    by_family = {name: found for name, found in by_family.items() if found}
+    every = standings.of_races(backends, [of for _, of in races])
+    lines = tuple(
+        Line(
+            found.backend,
+            _square(found),
+            tuple(_square(standings.standing(found.backend, of)) for of in by_family.values()),
+        )
+        for found in every
+        if found.slowdown is not None
+    )
+    families = tuple((name, len(of)) for name, of in by_family.items())
+    return Ranking(families, lines, tuple(found.backend for found in every if found.slowdown is None))
+
+
+def _square(found: Standing) -> Square:
+    return Square(found.text, None if found.slowdown is None else heat_map.step(found.slowdown))
