@@ -16,7 +16,11 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     def replaced(match: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join("docs", folder, match["target"]))
         inside = path.removeprefix("docs/")
-        if path.startswith("docs/") and files.get_file_from_path(inside) and not inside.startswith(("examples/", "runs/")):
+        if (
+            path.startswith("docs/")
+            and files.get_file_from_path(inside)
+            and not inside.startswith(("examples/", "runs/"))
+        ):
             return match.group()
         text = match["text"]
         return text if text.strip("`") in path else f"{text} (`{path}`)"

@@ -130,11 +130,9 @@ class Archive:
         found: dict[str, list[str]] = {}
         for case in self.cases:
             found.setdefault(self.family(case), []).append(case)
-        return {family: tuple(found[family]) for family in sorted(found, key=lambda name: (name == OTHER, name))}
-
-    def runs_of(self, case: str) -> list[Stored]:
-        """The runs that have records of a case, the newest first."""
-        return [stored for stored in self.runs if case in stored.cells.cases]
+        return {
+            family: tuple(found[family]) for family in sorted(found, key=lambda name: (name == OTHER, name.casefold()))
+        }
 
     def versions(self, backend: str) -> list[tuple[str, list[Stored]]]:
         """(version, its runs) of a backend, the newest first; "" for a version that no file tells."""

@@ -14,7 +14,7 @@ FOLDERS = ("backends", "cases", "conform", "machines", "runs")
 
 
 class SiteFolder:
-    """A new or empty folder, or one with an earlier site. Raises BadOutput for any other, before anything is written."""
+    """A new or empty folder, or one with an earlier site. Raises BadOutput for any other, before it writes a file."""
 
     def __init__(self, path: Path) -> None:
         try:

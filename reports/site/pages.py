@@ -71,7 +71,7 @@ class Site:
             title = _machine_title(machine, stored)
             yield self._page(addresses.machine_page(machine), "site_machine.html", title, **_machine(machine, stored))
             if len(stored) > 1:
-                named = [(one.label or one.identity, one.run) for one in stored]
+                named = [(f"{one.run.created[:16]} {one.label}".rstrip(), one.run) for one in stored]
                 yield addresses.over_time_page(machine), over_time.render(named, home="../index.html")
         for one in archive.runs:
             yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")

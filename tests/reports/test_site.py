@@ -16,11 +16,14 @@ from adbench.results.store import dumps, read_run
 from reports.site import addresses
 from reports.site.archive import archive
 from reports.site.families import OTHER
+from scripts import keep_run
 from tests.reports import runs, site
 from tests.reports.site import FAULT
 from tests.reports.test_hostile import HOSTILE
 from tests.support.command import adbench
 from tests.test_imports import modules_after
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +194,29 @@ def test_publishing_imports_no_backend(stored: Path) -> None:
     program = f"from adbench.cli import main\nsys.argv = ['adbench', 'publish', {str(stored / 'a.json')!r}, '-o', "
     program += f"{str(stored / 'imports')!r}]\ntry: main()\nexcept SystemExit: pass"
     assert not modules_after(program) & {"jax", "jaxlib", "torch", "autograd", "adbench.tape"}
+
+
+def test_the_runs_of_this_repository_are_small_and_tell_no_paths() -> None:
+    files = sorted((ROOT / "docs" / "runs").glob("*.json.gz"))
+    assert files
+    assert sum(file.stat().st_size for file in files) < 5_000_000
+    for file in files:
+        assert not keep_run.PATH.search(gzip.decompress(file.read_bytes()).decode()), file
+
+
+def test_a_kept_run_has_no_path() -> None:
+    frail = runs.record(backend="frail", status="failed", reason="raised", stderr='File "/home/me/x.py"')
+    run = replace(site.FIRST, records=(frail,), settings={"cache": "/home/me/.cache", "quick": True})
+    kept = keep_run.without_paths(run)
+    assert not keep_run.PATH.search(dumps(kept))
+    assert kept.settings == {"quick": True}
+    with pytest.raises(ValueError, match=r"still has a path: /home/me/x\.py"):
+        keep_run.without_paths(replace(run, records=(replace(frail, reason="in /home/me/x.py"),)))
+
+
+@pytest.mark.slow
+def test_the_site_of_this_repository_has_no_broken_link(tmp_path: Path) -> None:
+    files = sorted(map(str, (ROOT / "docs" / "runs").glob("*.json.gz")))
+    done = adbench(tmp_path, "publish", *files, "-o", "site")
+    assert done.code == 0, done.err
+    assert site.broken_links(tmp_path / "site") == []

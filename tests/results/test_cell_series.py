@@ -106,7 +106,7 @@ def results(tmp_path: Path) -> Path:
             else r
             for r in found.records
         ]
-        settings = found.settings | ({"label": "nightly"} if k == 3 else {})
+        settings = found.settings | {"label": "nightly"}
         return replace(found, records=tuple(wrong), settings=settings)
 
     for k in range(6):
@@ -120,8 +120,9 @@ def test_history_names_the_runs_of_all_changes(results: Path) -> None:
     done = adbench(results, "history", "--html", "page.html")
     assert (done.code, done.err) == (0, "")
     flat = " ".join(done.out.split())
+    assert "(nightly)" in done.out
     assert "6 runs: 2 of 6 cells changed" in flat
-    assert "case0[10]-jax-gradient ▲ slower since nightly: 1.2" in flat
+    assert "case0[10]-jax-gradient ▲ slower since results/r3: 1.2" in flat
     assert "case1[10]-torch-gradient ✗ wrong since results/r4: was right; sigma <is> off ✓ right since" in flat
     page = (results / "page.html").read_text("utf-8")
     assert "sigma &lt;is&gt; off" in page
@@ -134,14 +135,14 @@ def test_a_chosen_cell_is_shown_run_by_run_and_machines_read_everything(results:
     assert (done.code, done.err) == (0, "")
     assert "1 of 1 cell changed" in done.out
     table = done.out[done.out.index("relative to tape", done.out.index("time before") + 40) :].splitlines()[1:]
-    assert [line.split()[0] for line in table] == [f"results/r{k}" if k != 3 else "nightly" for k in range(6)]
+    assert [line.split()[0] for line in table] == [f"results/r{k}" for k in range(6)]
     assert ["▲" in line for line in table] == [k == 3 for k in range(6)]
     data = json.loads(adbench(results, "history", "--json", "-b", "jax").out)
     (machine,) = data["machines"]
     assert len(data["runs"]) == 6
     assert {cell["backend"] for cell in machine["cells"]} == {"jax"}
     (change,) = machine["cells"][0]["time_changes"]
-    assert (change["first"], change["run"], change["doubt"]) == (3, "nightly", None)
+    assert (change["first"], change["run"], change["doubt"]) == (3, "results/r3", None)
     assert 1.2 < change["ratio"]["low"] < 1.25 < change["ratio"]["high"] < 1.3
 
 

@@ -40,11 +40,6 @@ class Entry:
     floor: float | None = None
     label: str | None = None
 
-    @property
-    def name(self) -> str:
-        """Its label, or its folder."""
-        return self.label or str(self.path)
-
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -85,7 +80,7 @@ def _stored(path: Path) -> StoredRun:
         return StoredRun(Entry(path, "unreadable", " ".join(str(error).split())))
     jobs = [record.job for record in run.records]
     label = run.settings.get("label")
-    content = of_run(run, label if isinstance(label, str) and label else str(path))
+    content = of_run(run, str(path))
     entry = Entry(
         path,
         "finished" if ended else "resumable",
