@@ -114,7 +114,7 @@ class _Wins:
         if min(n, m) < FEWEST:
             return None
         u = self._within(i, j, a, i) + self._within(i, j, j, b)
-        return at_most(*sorted((n, m)), u), u / (n * m) - 1
+        return at_most(min(n, m), max(n, m), u), u / (n * m) - 1
 
     def _within(self, i: int, j: int, k: int, end: int) -> int:
         sums = self._sums

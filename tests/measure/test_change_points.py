@@ -16,10 +16,17 @@ NOISES = (0.015, 0.06)
 
 
 def series(
-    rng: np.random.Generator, noise: float, *, runs: int = 12, launches: int = 8, change: float = 0.0, at: int = 99
+    rng: np.random.Generator,
+    noise: float,
+    *,
+    runs: int = 12,
+    launches: int = 8,
+    change: float = 0.0,
+    at: int = 99,
+    days: float = 0.01,
 ) -> list[np.ndarray]:
-    """Launches with this standard deviation and the tails of Student's t with three degrees; days differ by 1 %."""
-    found = [rng.standard_t(3, launches) * noise / math.sqrt(3) + rng.normal(0, 0.01) for _ in range(runs)]
+    """Launches with this standard deviation and the tails of Student's t with three degrees; `days` of the runs."""
+    found = [rng.standard_t(3, launches) * noise / math.sqrt(3) + rng.normal(0, days) for _ in range(runs)]
     return [launch + (change if k >= at else 0.0) for k, launch in enumerate(found)]
 
 
@@ -27,6 +34,12 @@ def series(
 def test_series_without_a_change_have_no_change_point(noise: float) -> None:
     rng = np.random.default_rng(1)
     false = sum(bool(change_points(series(rng, noise), EDGE)) for _ in range(SERIES))
+    assert false <= 0.05 * SERIES
+
+
+def test_without_a_margin_the_number_of_tests_still_counts() -> None:
+    rng = np.random.default_rng(7)
+    false = sum(bool(change_points(series(rng, 0.015, days=0.0), 1e-9)) for _ in range(SERIES))
     assert false <= 0.05 * SERIES
 
 
