@@ -155,7 +155,9 @@ def _relative(job: Job, others: Sequence[Job], timed: Mapping[Job, Mapping[int, 
     basis = reference.backend if job != reference else "the other backends"
     per_other = []
     for other in others:
-        rows = {k: log_ratio_of_launches(sample, timed[other][k]) for k, sample in timed[job].items() if k in timed[other]}
+        rows = {
+            k: log_ratio_of_launches(sample, timed[other][k]) for k, sample in timed[job].items() if k in timed[other]
+        }
         per_other.append({k: row for k, row in rows.items() if row})
     per_other = [rows for rows in per_other if rows]
     if not per_other:

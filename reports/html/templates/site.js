@@ -1,5 +1,5 @@
 
-// Search: every word must be somewhere in an entry; names that begin with the text come first. Nothing is asked of a server.
+// Search: every word must be somewhere in an entry; names that begin with the text come first. It works without a server.
 const ROOT = document.body.dataset.root, MOST_FOUND = 15;
 const entries = INDEX.map(([kind, name, words, url]) => ({ kind, name, url, text: `${kind} ${name} ${words}`.toLowerCase() }));
 function found(text) {
