@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from adbench.execution.workers.context import Context
@@ -14,18 +15,20 @@ from adbench.execution.workers.context import Context
 T = TypeVar("T")
 
 
-def in_parallel(tasks: Iterable[Iterator[T]], context: Context) -> Generator[T, None, None]:
+def in_parallel(tasks: Iterable[Generator[T, None, None]], context: Context) -> Generator[T, None, None]:
     """The items of these generators in the order of arrival, while the run's workers compute."""
     return parallel(tuple(tasks), room(context.settings.threads), context.supervisor.close)
 
 
-def parallel(tasks: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None]) -> Generator[T, None, None]:
+def parallel(
+    tasks: Sequence[Generator[T, None, None]], at_once: int, stop: Callable[[], None]
+) -> Generator[T, None, None]:
     """The items of all tasks in the order of arrival; an exception in a task is raised here.
 
     at_once   tasks that run at a time, each in a thread
     stop      called if this ends early, to release waiting tasks
     """
-    waiting: queue.SimpleQueue[Iterator[T]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Generator[T, None, None]] = queue.SimpleQueue()
     for task in tasks:
         waiting.put(task)
     found: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
@@ -34,10 +37,11 @@ def parallel(tasks: Sequence[Iterator[T]], at_once: int, stop: Callable[[], None
     def walk() -> None:
         try:
             while not stopped.is_set():
-                for item in waiting.get_nowait():
-                    found.put(("item", item))
-                    if stopped.is_set():
-                        return
+                with closing(waiting.get_nowait()) as task:  # what it holds, another task may wait for
+                    for item in task:
+                        found.put(("item", item))
+                        if stopped.is_set():
+                            return
         except queue.Empty:
             pass
         except BaseException as error:

@@ -143,7 +143,7 @@ WITH_A_BACKEND = [
         ),
         (["run", "--resume", "nothing"], "no such journal; pass --resume the output folder of an earlier run"),
         (["run", "-c", "softplus.py", "-b", "hand.py", "--budget", "10ms"], "nothing fits into 0.01 s: softplus at"),
-        (["frobnicate"], "no command 'frobnicate'; there are: check, compare, "),
+        (["frobnicate"], "no command 'frobnicate'; there are: bisect, check, compare, "),
         (["run", "--quik"], "See adbench run --help."),
         (["list", "frogs"], "'frogs' is not one of 'cases', 'backends'. See adbench list --help."),
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "softplus.py"], "softplus.py: already holds a run, or is"),

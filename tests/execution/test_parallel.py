@@ -50,3 +50,23 @@ def test_ending_early_releases_waiting_tasks() -> None:
     assert next(running) == (0, 0)
     running.close()
     assert let_go.is_set()
+
+
+def test_ending_early_ends_a_task_that_another_waits_for() -> None:
+    ended = threading.Event()
+
+    def works() -> Iterator[int]:
+        try:
+            while True:
+                yield 0
+        finally:
+            ended.set()
+
+    def waits() -> Iterator[int]:
+        assert ended.wait(60)
+        yield 1
+
+    running = parallel([works(), waits()], 2, lambda: None)
+    assert next(running) == 0
+    running.close()
+    assert ended.is_set()

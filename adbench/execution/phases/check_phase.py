@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -59,12 +59,12 @@ class CheckPhase:
     def _source(self) -> Source:
         return self.context.catalog.backends[self.jobs[0].backend]
 
-    def help(self) -> Iterator[Event]:
+    def help(self) -> Generator[Event, None, None]:
         """The same as `check` in a further worker, if the rest of the jobs is worth it."""
         if self._shared.is_worth_a_worker():
             yield from self.check()
 
-    def check(self) -> Iterator[Event]:
+    def check(self) -> Generator[Event, None, None]:
         """Check the jobs that no other worker has checked, case by case."""
         with self._shared.worker() as portions:
             yield from self._check_all(chain.from_iterable(portions))

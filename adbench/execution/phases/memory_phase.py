@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -27,7 +27,7 @@ LEFT_OUT = {
 
 def measure_memory(
     context: Context, jobs: Sequence[Job], enough: Callable[[], bool] = lambda: False
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Measure the memory of one backend's jobs until `enough`.
 
     The settings choose one process for each method and case, or one for each method. A process may load the programs

@@ -8,7 +8,7 @@ inputs, one at perturbed inputs, and both again with exchanged contents.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -108,7 +108,7 @@ class TimePhase:
     def _open(self, workers: Iterable[ResidentWorker]) -> None:
         """Start the workers in this order, and let them import in parallel. Failures appear at the first request."""
 
-        def opening(worker: ResidentWorker) -> Iterator[None]:
+        def opening(worker: ResidentWorker) -> Generator[None, None, None]:
             with suppress(NoAnswer):
                 worker.open()
             yield
@@ -163,7 +163,7 @@ class TimePhase:
     def _prepare_in_parallel(self, cells: Sequence[TimedCell]) -> None:
         """Prepare these cells on all processors, then move their workers back to the measuring ones."""
 
-        def preparing(cell: TimedCell) -> Iterator[None]:
+        def preparing(cell: TimedCell) -> Generator[None, None, None]:
             cell.worker.move(usable_cpus())
             cell.attempt(self._prepare)
             yield
