@@ -17,7 +17,7 @@ from adbench.findings.finding import write as write_finding
 from adbench.findings.programs.random_program import Input, Program, Step
 from tests.bisection.fake_library import wheel
 from tests.support.command import adbench, adbench_in_a_process
-from tests.support.files import CASE, RIGHT, repository, write
+from tests.support.files import CASE, RIGHT, git, repository, write
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -142,20 +142,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = Program((Input(2.0),), (Step("sqrt", "xp.sqrt({0})", (0,)),))
     wheel(folder / "dist", "1.0", name="mylib")
     wheel(folder / "dist", "1.4", name="mylib")
-    git = (
-        "git",
-        "-C",
-        str(folder),
-        "-c",
-        "user.name=x",
-        "-c",
-        "user.email=x@example.org",
-        "-c",
-        "commit.gpgsign=false",
-    )
-    for words in (("init", "-q", "-b", "main"), *2 * [("commit", "-q", "--allow-empty", "-m", "A change")]):
-        subprocess.run([*git, *words], check=True)
-    subprocess.run([*git, "tag", "v1.0", "main~1"], check=True)
+    for words in (("branch", "-M", "main"), ("tag", "v1.0"), ("commit", "-q", "--allow-empty", "-m", "A change")):
+        git(folder, *words)
     (folder / "findings").mkdir()
     write_finding(
         Finding(root, "gradient", "torch", "nan", "nan", "0.35", "x0", ""), folder / "findings/torch_nan_sqrt.json"
