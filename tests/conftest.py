@@ -14,6 +14,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
+MANY = 10  # variants of a test; of more, the default run takes every third
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -76,6 +77,7 @@ def _own_cache(_references: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """What may take longest begins first, so that nothing waits for it at the end; slow tests left out are counted."""
     items.sort(key=_time_limit, reverse=True)
+    thin_out(items)
     slow = {item.nodeid for item in items if item.get_closest_marker("slow")}
     yield
     if config.option.markexpr:  # otherwise it is by their names that tests are left out
@@ -88,6 +90,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
     if getattr(session.config.option, "loadgroup", False) and any("@" not in item.nodeid for item in grouped):
         raise pytest.UsageError("pytest-xdist ignores groups on this pytest; install the versions of constraints.txt")
+
+
+def thin_out(items: list[pytest.Item]) -> None:
+    """Mark variants of a test as slow: of more than ten, the default run takes every third, and CI all.
+
+    Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        test, bracket, _ = item.nodeid.partition("[")
+        stays = test.startswith(("tests/cases/", "tests/backends/")) or item.get_closest_marker("xdist_group")
+        if bracket and not stays and not item.get_closest_marker("slow"):
+            tests.setdefault(test, []).append(item)
+    for variants in tests.values():
+        if len(variants) > MANY:
+            for i, variant in enumerate(variants):
+                if i % 3:
+                    variant.add_marker(pytest.mark.slow)
 
 
 def _time_limit(item: pytest.Item) -> float:

@@ -3,10 +3,13 @@
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conftest import thin_out
 from tests.support.marks import mostly_slow
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +38,29 @@ def test_slow_tests_that_are_left_out_are_counted(processes: str) -> None:
     command = [sys.executable, "-m", "pytest", *asked, "tests/test_running_the_tests.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert "2 slow tests were left out; ./scripts/test --all runs them too" in done.stdout
+
+
+@dataclass
+class Item:
+    """As much of a pytest item as `thin_out` uses."""
+
+    nodeid: str
+    markers: dict[str, Any] = field(default_factory=dict)
+
+    def get_closest_marker(self, name: str) -> Any:
+        return self.markers.get(name)
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.markers[mark.name] = mark
+
+
+def test_of_many_variants_every_third_runs_by_default() -> None:
+    many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (12, 10))
+    together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
+    of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
+    thin_out([*many, *few, *together, *of_cases])  # type: ignore[list-item]
+    assert [k for k, item in enumerate(many) if "slow" not in item.markers] == [0, 3, 6, 9]
+    assert not any("slow" in item.markers for item in (*few, *together, *of_cases))
 
 
 def test_a_parameter_that_is_fast_must_be_one() -> None:

@@ -18,6 +18,7 @@ from adbench.execution.native import build
 from adbench.execution.native.build import BuildError
 from adbench.model.case import function_of
 from tests.backends import native_case
+from tests.support.marks import one_in
 
 NATIVE = builtin_folder("backends") / "native"
 DUAL = Path(__file__).parents[2] / "docs" / "examples" / "dual_numbers.hpp"
@@ -102,7 +103,7 @@ def test_different_flags_need_a_separate_build(tmp_path: Path, capsys: pytest.Ca
         assert built(capsys) == 1
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
+@pytest.mark.parametrize("damage", one_in(3, ["cut", "changed", "emptied"]))
 def test_a_damaged_build_is_rebuilt(damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, library = square(tmp_path), CppLibrary(PLAIN)
     assert value(library, made) == 13.0

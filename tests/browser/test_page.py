@@ -18,7 +18,7 @@ from reports.html import page as html
 from tests.browser.conftest import Opened
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE
-from tests.support.marks import one_in
+from tests.support.marks import mostly_slow, one_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -318,7 +318,7 @@ def test_the_page_itself_never_scrolls_sideways(opened: Open, text: str, width: 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", mostly_slow([400, 1280], fast=(400,)))
 def test_axe_finds_no_serious_violation(opened: Open, text: str, axe: str, scheme: str, width: int) -> None:
     page = opened(text, color_scheme=scheme, viewport={"width": width, "height": 900}).page
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")

@@ -18,6 +18,7 @@ from adbench.findings.programs.random_program import Input, Program, Step
 from tests.bisection.fake_library import wheel
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, git, repository, write
+from tests.support.marks import one_in
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -160,7 +161,7 @@ def answered(folder: Path, *words: str) -> None:
     assert (first["id"], second["id"], second["success"]) == (0, 1, True)
 
 
-@pytest.mark.parametrize("example", examples())
+@pytest.mark.parametrize("example", one_in(2, examples()))
 def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     words = shlex.split(example.replace("<time>", "time"))[1:]
     if "<" in words:

@@ -13,6 +13,7 @@ import pytest
 from adbench.results.store import read_run
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, misbehaving, write
+from tests.support.marks import one_in
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_a_user_file_called_like_a_library_does_not_hide_it(folder: Path) -> Non
     assert done.code == 0, done.out + done.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.parametrize("number", one_in(2, [signal.SIGINT, signal.SIGUSR1]))
 def test_an_interruption_keeps_what_was_finished(folder: Path, number: int) -> None:
     """A signal while a backend hangs: the data and the page of the others are there."""
     write(folder, hangs=misbehaving("import time; open('hanging', 'w'); time.sleep(600)"))

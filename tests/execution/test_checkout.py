@@ -16,7 +16,7 @@ from tests.support.files import CASE, RIGHT, git, repository, write
 
 @pytest.fixture
 def checked_out(tmp_path: Path) -> Path:
-    write(tmp_path / "sub", softplus=CASE, my_backend=RIGHT, mymodule="import math\n\n\ndef f(x):\n    return x * x\n")
+    write(tmp_path / "sub", softplus=CASE, my_backend=RIGHT, placed="import math\n\n\ndef f(x):\n    return x * x\n")
     repository(tmp_path)
     return tmp_path
 
@@ -37,10 +37,10 @@ def test_a_function_of_the_command_line_is_where_the_user_wrote_it(
     checked_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(checked_out / "sub")
-    file = ad_hoc("mymodule:f", ("1.0",)).case_file()
+    file = ad_hoc("placed:f", ("1.0",)).case_file()
     known = catalog([file])
     found = checkout.sources(checked_out, known, [file.stem], [])
-    assert found == {f"cases/{file.stem}": "sub/mymodule.py:4"}
+    assert found == {f"cases/{file.stem}": "sub/placed.py:4"}
 
 
 def test_files_elsewhere_and_installed_packages_have_no_place(

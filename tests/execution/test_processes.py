@@ -18,6 +18,7 @@ from adbench.execution.workers.supervisor import resident_bytes
 from adbench.model.serialization import to_plain
 from tests.support.command import adbench_in_a_process
 from tests.support.files import CASE, RIGHT, misbehaving
+from tests.support.marks import one_in
 
 DAEMON = '''
 def daemon(path):
@@ -100,7 +101,7 @@ def test_descendants_of_this_process_are_those_that_psutil_finds() -> None:
     assert descendants(shell.pid) == []
 
 
-@pytest.mark.parametrize("statement", ["import sys; sys.exit(3)", "import os; os._exit(3)"])
+@pytest.mark.parametrize("statement", one_in(2, ["import os; os._exit(3)", "import sys; sys.exit(3)"]))
 def test_a_backend_that_exits_while_it_is_imported_ends_only_its_own_results(tmp_path: Path, statement: str) -> None:
     for name, text in {"leaves": misbehaving(statement, where="import"), "right": RIGHT, "softplus": CASE}.items():
         (tmp_path / f"{name}.py").write_text(text)

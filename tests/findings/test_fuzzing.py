@@ -151,6 +151,7 @@ def test_an_overflow_on_the_way_is_an_edge() -> None:
     assert [one.edge for one in found] == [True]
 
 
+@pytest.mark.slow
 def test_an_interruption_prints_the_summary(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "adbench", "fuzz", "-b", "tape", "--seconds", "100", "-o", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
