@@ -14,7 +14,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 10  # variants of a test; of more, the default run takes every third
+MANY = 8  # variants of a test; of more, the default run takes every third
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -93,7 +93,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Mark variants of a test as slow: of more than ten, the default run takes every third, and CI all.
+    """Mark variants of a test as slow: of more than eight, the default run takes every third, and CI all.
 
     Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
     """

@@ -55,7 +55,7 @@ class Item:
 
 
 def test_of_many_variants_every_third_runs_by_default() -> None:
-    many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (12, 10))
+    many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (12, 8))
     together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
     thin_out([*many, *few, *together, *of_cases])  # type: ignore[list-item]

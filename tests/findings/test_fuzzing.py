@@ -80,6 +80,7 @@ def prepare(operator, f, args, wrt):
 '''
 
 
+@pytest.mark.slow
 def test_a_crash_and_a_hang_are_findings_and_do_not_end_the_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,9 +44,7 @@ OPERATORS = ("jvp", "hvp", *(f"hvp_{a}_over_{b}" for a in ("forward", "reverse")
 PAIRS = [(library, operator) for library in ("torch_func", "jax_eager") for operator in OPERATORS]
 
 
-@pytest.mark.parametrize(
-    "pair", mostly_slow(PAIRS, fast=[("torch_func", "hvp"), ("jax_eager", "hvp_forward_over_reverse")]), ids="-".join
-)
+@pytest.mark.parametrize("pair", mostly_slow(PAIRS, fast=[("jax_eager", "hvp_forward_over_reverse")]), ids="-".join)
 def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_path: Path) -> None:
     """The expected number is that of a right derivative, so the script exits with 0."""
     library, operator = pair

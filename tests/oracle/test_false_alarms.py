@@ -33,7 +33,7 @@ CASES = {
     if not case.is_trap and case.same_twin in ("", name) and "elements" not in case.tags
 }
 FAST = (
-    *("bundle_adjustment", "cholesky", "eight_schools", "helmholtz_energy", "log_determinant", "lotka_volterra"),
+    *("cholesky", "eight_schools", "helmholtz_energy", "log_determinant"),
     *("matrix_product", "normal_log_density", "normal_log_density_loop", "product_plus_constant", "projectile"),
     *("quadratic_form", "rosenbrock", "solve"),
 )  # fast ones, at least one of each kind
