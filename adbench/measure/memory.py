@@ -22,6 +22,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -126,16 +127,29 @@ def resident_peak(call: Call, *, proc: Path = Path("/proc/self")) -> Figure:
     gc.collect()
     with contextlib.suppress(AttributeError):  # without glibc freed memory may be reused: a lower bound
         ctypes.CDLL(None).malloc_trim(0)
+    try:
+        _resident_growth(lambda: time.sleep(0.003), proc)  # maps the code of the measuring itself, which must not count
+        return Figure(float(_resident_growth(call, proc)))
+    except _NoFigure as no:
+        return Figure(None, f"the kernel refuses to reset the high-water mark: {no}")
+
+
+def _resident_growth(call: Call, proc: Path) -> int:
+    """Bytes by which this process and those below it grow at the peak of a call."""
     with _ChildMemory(int(proc.name) if proc.name.isdigit() else os.getpid()) as children:
         try:
             (proc / "clear_refs").write_text("5")
             before = _status_bytes(proc, "VmRSS")
         except (OSError, KeyError) as error:
-            return Figure(None, f"the kernel refuses to reset the high-water mark: {error}")
+            raise _NoFigure(error) from error
         result = call()
         peak = _status_bytes(proc, "VmHWM")
     del result
-    return Figure(float(max(0, peak - before) + children.growth))
+    return max(0, peak - before) + children.growth
+
+
+class _NoFigure(Exception):
+    """The kernel does not give the figure."""
 
 
 class _ChildMemory(threading.Thread):
@@ -143,7 +157,7 @@ class _ChildMemory(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._pid, self._over = pid, threading.Event()
+        self._pid, self._looked, self._over = pid, threading.Event(), threading.Event()
         self._before = private_bytes(descendants(pid))
         self._peak = self._before
 
@@ -154,11 +168,15 @@ class _ChildMemory(threading.Thread):
 
     def run(self) -> None:
         """Look until the block is over."""
-        while not self._over.wait(0.001):
+        while True:
             self._peak = max(self._peak, private_bytes(descendants(self._pid)))
+            self._looked.set()
+            if self._over.wait(0.001):
+                return
 
     def __enter__(self) -> _ChildMemory:
         self.start()
+        self._looked.wait()  # the first look takes memory of its own, which must not count
         return self
 
     def __exit__(self, *_: object) -> None:
