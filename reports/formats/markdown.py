@@ -30,7 +30,7 @@ def render(run: Run) -> str:
     cells = Cells(run)
     found = headline(cells)
     if not run.records:
-        return "### adbench: nothing was measured\n"
+        return "\n".join(["### adbench: nothing was measured", "", *_interruption(run)]).rstrip() + "\n"
     footnotes = Footnotes(cells)
     if not cells.timed:
         return _checked(run, cells, footnotes)

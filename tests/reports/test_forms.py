@@ -63,6 +63,11 @@ def test_markdown_says_who_is_wrong_and_who_is_fastest_with_its_interval() -> No
     assert markdown.render(runs.run()) == "### adbench: nothing was measured\n"
 
 
+def test_markdown_counts_the_cells_that_an_interruption_left_before_the_first_result() -> None:
+    text = markdown.render(replace(runs.run(), unchecked=4))
+    assert text == "### adbench: nothing was measured\n\n**interrupted: 4 of 4 cells not checked**\n"
+
+
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_name_is_neither_markup_nor_a_new_line_nor_a_column(name: str) -> None:
     records = [runs.record(name, 1, name), runs.record("q", 1, name, status="failed", reason=name or "none")]
