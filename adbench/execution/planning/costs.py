@@ -42,6 +42,10 @@ class Costs:
     checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
     untimed: dict[Cell, set[int]] = field(default_factory=dict)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _seen: set[tuple[str, int]] = field(default_factory=set, init=False, repr=False, compare=False)  # case and size
+
+    def __post_init__(self) -> None:
+        self._seen = {(key[0], size) for of in (self.cells, self.checks) for key in of for size in of[key]}
 
     def of_import(self, backend: str) -> float:
         """Seconds to import a backend."""
@@ -75,7 +79,7 @@ class Costs:
 
     def knows(self, case: str, size: int) -> bool:
         """Whether the case has been run or checked at this size: its references are then in the cache."""
-        return any(key[0] == case and size in of[key] for of in (self.cells, self.checks) for key in of)
+        return (case, size) in self._seen
 
     def note(self, event: Event) -> None:
         """Remember the costs that a check reports."""
@@ -96,10 +100,12 @@ class Costs:
     def learn(self, job: Job, cost: Cost) -> None:
         """Remember what a job cost; a later figure replaces it."""
         self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
+        self._seen.add((job.case, job.size))
 
     def learn_check(self, job: Job, seconds: float) -> None:
         """Remember what a job's check took; a later figure replaces it."""
         self.checks.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
+        self._seen.add((job.case, job.size))
         self._usual.pop(job.backend, None)
 
     def learn_opening(self, backend: str, seconds: float) -> None:

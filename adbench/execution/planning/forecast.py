@@ -23,7 +23,6 @@ class Forecast:
     def __init__(self, settings: Settings, costs: Costs, progress: Progress, idle: frozenset[str]) -> None:
         """`idle`: backends that are not installed, whose jobs take no time."""
         self._settings, self._costs, self._progress, self._idle = settings, costs, progress, idle
-        self._left: dict[Unit, float] = {}
         self._done = dict.fromkeys(PHASES, 0.0)
         self._spent = dict.fromkeys(PHASES, 0.0)
         self._phase: Phase = "check"
@@ -34,8 +33,7 @@ class Forecast:
     @property
     def remaining(self) -> float:
         """Seconds that the rest is expected to take, at the pace so far."""
-        paces = {phase: self._pace(phase) for phase in PHASES}
-        return sum(seconds * paces[phase] for (phase, _), seconds in self._left.items())
+        return sum(max(0.0, self._rest[phase]) * self._pace(phase) for phase in PHASES)
 
     def begin(self) -> None:
         """The clock starts now."""
@@ -47,7 +45,9 @@ class Forecast:
         self._spent[self._phase] += now - self._last
         self._last = now
         for unit in event.done:
-            self._done[unit[0]] += self._left.pop(unit, 0.0)
+            seconds = self._left.pop(unit, 0.0)
+            self._done[unit[0]] += seconds
+            self._rest[unit[0]] -= seconds
         if isinstance(event, Started) and event.phase != self._phase:
             self._phase = event.phase
             self._plan()  # with the costs that the checks reported
@@ -63,14 +63,20 @@ class Forecast:
         return (self._spent[phase] + TRUST_SECONDS * overall) / (self._done[phase] + TRUST_SECONDS)
 
     def _plan(self) -> None:
+        self._left = self._planned()
+        self._rest = dict.fromkeys(PHASES, 0.0)  # sums of `_left`: the bar asks after each of thousands of jobs
+        for (phase, _), seconds in self._left.items():
+            self._rest[phase] += seconds
+
+    def _planned(self) -> dict[Unit, float]:
         """What is left, in units that events complete one by one."""
         progress = self._progress
         estimate = Estimate(self._settings, self._costs, progress.records, self._idle)
         unchecked = progress.unchecked
         all_checks = estimate.of(unchecked, frozenset(job.case for job in unchecked)).check
-        self._left = {("check", job): all_checks / len(unchecked) for job in unchecked}
+        planned: dict[Unit, float] = {("check", job): all_checks / len(unchecked) for job in unchecked}
         if not self._settings.time:
-            return
+            return planned
         groups, decided = self._groups(), progress.decided
         now = estimate.undecided(max(progress.looks, default=0))
         for number in range(self._settings.launches):
@@ -80,14 +86,14 @@ class Forecast:
                 if (number, group) not in progress.groups and group not in decided
             }
             share = min(1.0, estimate.undecided(number) / now)
-            self._left |= {("time", (number, g)): share * sum(map(estimate.launch, left[g])) for g in left}
+            planned |= {("time", (number, g)): share * sum(map(estimate.launch, left[g])) for g in left}
             if left:
                 jobs = [job for jobs in left.values() for job in jobs]
-                self._left["time", number] = share * estimate.imports(jobs)
+                planned["time", number] = share * estimate.imports(jobs)
         wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], self._settings)
         unmeasured = [job for job in wanted if job not in progress.memories]
         processes = estimate.memory_processes(unmeasured) / max(1, len(unmeasured))
-        self._left |= {("memory", job): (estimate.memory(job) + processes) / estimate.workers for job in unmeasured}
+        return planned | {("memory", job): (estimate.memory(job) + processes) / estimate.workers for job in unmeasured}
 
     def _groups(self) -> dict[Group, list[Job]]:
         """The jobs that will be timed: allowed ones and unchecked ones."""
