@@ -14,7 +14,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 8  # variants of a test; of more, the default run takes every third
+MANY = 8  # variants of a test; of more, the default run takes every third, or fewer of very many
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -93,7 +93,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Mark variants of a test as slow: of more than eight, the default run takes every third, and CI all.
+    """Mark variants of a test as slow: of more than eight, the default run takes every third but at most eight; CI all.
 
     Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
     """
@@ -105,8 +105,9 @@ def thin_out(items: list[pytest.Item]) -> None:
             tests.setdefault(test, []).append(item)
     for variants in tests.values():
         if len(variants) > MANY:
+            step = max(3, -(-len(variants) // MANY))
             for i, variant in enumerate(variants):
-                if i % 3:
+                if i % step:
                     variant.add_marker(pytest.mark.slow)
 
 
