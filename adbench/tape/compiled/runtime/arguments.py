@@ -104,9 +104,9 @@ class Arguments:
         return len(self.data) - 1
 
     def in_order(self, shapes: Sequence[Any]) -> list[Any]:
-        """The shape or the `Setting` of each argument."""
-        rest = iter(shapes)
-        found = [Setting(slots[0][1]) if isinstance(slots[0], tuple) else next(rest) for _, slots in self.rebuilds]
+        """The shape or the `Setting` of each leaf."""
+        rest, slots = iter(shapes), [slot for _, slots in self.rebuilds for slot in slots]
+        found = [Setting(slot[1]) if isinstance(slot, tuple) else next(rest) for slot in slots]
         return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:

@@ -22,22 +22,25 @@ class Differentiated(Owner, Protocol):
     options: Options
 
 
-def form(owner: Differentiated, program: Program) -> str:
-    """The form in which the entry assembles a result; "" if Python has to."""
-    parts = len(program.lowered.results) - program.values
+def form(owner: Differentiated, program: Program, is_flat: bool) -> str:
+    """The form in which the entry assembles a result; "" if Python has to.
+
+    The parts of a derivative in nests (not `is_flat`) are a tuple, also for a single argument.
+    """
+    parts, single = len(program.lowered.results) - program.values, owner.single and is_flat
     if owner.operator == "value":
         return "one" if program.values == 1 and is_identity(program.rebuild) else ""
     if list(owner.wrt) != sorted(owner.wrt):
         return ""  # the program's parts follow the arguments' order
     if owner.operator == "gradient":
-        return "one" if owner.single and parts == 1 else "" if owner.single else "many"
+        return "one" if single and parts == 1 else "" if single else "many"
     if program.values != 1 or not is_identity(program.rebuild):
         return ""
     if owner.operator == "jvp":
         return "many"
     if owner.operator == "hessian":
-        return "many" if owner.single and parts == 2 else "" if owner.single else "hessian"
-    return "many" if owner.single and parts == 1 else "" if owner.single else "value+many"
+        return "" if not is_flat or (single and parts != 2) else "many" if single else "hessian"
+    return "many" if single and parts == 1 else "" if single else "value+many"
 
 
 def is_identity(rebuild: Callable[..., Any]) -> bool:

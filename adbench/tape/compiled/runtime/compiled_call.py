@@ -24,6 +24,7 @@ from adbench.tape.compiled.lowering.module import Outcome
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
+from adbench.tape.compiled.runtime.nested_entry import NestedEntry, not_here
 from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Options, Program
 from adbench.tape.compiled.runtime.vectorcall import Native, called_natively, set_address
@@ -50,14 +51,14 @@ class Signature:
         self.careful: list[Program] = []
         self.dispatch = DispatchTable()
         self.eager_because = ""
-        self.entry: Entry | None = None
+        self.entry: Entry | NestedEntry | None = None
         self.alone: list[DispatchTable] = []  # of entries that run one program
 
     def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
         if not self.eager_because:
             try:
-                result = self.native(arguments)
+                result = self.native(args, arguments)
                 if result is not None:
                     return assembled(self.owner, result, arguments)
             except NotCompilableError as reason:
@@ -70,7 +71,7 @@ class Signature:
                 return result
         return eager(self.owner, args)
 
-    def native(self, arguments: Arguments) -> tuple[Program, list[Any]] | None:
+    def native(self, args: Sequence[Any], arguments: Arguments) -> tuple[Program, list[Any]] | None:
         """The result of native code, or None if the eager engine has to run."""
         outcome = self.attempt(self.programs, arguments)
         if outcome is None:
@@ -82,7 +83,7 @@ class Signature:
                 return None
             program = self.owner.compiled(arguments, careful=False)
             self.programs.append(program)
-            self.open(program, arguments)
+            self.open(program, arguments, args)
             outcome = self.attempt([program], arguments)
         if outcome == Outcome.NAN:
             outcome = self.attempt(self.careful, arguments)
@@ -93,7 +94,7 @@ class Signature:
                 outcome = self.attempt([program], arguments, is_last=True)
         return outcome if isinstance(outcome, tuple) else None
 
-    def open(self, program: Program, arguments: Arguments) -> None:
+    def open(self, program: Program, arguments: Arguments, args: Sequence[Any]) -> None:
         """Make the native entry point, or add the program to its table.
 
         An entry creates results of one shape, so it cannot run recordings whose results have others.
@@ -106,26 +107,31 @@ class Signature:
             self.dispatch.reserve(lowered.work)
             self.open_alone(program, arguments)
             return
-        kind, first = form(owner, program), self.programs[0]
-        if lowered.results != first.lowered.results or kind != form(owner, first):
+        is_flat = arguments.is_flat
+        kind, first = form(owner, program, is_flat), self.programs[0]
+        if lowered.results != first.lowered.results or kind != form(owner, first, is_flat):
             self.dispatch.reserve(lowered.work)
             return
         self.dispatch.add(program.address, lowered.work)
-        if self.entry is None and kind and arguments.is_flat and layouts_are_known():
-            inputs = arguments.in_order(lowered.inputs)
-            self.entry = Entry(inputs, lowered.results, kind, self.dispatch, owner.by_python, owner)
+        if self.entry is None and kind and layouts_are_known():
+            inputs, otherwise = arguments.in_order(lowered.inputs), owner.by_python if is_flat else not_here
+            self.entry = entry = Entry(inputs, lowered.results, kind, self.dispatch, otherwise, owner)
+            if not is_flat:
+                like_value = owner.operator in ("value", "jvp")
+                wrt = None if like_value else owner.wrt[0] if owner.single else owner.wrt
+                self.entry = NestedEntry(entry, args, wrt, owner.by_python)
             owner.add_entry(self.entry)
 
     def open_alone(self, program: Program, arguments: Arguments) -> None:
         """Make a separate native entry point for a program with a sparse result: lengths differ between patterns."""
         owner, lowered = self.owner, program.lowered
-        kind = form(owner, program)
+        kind = form(owner, program, arguments.is_flat)
         if not (kind and arguments.is_flat and layouts_are_known()):
             return
         dispatch = DispatchTable()
         dispatch.add(program.address, lowered.work)
         inputs = arguments.in_order(lowered.inputs)
-        entry = Entry(inputs, lowered.results, kind, dispatch, _nothing, owner)
+        entry = Entry(inputs, lowered.results, kind, dispatch, not_here, owner)
         self.alone.append(dispatch)
         owner.add_sparse(entry, program.matrices)
 
@@ -161,10 +167,6 @@ class Signature:
             values = (ctypes.c_double * len(out)).from_buffer(out)
             return program, [r if s else values[k] for k, (r, s) in enumerate(zip(results, shapes, strict=True))]
         return None
-
-
-def _nothing(*_args: Any) -> None:
-    """The answer of an entry that cannot handle a call."""
 
 
 def _forget_error() -> None:
@@ -206,7 +208,7 @@ class Compiled(Native):  # type: ignore[misc]
         self.notes: list[str] = []
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
-        self._entries: list[Entry] = []
+        self._entries: list[Entry | NestedEntry] = []
         self._sparse_entries: list[tuple[Callable[..., Any], Callable[[Any], Any]]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
@@ -230,13 +232,13 @@ class Compiled(Native):  # type: ignore[misc]
             signature = self._signatures[arguments.key] = Signature(self, arguments)
         return signature.answer(args, arguments)
 
-    def add_entry(self, entry: Entry) -> None:
+    def add_entry(self, entry: Entry | NestedEntry) -> None:
         """Add the entry point of another signature; the previous entry passes other calls on to it."""
         if self._entries:
             self._entries[-1].pass_on(entry.call)
         else:
             self.call = entry.call
-            if IS_CALLED_NATIVELY:
+            if IS_CALLED_NATIVELY and entry.vectorcall:
                 set_address(self, entry.vectorcall)
         self._entries.append(entry)
 

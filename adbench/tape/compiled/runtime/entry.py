@@ -100,6 +100,7 @@ class Entry:
 
     call         the function
     vectorcall   the address of its code for the owner's own calls (see `vectorcall`)
+    form         of its results (see `write_entry`)
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Entry:
         otherwise: Callable[..., Any],
         owner: Any,
     ) -> None:
+        self.form = form
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
         definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
