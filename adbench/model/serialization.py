@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -41,6 +42,9 @@ _LIMITS: Mapping[tuple[type, str], Any] = {
 """Limits that the types do not state: a measured figure is a number and not negative, a median needs a number, and a
 whole number fits into a float."""
 
+_ONE_AT_A_TIME = threading.Lock()
+"""msgspec crashes if two threads convert to a dataclass that is new to it: one reads what the other has half built."""
+
 _ALREADY_PLAIN = frozenset({str, int, bool, type(None)})
 
 
@@ -71,8 +75,9 @@ def from_plain(data: Any, kind: type[T]) -> T:
 def from_json(text: bytes, kind: type[T]) -> T:
     """`from_plain` of JSON text, read straight into the type. Raises ValueError at the first wrong value."""
     try:
-        checked = msgspec.json.decode(text, type=strict_type(cast(Any, kind)))
-        return msgspec.convert(checked, kind, strict=False, from_attributes=True)
+        with _ONE_AT_A_TIME:
+            checked = msgspec.json.decode(text, type=strict_type(cast(Any, kind)))
+            return msgspec.convert(checked, kind, strict=False, from_attributes=True)
     except (msgspec.DecodeError, RecursionError) as error:  # a ValidationError is a DecodeError
         raise ValueError(_fault(str(error), None)) from error
 
@@ -80,7 +85,8 @@ def from_json(text: bytes, kind: type[T]) -> T:
 def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
     """`msgspec.convert`, but raises ValueError with one line that names the place."""
     try:
-        return msgspec.convert(data, kind, strict=strict)
+        with _ONE_AT_A_TIME:
+            return msgspec.convert(data, kind, strict=strict)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ValueError(_fault(str(error), data)) from error
 
