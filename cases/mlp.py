@@ -40,14 +40,11 @@ def gradient(theta, x, labels):
 
 
 def inputs(n, rng):
-    return {
-        "theta": [
-            {"weights": rng.normal(0, (2 / m) ** 0.5, (m, k)), "offset": rng.normal(0, 0.5, k)}
-            for m, k in pairwise(WIDTHS)
-        ],
-        "x": rng.normal(size=(n, WIDTHS[0])),
-        "labels": one_hot(rng, n, WIDTHS[-1]),
-    }
+    theta = []
+    for m, k in pairwise(WIDTHS):
+        scale = (0.5 if k == WIDTHS[-1] else 2) / m  # larger logits leave some samples without a gradient
+        theta.append({"weights": rng.normal(0, scale**0.5, (m, k)), "offset": rng.normal(0, 0.5, k)})
+    return {"theta": theta, "x": rng.normal(size=(n, WIDTHS[0])), "labels": one_hot(rng, n, WIDTHS[-1])}
 
 
 CASE = Case(

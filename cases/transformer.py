@@ -26,7 +26,8 @@ def f(xp, theta, x, visible, labels):
     def dense(values, name):
         return values @ theta[name]["weights"] + theta[name]["offset"]
 
-    mixed = attention(xp, normed(x, "norm_1"), *(theta[w] for w in ("query", "key", "value")), visible, HEADS)
+    q, k, v = theta["query"], theta["key"], theta["value"]
+    mixed = attention(xp, normed(x, "norm_1"), q, k, v, visible, HEADS)
     x = x + dense(mixed, "output")
     x = x + dense(gelu(xp, dense(normed(x, "norm_2"), "hidden")), "narrowing")
     return cross_entropy(xp, dense(normed(x, "norm_3"), "logits"), labels)

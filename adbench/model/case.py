@@ -62,7 +62,7 @@ class Case:
     faults     wrong results that several libraries share, and why: {"nan": "0/0 at the origin (owner/repository#7)"}.
                A backend's KNOWN refers to one by its key.
     tags       keywords. A case tagged "trap" is checked and shown, never timed.
-    suites     published comparisons that include it, for --suite gradbench.
+    suites     groups that include it, for --suite: published comparisons, or a field such as machine-learning.
     same_twin  the case whose C++ implementation and native implementations it shares: the same source with other
                active arguments.
     summary    one line for lists; by default the first line of the file's docstring.

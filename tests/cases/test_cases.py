@@ -32,10 +32,11 @@ ROWS = """
     gaussian_mixture bundle_adjustment hand_tracking_simple hand_tracking_complicated lstm
     least_squares_polynomial determinant_by_minors kmeans particle saddle helmholtz_energy rosenbrock
     speelpenning logistic_regression linear_regression eight_schools stochastic_volatility
+    mlp convolution attention transformer normalising_flow implicit_layer
 """
-"""The published comparisons, each once; a variant's name starts with its case's name."""
+"""The published comparisons and the workloads of a field, each once; a variant's name starts with its case's name."""
 
-SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations"}
+SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations", "machine-learning"}
 
 
 def every_size(case: Case) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import optree
 
 from adbench.tape.compiled.runtime.entry import Entry
-from adbench.tape.trees import NAMESPACE
+from adbench.tape.trees import NAMESPACE, tree_flatten
 
 
 def not_here(*_args: Any) -> None:
@@ -30,14 +30,15 @@ class NestedEntry:
         """
         self._entry = entry  # keeps its code in memory
         self._otherwise: Callable[..., Any] = otherwise
-        flatten, unflatten, run = optree.tree_flatten, optree.tree_unflatten, entry.call
-        structure = optree.tree_structure(tuple(args), namespace=NAMESPACE)
+        flatten: Any = optree.tree_flatten
+        unflatten, run = optree.tree_unflatten, entry.call
+        structure = tree_flatten(tuple(args))[1]
         active = args[wrt] if isinstance(wrt, int) else tuple(args[k] for k in wrt or ())
-        derivative = optree.tree_structure(active, namespace=NAMESPACE)
+        derivative = tree_flatten(active)[1]
         rebuilds, after_value = wrt is not None, entry.form == "value+many"
 
         def call(*args: Any) -> Any:
-            leaves, given = flatten(args, namespace=NAMESPACE)  # type: ignore[arg-type]  # mypy takes leaves for nests
+            leaves, given = flatten(args, namespace=NAMESPACE)
             parts = run(*leaves) if given == structure else None
             if parts is None:
                 return self._otherwise(*args)
