@@ -301,3 +301,37 @@ def test_a_transposed_copy_has_every_element_in_its_place(m, n):
     whole, part = lambda a: tape.concatenate([a.T, a.T]), lambda a: tape.concatenate([a[1:, 2:].T, a.T[2:, 1:]])
     for f, expected in ((whole, np.concatenate([a.T, a.T])), (part, np.concatenate([a[1:, 2:].T, a.T[2:, 1:]]))):
         np.testing.assert_array_equal(tape.compile(f, a, operator="value")(a), expected)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 9, 10), (2, 10, 11)),
+        ((3, 1, 140, 5), (2, 5, 3)),
+        ((5, 150), (4, 150, 2)),
+        ((2, 150, 5), (5, 150)),
+        ((600,), (2, 600, 3)),
+        ((2, 3, 40, 20), (20,)),
+        ((2, 130, 130), (130, 130)),
+        ((2, 2, 3), (2, 3, 2)),
+        ((0, 9, 10), (0, 10, 11)),
+    ],
+)
+def test_products_of_stacks_of_matrices_are_right_in_every_layout(a, b):
+    """Small ones are fused loops, larger ones calls; both broadcast and differentiate."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=a), rng.normal(size=b)
+
+    def turned(z):  # the same numbers in columns
+        return tape.matrix_transpose(tape.matrix_transpose(z) * 1.0) if len(z.shape) > 1 else z
+
+    for f in (
+        lambda x, y: tape.sum(tape.sin(x @ y)),
+        lambda x, y: tape.sum(tape.sin(turned(x) @ turned(y))),
+        lambda x, y: tape.sum(tape.sin(x[..., ::-1] @ (y[::-1] if len(b) == 1 else y[..., ::-1, :]))),
+    ):
+        value, (by_x, by_y) = tape.compile(f, x, y)(x, y)
+        expected = tape.gradient(lambda pair, f=f: f(*pair), (x, y))
+        assert value == pytest.approx(expected[0], rel=1e-12, abs=1e-12)
+        np.testing.assert_allclose(by_x, expected[1][0], rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(by_y, expected[1][1], rtol=1e-11, atol=1e-12)

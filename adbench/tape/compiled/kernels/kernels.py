@@ -7,10 +7,12 @@ code for these shapes; then the rule is called in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from adbench.tape.compiled.kernels import matrix_factors
-from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
+from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
 from adbench.tape.compiled.kernels.simd import Name, literal
 from adbench.tape.compiled.kernels.small_products import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, Operation
@@ -24,6 +26,7 @@ from adbench.tape.compiled.lowering.storage import (
     Uniform,
     in_registers_if_small,
     size_of,
+    view_of,
 )
 from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
 from adbench.tape.core.rule import Rule
@@ -39,7 +42,11 @@ Kernel = Callable[[Operation], "Location | None"]
 def _matmul(operation: Operation) -> Location | None:
     emission, (a, b) = operation.emission, operation.operands
     if len(a.shape) > 2 or len(b.shape) > 2:
-        return None
+        if not multiplies(a.shape, b.shape):
+            return None
+        out = operation.output()
+        _stack(emission, a, b, out)
+        return emission.result(out)
     if a.size <= REGISTER_LIMIT and b.size <= REGISTER_LIMIT and operation.size <= REGISTER_LIMIT:
         return _small_product(emission, a, b, operation.shape)
     out = operation.output()
@@ -54,6 +61,57 @@ def _matmul(operation: Operation) -> Location | None:
         matrix, vector = (a, b) if len(a.shape) == 2 else (b, a)
         _gemv(emission, matrix, vector, out, transposed=len(a.shape) == 1)
     return emission.result(out)
+
+
+LEAST_IN_STACK = 512
+"""The fewest multiplications in each product of a stack of matrices for which calls are faster than fused loops."""
+
+
+def multiplies(a: Shape, b: Shape) -> bool:
+    """Whether `matmul` has code for these shapes: vectors, matrices, or stacks of matrices that are not small."""
+    products_of = (a[-2] if len(a) > 1 else 1) * a[-1] * (b[-1] if len(b) > 1 else 1)
+    return max(len(a), len(b)) <= 2 or products_of >= LEAST_IN_STACK
+
+
+def _stack(emission: Emission, a: Location, b: Location, out: Buffer) -> None:
+    """out[i, …] = a[i, …] b[i, …], for stacks that broadcast; a vector is a matrix of one row or column."""
+    left, right = emission.in_memory(a), emission.in_memory(b)
+    left = view_of(left, lambda x: x[None, :]) if len(left.shape) == 1 else left
+    right = view_of(right, lambda x: x[:, None]) if len(right.shape) == 1 else right
+    rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    needs_rows = is_small(emission, rows, inner, columns)  # generated code reads rows of b
+    copies = []
+    if not needs_rows and orientation(left) is None:
+        copies.append(left := _copied(emission, left))
+    if right.strides[-1] != 1 if needs_rows else orientation(right) is None:
+        copies.append(right := _copied(emission, right))
+    batch = out.shape[: len(out.shape) - (len(a.shape) > 1) - (len(b.shape) > 1)]
+    stacks = [view_of(x, lambda x: np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (left, right)]
+    stacks.append(Buffer(out.base, out.offset, (*out.strides[: len(batch)], columns, 1), (*batch, rows, columns)))
+
+    def along(depth: int, pointers: Sequence[Name]) -> None:
+        if depth == len(batch):
+            parts = [Buffer(p, 0, x.strides[-2:], x.shape[-2:]) for p, x in zip(pointers, stacks, strict=True)]
+            _gemm(emission, *parts)
+            return
+
+        def step(i: Name) -> None:
+            steps = zip(pointers, stacks, strict=True)
+            along(depth + 1, [emission.code.element(p, i, x.strides[depth]) for p, x in steps])
+
+        emission.code.loop(batch[depth], step)
+
+    along(0, [emission.pointer(x) for x in stacks])
+    for copy in copies:
+        emission.release(copy)
+
+
+def _copied(emission: Emission, array: Buffer) -> Buffer:
+    """The array row by row, in memory to be released."""
+    copy = emission.allocate(array.shape)
+    emission.retain(copy)
+    emission.copy(array, copy)
+    return copy
 
 
 def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -> Location:

@@ -68,11 +68,20 @@ def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> 
 def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
     """A matrix in BLAS's terms: (array, whether its rows are BLAS's rows, leading dimension)."""
     array = emission.in_memory(location)
-    rows, columns = array.strides
-    m, n = array.shape
+    found = orientation(array)
+    if found is None:
+        return emission.contiguous(array), False, max(array.shape[1], 1)
+    return array, *found
+
+
+def orientation(array: Buffer) -> tuple[bool, int] | None:
+    """Whether the rows of a matrix, or of each in a stack, are BLAS's rows, and the leading dimension.
+
+    None if BLAS cannot read it.
+    """
+    (rows, columns), (m, n) = array.strides[-2:], array.shape[-2:]
     if columns == 1 and (rows >= n or m == 1):
-        return array, False, max(rows, n)
+        return False, max(rows, n)
     if rows == 1 and (columns >= m or n == 1):
-        return array, True, max(columns, m)
-    array = emission.contiguous(array)
-    return array, False, max(n, 1)
+        return True, max(columns, m)
+    return None

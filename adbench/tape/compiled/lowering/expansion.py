@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.kernels import KERNELS
+from adbench.tape.compiled.kernels.kernels import KERNELS, multiplies
 from adbench.tape.compiled.kernels.natives import native
 from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
@@ -32,7 +32,8 @@ LARGEST_CONTRACTION = 10_000_000
 def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
     """Whether the rule has native code."""
     if rule is products.matmul:
-        return all(len(shape_of(x)) <= 2 for x in inputs)
+        a, b = map(shape_of, inputs)
+        return multiplies(a, b)
     known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
     return known or is_view(rule, params) or moves_elements(rule)
 
@@ -87,7 +88,7 @@ def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
 
 
 def _matmul(a: Value, b: Value) -> Value:
-    """Products of stacks of matrices, as sums over an additional axis."""
+    """Products of stacks of small matrices, as sums over an additional axis."""
     a = a if len(shape_of(a)) > 1 else shapes.reshape(a, (1, -1))
     vector = len(shape_of(b)) == 1
     b = shapes.reshape(b, (-1, 1)) if vector else b
