@@ -33,10 +33,11 @@ ROWS = """
     least_squares_polynomial determinant_by_minors kmeans particle saddle helmholtz_energy rosenbrock
     speelpenning logistic_regression linear_regression eight_schools stochastic_volatility
     mlp convolution attention transformer normalising_flow implicit_layer
+    heston sabr_calibration credit_valuation_adjustment libor_market_model
 """
 """The published comparisons and the workloads of a field, each once; a variant's name starts with its case's name."""
 
-SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations", "machine-learning"}
+SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "finance", "ablations", "machine-learning"}
 
 
 def every_size(case: Case) -> list[int]:
