@@ -1,4 +1,4 @@
-"""Price of fifteen swaptions in the LIBOR market model with n forward rates by Monte Carlo, in all rates and volatilities.
+"""Price of fifteen swaptions in the LIBOR market model, in n forward rates and their volatilities.
 
     L_i ← L_i exp(σ_i (δ (d_i - ½ σ_i) + sqrt(δ) z_k)),   d_i = Σ_(k < j ≤ i) σ_j δ L_j / (1 + δ L_j)   for i > k
     f(L, σ) = 100 / paths Σ_paths Σ_c max(1 - Σ_i F_ic B_i, 0) / Π_(k < m) (1 + δ L_k),   k = 0 … m-1,   m = n / 2
