@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench import Unsupported
+from adbench import Namespace, Unsupported
 from adbench.catalog.discovery import builtin_folder, catalog, load
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
@@ -30,14 +30,21 @@ def by_hand(name: str, size: int, *args: Any, backend: str = "cpp_hand") -> tupl
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("determinant_by_minors", 1), ("determinant_by_minors", 6), ("lotka_volterra_adaptive", 30)]
+    ("name", "size"),
+    [
+        ("determinant_by_minors", 1),
+        ("determinant_by_minors", 6),
+        ("lotka_volterra_adaptive", 30),
+        ("heston", 20),
+        ("sabr_calibration", 20),
+    ],
 )
 def test_a_cpp_gradient_agrees_with_the_case(name: str, size: int) -> None:
     case = CATALOG.cases[name]
     names, args, _ = case.bind(size, 3)
     assert case.gradient is not None
     value, gradient = by_hand(name, size, *args)
-    assert value == pytest.approx(float(case.f(np, **dict(zip(names, args, strict=True)))), rel=1e-12)
+    assert value == pytest.approx(float(case.f(Namespace(np), **dict(zip(names, args, strict=True)))), rel=1e-12)
     expected = case.gradient(**dict(zip(names, args, strict=True)))
     for found, one in zip(gradient, expected, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-12)
