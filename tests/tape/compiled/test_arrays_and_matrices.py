@@ -222,6 +222,35 @@ def test_inverses_and_determinants_are_as_accurate_as_lapacks(n):
         inverse(np.zeros((n, n)))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("columns", [None, 1, 5])
+def test_small_systems_are_solved_with_exchanged_rows_and_refused_if_singular(n, columns):
+    b = RNG.normal(size=n if columns is None else (n, columns))
+    call = tape.compile(tape.linalg.solve, np.eye(n), b, operator="value")
+    for _ in range(5):
+        a = np.eye(n)[RNG.permutation(n)] * RNG.uniform(1.0, 9.0, n) + 0.1 * RNG.normal(size=(n, n))
+        np.testing.assert_allclose(call(a, b), np.linalg.solve(a, b), rtol=1e-11, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError):
+        call(np.zeros((n, n)), b)
+    assert np.isnan(call(np.full((n, n), np.nan), b)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 9])
+def test_small_triangles_and_cholesky_factors_are_refused_like_lapacks(n):
+    factor = tape.compile(tape.linalg.cholesky, np.eye(n), operator="value")
+    lower = np.tril(RNG.uniform(0.5, 1.5, (n, n)))
+    np.testing.assert_allclose(factor(lower @ lower.T), lower, rtol=1e-9)
+    solve = tape.compile(lambda a, b: tape.linalg.solve_triangular(a, b, lower=True), lower, lower, operator="value")
+    np.testing.assert_allclose(solve(lower, lower), np.eye(n), atol=1e-12)
+    last = np.diag(np.arange(n) == n - 1) * 1.0
+    for broken in (0.0, -1.0):
+        with pytest.raises(np.linalg.LinAlgError):
+            factor(np.eye(n) + (broken - 1.0) * last)
+    assert np.isnan(factor(np.eye(n) + np.nan * last)[-1, -1])
+    with pytest.raises(np.linalg.LinAlgError):
+        solve(np.eye(n) - last, lower)
+
+
 PRODUCTS = [(8, 8, 8), (9, 5, 24), (7, 30, 33), (1, 10, 8), (17, 1, 50), (40, 3, 129), (64, 64, 64), (16, 20, 47)]
 
 

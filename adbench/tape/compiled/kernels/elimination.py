@@ -22,6 +22,9 @@ LARGEST, LARGEST_ELSEWHERE = 96, 32
 """The largest order of matrices factored here; LAPACK, which works in blocks, factors larger ones. The second holds
 without optimisation, and for processors without registers for the tiles."""
 
+UNROLLED = 4
+"""The largest order of matrices that are factored in registers, without loops."""
+
 LINES = 4
 """The number of columns that elimination changes at a time."""
 
@@ -63,15 +66,15 @@ class Elimination:
     def factor(self, matrix: Buffer, pivots: Name) -> None:
         """Write P L U into the memory of M. As in LAPACK, `pivots` has the row exchanged with row k, counted from 1."""
         code, n, start = self.code, self.n, self.emission.pointer(matrix)
+        if n <= UNROLLED:
+            self.factor_in_registers(start, pivots)
+            return
         factors = code.variable(f"[{self.line} x double]")
 
         def step(k: Name) -> None:
             own = self.column(start, k)
             p = self.largest(own, k)
-            number = code.emit(f"trunc i64 {code.emit(f'add i64 {p}, 1')} to i32")
-            code.do(
-                f"store i32 {number}, ptr {code.emit(f'getelementptr inbounds i32, ptr {pivots}, i64 {k}')}, align 4"
-            )
+            self.keep_pivot(pivots, k, p)
             self.exchange(start, k, p)
             pivot = self.load(own, k)
             code.leave_if(self.one.compare("oeq", pivot, literal(0.0)), self.emission.leave_on_error())
@@ -83,6 +86,38 @@ class Elimination:
             code.loop(n, lambda j: self.subtract(start, j, 1, factors, k), whole)
 
         code.loop(n, step)
+
+    def keep_pivot(self, pivots: Name, k: Name, p: Name) -> None:
+        """Write that row k was exchanged with row p."""
+        number = self.code.emit(f"trunc i64 {self.code.emit(f'add i64 {p}, 1')} to i32")
+        self.code.store(number, self.code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {k}"), "i32")
+
+    def factor_in_registers(self, start: Name, pivots: Name) -> None:
+        """The same steps in registers, with selections for exchanges, so that no jump depends on the data."""
+        code, one, every = self.code, self.one, range(self.n)
+        places = {(i, j): code.element(start, str(i + j * self.line)) for j in every for i in every}
+        m = {place: code.load(address) for place, address in places.items()}
+        for k in every:
+            p, best = str(k), one.intrinsic("fabs", m[k, k])
+            for i in range(k + 1, self.n):
+                size = one.intrinsic("fabs", m[i, k])
+                larger = one.compare("ogt", size, best)
+                best = one.select(larger, size, best)
+                p = code.emit(f"select i1 {larger}, i64 {i}, i64 {p}")
+            self.keep_pivot(pivots, str(k), p)
+            above = {j: m[k, j] for j in every}
+            for i in range(k + 1, self.n):
+                is_pivot = code.emit(f"icmp eq i64 {p}, {i}")
+                for j in every:
+                    m[k, j], m[i, j] = one.select(is_pivot, m[i, j], m[k, j]), one.select(is_pivot, above[j], m[i, j])
+            code.leave_if(one.compare("oeq", m[k, k], literal(0.0)), self.emission.leave_on_error())
+            for i in range(k + 1, self.n):
+                m[i, k] = one.binary("fdiv", m[i, k], m[k, k])
+                for j in range(k + 1, self.n):
+                    negative = code.emit(f"fneg double {m[k, j]}")
+                    m[i, j] = one.intrinsic("fmuladd", negative, m[i, k], m[i, j])
+        for place, address in places.items():
+            code.store(m[place], address)
 
     def largest(self, column: Name, k: Name) -> Name:
         """The first position of the largest |entry| of a column from k on; NaN counts as small."""

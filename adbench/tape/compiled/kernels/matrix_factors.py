@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
@@ -105,8 +106,14 @@ def solve(operation: Operation) -> Location | None:
         solution = emission.allocate((columns, n))  # LAPACK's columns
         result = view_of(solution, np.transpose)
     emission.copy(b, result)
-    factors = emission.pointer(lu), lu.strides[0]
-    call_lapack(emission, "dgetrs", "T", n, columns, *factors, pivots, emission.pointer(solution), n, "info")
+    target = emission.pointer(solution)
+    if n <= substitution.LARGEST:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
+        substitution.substitute(emission, lu, target, columns, upper=False, unit=False)
+        substitution.substitute(emission, lu, target, columns, upper=True, unit=True)
+        substitution.exchange_rows(emission, target, n, columns, pivots)
+    else:
+        factors = emission.pointer(lu), lu.strides[0]
+        call_lapack(emission, "dgetrs", "T", n, columns, *factors, pivots, target, n, "info")
     return emission.result(result)
 
 
@@ -117,11 +124,17 @@ def triangular(operation: Operation) -> Location | None:
         return None
     emission, params = operation.emission, operation.params
     n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
-    array, is_columns, line = oriented(emission, a)
     solution = emission.allocate((columns, n))  # LAPACK's columns
     is_vector = len(b.shape) == 1
     result = Buffer.packed(solution.base, solution.offset, b.shape) if is_vector else view_of(solution, np.transpose)
     emission.copy(b, result)
+    if n <= substitution.LARGEST:
+        whole = emission.in_memory(a)
+        triangle = view_of(whole, np.transpose) if params["transposed"] else whole
+        upper = params["lower"] == params["transposed"]
+        substitution.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
+        return emission.result(result)
+    array, is_columns, line = oriented(emission, a)
     upper = "L" if params["lower"] == is_columns else "U"
     letter = "N" if is_columns != params["transposed"] else "T"
     matrix = emission.pointer(array), line
@@ -135,8 +148,11 @@ def cholesky(operation: Operation) -> Location | None:
         return None
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()
-    emission.fill(out.flat(), literal(0.0))
     code, source = emission.code, emission.in_memory(operation.operands[0])
+    if n <= substitution.LARGEST:
+        substitution.cholesky(emission, source, out)
+        return emission.result(out)
+    emission.fill(out.flat(), literal(0.0))
 
     def row(i: Name) -> None:
         stop = code.emit(f"add i64 {i}, 1")
