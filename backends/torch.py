@@ -56,7 +56,10 @@ KNOWN = {
     "trap_p_norm_zero_entry hessian": "nan: |x|^-½ x at 0, differentiated",
     **{
         f"{case} {OVER_FORWARD}": f"terms are missing: {CONSTANT_FACTORS}"
-        for case in ("gaussian_process", "log_determinant", "multi_normal", "solve")
+        for case in (
+            *("gaussian_process", "kalman_filter", "log_determinant", "multi_normal"),
+            *("robot_arm", "robot_arm_rollout", "solve"),
+        )
     },
     "trap_atan2_small hvp_forward_over_forward hvp_reverse_*": "nan",
     f"trap_cumulative_product_zero {OVER_FORWARD}": "0 or nan: its tangent divides by factors (pytorch/pytorch#196701)",

@@ -49,10 +49,10 @@ CASE = Case(
     f=f,
     inputs=inputs,
     wrt=("alpha", "rho", "sigma"),
-    sizes=SIZES,
+    sizes=(*SIZES, 500),
     quick=QUICK,
     gradient=gradient,
     flops=lambda n: n**3 / 3 + 6 * n**2,
-    tags=("matrix", "linear-algebra", "density"),
-    suites=("quick",),
+    tags=("matrix", "linear-algebra", "density", "science"),
+    suites=("quick", "science"),
 )

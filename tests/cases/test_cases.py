@@ -34,10 +34,12 @@ ROWS = """
     speelpenning logistic_regression linear_regression eight_schools stochastic_volatility
     mlp convolution attention transformer normalising_flow implicit_layer
     heston sabr_calibration credit_valuation_adjustment libor_market_model
+    kalman_filter heat_equation burgers_equation lennard_jones robot_arm optimal_control
 """
 """The published comparisons and the workloads of a field, each once; a variant's name starts with its case's name."""
 
-SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "finance", "ablations", "machine-learning"}
+SUITES = {"quick", "stan-paper", "fastad", "adbench", "gradbench", "pqr", "ablations"}
+SUITES |= {"finance", "machine-learning", "science"}
 
 
 def every_size(case: Case) -> list[int]:
@@ -115,9 +117,9 @@ def test_sizes_ascend_and_flops_are_counted(case: Case) -> None:
 
 
 def test_sizes_of_cheap_cases_span_three_decades() -> None:
-    """Matrices, unrolled programs and cases with a single size have smaller ranges."""
+    """Matrices, grids with n points on a side, unrolled programs and cases with a single size have smaller ranges."""
     for name, case in CASES.items():
-        few = {"matrix", "elements", "smoke", "second-order", "nested-loops", "data-dependent"} & set(case.tags)
+        few = {"matrix", "elements", "smoke", "second-order", "nested-loops", "data-dependent", "grid"} & set(case.tags)
         if not few and len(case.sizes) > 1:
             assert case.sizes[-1] >= 1_000 * case.sizes[0], name
 

@@ -29,14 +29,15 @@ def by_hand(name: str, size: int, *args: Any, backend: str = "cpp_hand") -> tupl
     return value, gradient
 
 
+SCIENCE = (("burgers_equation", 12), ("heat_equation", 4), ("kalman_filter", 5), ("lennard_jones", 9))
+
+
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("determinant_by_minors", 1),
-        ("determinant_by_minors", 6),
-        ("lotka_volterra_adaptive", 30),
-        ("heston", 20),
-        ("sabr_calibration", 20),
+        *(("determinant_by_minors", 1), ("determinant_by_minors", 6), ("lotka_volterra_adaptive", 30)),
+        *(("heston", 20), ("sabr_calibration", 20)),
+        *(pytest.param(*cell, marks=pytest.mark.slow) for cell in (*SCIENCE, ("optimal_control", 7))),  # builds
     ],
 )
 def test_a_cpp_gradient_agrees_with_the_case(name: str, size: int) -> None:

@@ -437,7 +437,7 @@ def test_square_sum_is_the_frobenius_norm_squared() -> None:
 def test_every_case_has_an_independent_value() -> None:
     text = "".join(
         Path(__file__).with_name(f"test_{name}.py").read_text("utf-8")
-        for name in ("independent_values", "adaptive", "finance")
+        for name in ("independent_values", "adaptive", "finance", "machine_learning", "science")
     )
     missing = [
         name

@@ -1,0 +1,1 @@
+#include "robot_arm.hpp"
