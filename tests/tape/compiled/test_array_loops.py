@@ -72,6 +72,36 @@ def test_a_quotient_by_one_number_is_numpys_with_an_inverse_computed_once(diviso
         np.testing.assert_array_equal(found[-500:], expected[-500:])  # exact quotients are exact
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("count", [8, 21, 4_500])
+def test_a_quotient_and_the_inverse_of_its_divisor_share_a_division_and_are_numpys(count):
+    rng = np.random.default_rng(count)
+    edges = np.array([*SPECIAL, 1e300, -1e-310, 2.0**1022, -(2.0**1023), 3.0])
+    for x, y in (
+        (np.exp(rng.uniform(-700, 700, count)), rng.normal(size=count)),
+        (rng.integers(1, 1_000, count) * 49.0, np.full(count, 49.0)),
+        *((np.resize(edges, count), np.full(count, e)) for e in edges),
+        (np.resize(edges, count), np.resize(edges[::-1], count)),  # few lanes have an unusable inverse
+    ):
+        compiled = tape.compile(lambda x, y: (x / y, 1.0 / y), x, y, operator="value")
+        quotient, inverse = compiled(x, y)
+        np.testing.assert_array_equal(inverse, 1.0 / y)
+        np.testing.assert_array_equal(np.isnan(quotient), np.isnan(x / y))
+        good = ~np.isnan(quotient)
+        np.testing.assert_array_equal(np.signbit(quotient[good]), np.signbit((x / y)[good]))
+        np.testing.assert_array_max_ulp(quotient[good], (x / y)[good], 1)
+        is_exact = (y == 49.0) & (np.mod(x, 49.0) == 0.0)
+        np.testing.assert_array_equal(quotient[is_exact], (x / y)[is_exact])
+
+
+def test_a_quotient_with_its_partials_takes_one_division_and_another_in_a_rare_branch():
+    found = listing(lambda x, y: tape.sum(tape.sin(x / y)), np.ones(64), np.full(64, 3.0)).llvm
+    divisions = [line for line in found.splitlines() if "fdiv <8 x double>" in line]
+    assert len(divisions) == 2
+    assert "splat (double 1.000000e+00)" in divisions[0]
+    assert "!prof" in found[found.index(divisions[0]) : found.index(divisions[1])]  # the branch to the second is rare
+
+
 def test_a_quotient_in_products_and_sums_only_is_within_two_units_in_the_last_place():
     rng = np.random.default_rng(2)
     x, s, only = rng.normal(size=200), 0.3, np.zeros(40)

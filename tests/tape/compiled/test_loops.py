@@ -112,12 +112,66 @@ def test_a_loop_inside_a_loop_stays_a_loop():
 @pytest.mark.parametrize("n", [16, 30, 100, 101])
 def test_a_checkpointed_loop_gives_the_same_result_in_less_memory(n):
     def f(x):
-        return tape.sum(tape.loop(lambda i, s: s + 0.01 * tape.sin(s * x) * i, x, n))
+        return tape.sum(tape.loop(lambda i, s: s + 0.01 * tape.sin(s[::-1] * x) * i, x, n))
 
     x = np.linspace(0.2, 1.0, 40)
     stored, less = agrees(f, x), agrees(f, x, checkpointed=True)
     room = [max(p.lowered.work for s in c._signatures.values() for p in s.programs) for c in (stored, less)]
     assert n < 64 or room[1] < room[0] / 2
+
+
+def workspace(compiled):
+    """The numbers of memory of the largest recording."""
+    return max(p.lowered.work for s in compiled._signatures.values() for p in s.programs)
+
+
+def elementwise_steps(x):
+    """Loops whose results depend, element by element, on x alone: name -> f(n)."""
+    weights = np.linspace(0.5, 1.5, x.size).reshape(x.shape)
+    g = x * x + 1.0
+    return {
+        "from x": lambda n: tape.loop(lambda i, s: s + 0.01 * tape.sin(s * x) * i, x, n),
+        "from ones": lambda n: tape.loop(lambda _, s: s + g / s, tape.ones_like(x), n),
+        "from a constant": lambda n: tape.loop(lambda _, s: s * 0.5 + tape.exp(-x) * weights, weights, n),
+        "of a pair": lambda n: sum(tape.loop(lambda _, p: (p[1], tape.tanh(p[0] + p[1] / x)), (x, g), n)),
+        "with a number": lambda n: tape.loop(lambda i, p: (0.5 * p[0] + i, p[1] / p[0] + x), (1.0, g), n)[1],
+        "with branches": lambda n: tape.loop(lambda _, s: tape.where(s > 1.2, 0.5 * s, s * s + x), x, n),
+    }
+
+
+@pytest.mark.parametrize("shape", [(5,), (40,), (3, 30)])
+@pytest.mark.parametrize("name", list(elementwise_steps(np.ones(3))))
+def test_an_elementwise_loop_over_one_array_stores_no_states(name, shape):
+    x = np.linspace(0.2, 1.0, np.prod(shape)).reshape(shape)
+    short, long = (agrees(lambda x, n=n: tape.sum(elementwise_steps(x)[name](n) * x), x) for n in (20, 60))
+    assert workspace(short) == workspace(long)
+    assert is_a_loop(short)
+
+
+def test_a_loop_over_two_arrays_or_across_elements_stores_its_states():
+    x, y = np.linspace(0.2, 1.0, 40), np.linspace(0.7, 1.1, 40)
+    steps = (lambda x, y: lambda _, s: s * x + y, lambda x, _y: lambda _, s: tape.sin(s[::-1] * x))
+    for step in steps:
+        short, long = (
+            agrees(lambda x, y, n=n, step=step: tape.sum(tape.loop(step(x, y), x, n)), x, y) for n in (20, 60)
+        )
+        assert workspace(long) >= workspace(short) + 40 * 40
+
+
+def test_a_zero_factor_wins_over_an_infinite_slope_in_an_elementwise_loop():
+    x = np.linspace(0.0, 1.0, 30)  # the slope of the square root is infinite at 0
+    agrees(lambda x: tape.sum(tape.loop(lambda _, s: 0.5 * s + x * tape.sqrt(x), x, 12)), x)
+
+
+def test_the_jacobian_and_second_derivatives_of_an_elementwise_loop_are_those_of_the_eager_engine():
+    def f(x):
+        return tape.loop(lambda _, s: s + (x * x + 1.0) / s, tape.ones_like(x), 12)
+
+    x = np.linspace(0.5, 2.0, 20)
+    for operator, g in (("jacobian", f), ("hessian", lambda x: tape.sum(f(x) ** 2))):
+        found = tape.compile(g, x, operator=operator)(x)
+        for ours, theirs in zip(found, getattr(tape, operator)(g, x), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_a_number_may_become_an_array_in_the_first_iteration():

@@ -9,7 +9,6 @@ single call, bit for bit.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 from adbench.tape.compiled.batch.point_loops import UNDECIDED
 from adbench.tape.compiled.batch.point_plan import Plan
 from adbench.tape.compiled.runtime.arguments import Arguments
-from adbench.tape.compiled.runtime.assembly import assembled
+from adbench.tape.compiled.runtime.assembly import assembled, form
 from adbench.tape.compiled.runtime.compiled_call import Compiled, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import Options
@@ -88,7 +87,10 @@ class Batched(Compiled):
         results, others = self._evaluate(signature, batch)
         if results is None:
             return self._single_calls(batch, None, others)
-        result = assembled(self, (signature.programs[0], results), batch.whole)
+        if signature.form and batch.whole.is_flat:
+            result: Any = tuple(results) if signature.form == "many" else results[0]
+        else:
+            result = assembled(self, (signature.programs[0], results), batch.whole)
         return self._single_calls(batch, result, others) if others else result
 
     def _evaluate(self, signature: Signature, batch: Batch) -> tuple[list[np.ndarray] | None, Sequence[int]]:
@@ -108,7 +110,7 @@ class Batched(Compiled):
                 else:
                     for whole, part in zip(results, found, strict=True):
                         whole[rows] = part
-                if outcomes.count(0) == len(outcomes):
+                if outcomes == bytes(len(outcomes)):
                     return results, others
                 status, rows = np.frombuffer(outcomes, np.uint8), np.asarray(rows)
                 others += rows[status > UNDECIDED].tolist()
@@ -124,6 +126,8 @@ class Batched(Compiled):
         """Record at a point. Return False if that fails; the single call at this point then raises the error."""
         with suppress(Exception):
             program = self.compiled(Arguments(self, args), careful=False)
+            if not signature.programs and not program.matrices:
+                signature.form = "".join({form(self, program)} & {"one", "many"})
             signature.programs.append(program)
             signature.dispatch.reserve(program.lowered.work)  # for single calls
             return True
@@ -221,8 +225,10 @@ class Batch:
 
     def at(self, args: Sequence[Any]) -> Batch:
         """The same with other arguments of the same shapes, each one number or array of doubles."""
-        other = copy.copy(self)
-        other.args, other.data = args, [x if type(x) is np.ndarray else np.array(x) for x in args]
+        other = Batch.__new__(Batch)
+        other.owner, other.whole, other.count, other.settings = self.owner, self.whole, self.count, self.settings
+        other.is_shared, other.args = self.is_shared, args
+        other.data = [x if type(x) is np.ndarray else np.array(x) for x in args]
         return other
 
     def rows(self, points: np.ndarray) -> list[np.ndarray]:

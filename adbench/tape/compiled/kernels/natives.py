@@ -23,7 +23,7 @@ from adbench.tape.compiled.kernels.mathematics import (
 )
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.kernels.simd import Name, Simd, literal
-from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME
+from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule
 from adbench.tape.rules.function import ROWS
 
@@ -202,6 +202,7 @@ def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
 NATIVE: dict[Rule, Native] = {
     **{row: _of_row(row) for row in ROWS if row.native is not None},
     NUMBER: lambda k, x: k.number(x),
+    WITH_SLOPE: lambda _k, y, _slope, _x: y,
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
 }
 """Rule -> the function that writes its value."""

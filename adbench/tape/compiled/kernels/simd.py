@@ -17,6 +17,11 @@ from adbench.tape.compiled.runtime.llvm import processor
 WIDTH = 8
 """Numbers per vector: one register of AVX-512. LLVM splits it for shorter registers."""
 
+ZERO_OR_NOT_FINITE, SUBNORMAL = 0x267, 0x090
+"""LLVM's masks of classes of numbers."""
+_OF_AVX512 = {ZERO_OR_NOT_FINITE: 0x9F, ZERO_OR_NOT_FINITE | SUBNORMAL: 0xBF}
+"""The same in the instruction of AVX-512."""
+
 Name = str
 """An LLVM value: a name, or a constant."""
 
@@ -328,6 +333,14 @@ class Simd:
     def number(self, bit: Name) -> Name:
         """A boolean as 1.0 or 0.0."""
         return self.select(bit, self.constant(1.0), self.constant(0.0))
+
+    def is_one_of(self, classes: int, x: Name) -> Name:
+        """Whether a number is of one of these classes."""
+        name, masks = f"llvm.is.fpclass.{self.suffix}", classes
+        if self.width == 8 and "+avx512dq" in processor()[1].split(","):  # LLVM would take six instructions
+            name, masks = "llvm.x86.avx512.fpclass.pd.512", _OF_AVX512[classes]
+        function = self.code.module.declare(name, f"{self.bit} {{}}({self.real}, i32)")
+        return self.code.emit(f"call {self.bit} {function}({self.real} {x}, i32 {masks})")
 
     def any(self, condition: Name) -> Name:
         """Whether the condition holds in a lane."""

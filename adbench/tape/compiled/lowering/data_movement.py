@@ -65,8 +65,7 @@ def view(emission: Emission, rule: Rule, location: Location, params: dict[str, A
         return _by_numbers(emission, rule, [location], params, shape)
     array = emission.in_memory(location)
     if rule is shapes._reshape:
-        array = emission.contiguous(array)
-        result = Buffer.packed(array.base, array.offset, shape, array.boolean)
+        result = _reshaped(emission, array, shape)
     else:
         is_part = rule is getitem
         result = view_of(array, lambda x: _as_view(x, params["index"]) if is_part else rule.value(x, **params))
@@ -188,8 +187,17 @@ def _write_into(emission: Emission, part: Buffer, v: Location, *, add: bool) -> 
     fused.emit()
 
 
-def _reshaped(emission: Emission, location: Location, shape: Shape) -> Location:
+def keeps_axes(old: Shape, new: Shape) -> bool:
+    """Whether two shapes differ only in axes of length 1."""
+    return [n for n in old if n != 1] == [n for n in new if n != 1]
+
+
+def _reshaped(emission: Emission, location: Any, shape: Shape) -> Any:
     if isinstance(location, Buffer):
+        if keeps_axes(location.shape, shape):
+            long = iter([step for step, n in zip(location.strides, location.shape, strict=True) if n != 1])
+            strides = tuple(0 if n == 1 else next(long) for n in shape)
+            return Buffer(location.base, location.offset, strides, shape, location.boolean)
         array = emission.contiguous(location)
         return Buffer.packed(array.base, array.offset, shape, array.boolean)
     if isinstance(location, Uniform):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adbench.tape.compiled.kernels.natives import NATIVE, native
-from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
+from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes, moves_elements
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, Operand, Step
@@ -252,8 +252,10 @@ class FusedGroups(ValueLocations):
         """Whether only fused loops read a value, or a view of it."""
 
         def is_loop(user: int) -> bool:
-            rule, _, params = self.made[user]
-            is_moved = is_view(rule, params) and rule is not shapes._reshape
+            rule, inputs, params = self.made[user]
+            is_moved = is_view(rule, params)
+            if rule is shapes._reshape:
+                is_moved = keeps_axes(shape_of(inputs[0]), self.trace[user][1].shape)
             return self.kind(user) in (ELEMENTWISE, FOLD) or (is_moved and self.is_read_by_loops(user))
 
         return n not in self.wanted and all(map(is_loop, self.users[n]))

@@ -42,7 +42,10 @@ from adbench.tape.trees import tree_flatten
 
 
 class Signature:
-    """The recordings of one signature, and its native entry point."""
+    """The recordings of one signature, and its native entry point.
+
+    form   of a batch's result, if it is a tuple of the parts ("many") or its only part ("one")
+    """
 
     def __init__(self, owner: Compiled, arguments: Arguments) -> None:
         self.owner = owner
@@ -51,6 +54,7 @@ class Signature:
         self.careful: list[Program] = []
         self.dispatch = DispatchTable()
         self.eager_because = ""
+        self.form = ""
         self.entry: Entry | NestedEntry | None = None
         self.alone: list[DispatchTable] = []  # of entries that run one program
 

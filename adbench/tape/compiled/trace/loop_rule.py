@@ -15,8 +15,9 @@ on the state, a list at index i) is unrolled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,8 @@ from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, fu
 from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, on_tape
 from adbench.tape.rules import elementwise as e
-from adbench.tape.rules.shapes import asarray, broadcast_to, concatenate, flip, ravel, reshape
-from adbench.tape.trees import flatten
-from adbench.tape.values import any_active, settle, shape_of
-
-UNROLL_LIMIT = 8
-"""Loops of fewer iterations are unrolled."""
+from adbench.tape.rules.shapes import asarray, concatenate, flip, ravel, reshape
+from adbench.tape.values import settle, shape_of
 
 Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
 
@@ -55,11 +52,17 @@ class Body:
     outputs: tuple[Value, ...]
 
     def __call__(
-        self, i: Value, state: Sequence[Value], rows: Sequence[Value], captures: Sequence[Value]
+        self,
+        i: Value,
+        state: Sequence[Value],
+        rows: Sequence[Value],
+        captures: Sequence[Value],
+        instead: Mapping[Rule, Callable[..., Value]] = MappingProxyType({}),
     ) -> list[Value]:
-        """The next state, for values of any kind."""
+        """The next state, for values of any kind, with functions instead of some rules."""
         inputs = (self.counter, *self.state, *self.rows, *self.captures)
-        return replay(self.trace, self.outputs, dict(zip(map(id, inputs), (i, *state, *rows, *captures), strict=True)))
+        values = dict(zip(map(id, inputs), (i, *state, *rows, *captures), strict=True))
+        return replay(self.trace, self.outputs, values, instead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +120,30 @@ def nodes_with_bodies(trace: Trace) -> int:
     return sum(map(len, traces))
 
 
-def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value]) -> list[Value]:
+def replay(
+    trace: Trace,
+    outputs: Sequence[Value],
+    values: dict[int, Value],
+    instead: Mapping[Rule, Callable[..., Value]] = MappingProxyType({}),
+) -> list[Value]:
     """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value."""
     for number in live(trace, outputs):
         record = trace[number]
         made = made_by(record)
         if made is not None and id(record[1]) not in values:
             rule, inputs, params = made
-            values[id(record[1])] = rule(
-                *[values.get(id(x), x) if isinstance(x, Active) else x for x in inputs], **params
-            )
+            given = [values.get(id(x), x) if isinstance(x, Active) else x for x in inputs]
+            if rule.reverse is None and rule.forward is None:  # a comparison: it sees only values
+                given = [_plain(x) for x in given]
+            values[id(record[1])] = instead.get(rule, rule)(*given, **params)
     return [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
+
+
+def _plain(x: Value) -> Value:
+    """The value without derivatives: a symbol, a number or an array."""
+    while isinstance(x, Active) and not x.symbolic:
+        x = x.val
+    return x
 
 
 def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], list[Value]]:
@@ -184,17 +200,18 @@ def _is_outside(x: Value, trace: Trace) -> bool:
 def run(step: Step, state: Sequence[Value], n: int, *, backwards: bool = False, keep: Any = None) -> Value:
     """The packed last state of step(i, state) for i = 0 … n-1, or its history, recorded as one operation."""
     body, rows, captures = record_body(step, state)
-    return _scan(*state, *_cut(rows, n), *captures, loop=Loop(body, n, backwards, keep))
+    return scan(*state, *cut(rows, n), *captures, loop=Loop(body, n, backwards, keep))
 
 
-def _cut(rows: Sequence[Value], n: int) -> list[Value]:
+def cut(rows: Sequence[Value], n: int) -> list[Value]:
     """The arrays read at the counter, cut to one row per iteration."""
     if any(shape_of(x)[0] < n for x in rows):
         raise DependsOnDataError("a loop reads an index beyond the end of an array")
     return [x if shape_of(x)[0] == n else x[:n] for x in rows]
 
 
-def _scan(*inputs: Value, loop: Loop) -> Value:
+def scan(*inputs: Value, loop: Loop) -> Value:
+    """Record the operation."""
     size = sum(map(math.prod, loop.shapes))
     shape = (size,) if loop.keep is None else (loop.n + 1, loop.keep[1] - loop.keep[0])
     return SCAN(*inputs, loop=loop, result_shape=shape)
@@ -264,7 +281,7 @@ def _back(
         raise RuleError("loop: reverse mode twice over a loop is not supported; use jvp of gradient (hvp)")
     body, shapes, n = loop.body, loop.shapes, loop.n
     count, rows_from = len(shapes), len(body.rows)
-    states = _scan(*inputs, loop=Loop(body, n, loop.backwards, (0, sum(map(math.prod, shapes)))))
+    states = scan(*inputs, loop=Loop(body, n, loop.backwards, (0, sum(map(math.prod, shapes)))))
     # The state before iteration k is row k of the history. A backward loop starts with the last counter.
     before = flip(states[:-1], 0) if loop.backwards else states[:-1]
     _, rows, captures = loop.split(inputs)
@@ -291,7 +308,7 @@ def _back(
     start = [*unpacked(adj, shapes), *zeros]
     back, new_rows, new_captures = record_body(step, start)
     given = (*start, *new_rows, *new_captures)
-    last = unpacked(_scan(*given, loop=Loop(back, n, not loop.backwards, None)), [shape_of(s) for s in start])
+    last = unpacked(scan(*given, loop=Loop(back, n, not loop.backwards, None)), [shape_of(s) for s in start])
     sums = iter(last[count : count + len(of_captures)])
     results: list[Value] = [last[k] if wanted[k] else None for k in range(count)]
     at = sum(math.prod(shape_of(s)) for s in start[: count + len(of_captures)])
@@ -300,7 +317,7 @@ def _back(
             results.append(None)
             continue
         size = math.prod(shape_of(x)[1:])
-        history = _scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
+        history = scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
         results.append(reshape(history if loop.backwards else flip(history, 0), shape_of(x)))
         at += size
     results += [next(sums) if w else None for w in captures_wanted]
@@ -308,11 +325,21 @@ def _back(
 
 
 def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, result_shape: Any) -> Value:
+    size = sum(map(math.prod, loop.shapes))
+    if loop.keep is not None:
+        return paired(inputs, tans, loop, (size + loop.keep[0], size + loop.keep[1]))
+    both = paired(inputs, tans, loop, None)
+    if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
+        _val.tape.rebind(_val, both[:size])  # this loop computes it too, so its own loop is unnecessary
+    return both[size:]
+
+
+def paired(inputs: Sequence[Value], tans: Sequence[Value], loop: Loop, keep: tuple[int, int] | None) -> Value:
+    """The loop over state and tangent, by forward mode over its body: the last of both, or a history."""
     body, shapes = loop.body, loop.shapes
     state, rows, captures = loop.split(inputs)
     state_tans, row_tans, capture_tans = loop.split(tans)
     count = len(state)
-    size = sum(map(math.prod, shapes))
 
     def step(i: Value, carried: Sequence[Value]) -> list[Value]:
         values, tangents = carried[:count], carried[count:]
@@ -323,20 +350,32 @@ def _along(_val: Value, tans: Sequence[Value], *inputs: Value, loop: Loop, resul
                 for x, t in zip(rows, row_tans, strict=True)
             ]
             fixed = [_lifted(level, c, t) for c, t in zip(captures, capture_tans, strict=True)]
-            outputs = body(i, duals, read, fixed)
+            outputs = body(i, duals, read, fixed, {e.divide: _quotient})
         plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in outputs]
         return [*plain, *[tangent_of(y, level) for y in outputs]]
 
     zeros = [(np.zeros(s) if s else 0.0) if t is None else t for t, s in zip(state_tans, shapes, strict=True)]
-    keep = (size, 2 * size) if loop.keep is None else (size + loop.keep[0], size + loop.keep[1])
     pair, new_rows, new_captures = record_body(step, [*state, *zeros])
     given = (*state, *zeros, *new_rows, *new_captures)
-    if loop.keep is not None:
-        return _scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
-    both = _scan(*given, loop=Loop(pair, loop.n, loop.backwards, None))
-    if type(_val) is Symbol and type(both) is Symbol and both.tape is _val.tape:
-        _val.tape.rebind(_val, both[:size])  # this loop computes it too, so its own loop is unnecessary
-    return both[size:]
+    return scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
+
+
+def _quotient(x: Value, y: Value) -> Value:
+    """x / y, and its tangent as (ẋ - ẏ x/y) (1/y): then one division serves the value and both partials."""
+    result = e.divide(x, y)
+    if type(result) is not Dual or current.careful:
+        return result
+    (x_tan, _), (y_tan, divisor) = (
+        (v.tangent, v.val) if type(v) is Dual and v.level == result.level else (None, v) for v in (x, y)
+    )
+    tangent = x_tan
+    if y_tan is not None:
+        part = y_tan * result.val
+        tangent = -part if x_tan is None else x_tan - part
+    tangent = tangent * (1.0 / divisor)
+    if shape_of(tangent) == shape_of(result.val):
+        result.tangent = tangent
+    return result
 
 
 def _lifted(level: int, value: Value, tangent: Value) -> Value:
@@ -347,68 +386,3 @@ SCAN: Rule = function_gradients(_scan_value, reverse=AllInputs(_back), forward=A
 """SCAN(*state, *rows, *captures, loop=): the state after all iterations, or its history."""
 
 TRACED_GRADIENTS.add(SCAN)
-
-
-# `tape.loop` while a function is recorded for compilation
-
-
-def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
-    """The loop, iteration by iteration."""
-    for i in range(n):
-        state = step(i, state)
-    return state
-
-
-def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
-    """The `loop` of a recording: one operation if the body allows it, else unrolled.
-
-    Checkpointed, a loop of n iterations becomes an outer loop of √n iterations over an inner loop of √n. Its reverse
-    sweep stores only the outer states, and recomputes the inner states in each outer iteration.
-    """
-
-    def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
-        if not isinstance(n, (int, np.integer)) or n < UNROLL_LIMIT:
-            return unrolled(step, state, n)
-        try:
-            leaves, rebuild = flatten(state, "loop: state")
-        except TypeError:
-            return unrolled(step, state, n)
-        for _ in range(2):
-            try:
-                return rebuild(_emitted(step, leaves, rebuild, int(n), checkpointed))
-            except ShapesChangeError as change:  # try again, for a number that becomes an array in the first iteration
-                try:
-                    leaves = [broadcast_to(s, shape) for s, shape in zip(leaves, change.shapes, strict=True)]
-                except ValueError:
-                    break
-            except DependsOnDataError:
-                break
-        return unrolled(step, state, n)
-
-    return emit
-
-
-def _emitted(
-    step: Callable[[Any, Any], Any], leaves: list[Value], rebuild: Callable[..., Any], n: int, checkpointed: bool
-) -> list[Value]:
-    def turn(i: Value, parts: Sequence[Value]) -> Sequence[Value]:
-        new = step(i, rebuild(parts))
-        flat, again = flatten(new, "loop: state")
-        if len(flat) != len(parts) or type(again(flat)) is not type(rebuild(flat)):
-            raise DependsOnDataError("the structure of a loop's state changes")
-        return flat
-
-    shapes = [shape_of(s) for s in leaves]
-    if not checkpointed or n < 2 * UNROLL_LIMIT:
-        body, rows, captures = record_body(turn, leaves)
-        if not any_active([*leaves, *rows, *captures]):
-            raise DependsOnDataError("nothing in this loop depends on an input")
-        return unpacked(_scan(*leaves, *_cut(rows, n), *captures, loop=Loop(body, n, False, None)), shapes)
-    inner = math.isqrt(n)
-
-    def many(first: Value, parts: Sequence[Value], count: int) -> list[Value]:
-        return unpacked(run(lambda j, p: turn(first + j, p), parts, count), shapes)
-
-    outer = n // inner
-    done = unpacked(run(lambda k, parts: many(k * float(inner), parts, inner), leaves, outer), shapes)
-    return many(float(outer * inner), done, n - outer * inner) if n > outer * inner else done

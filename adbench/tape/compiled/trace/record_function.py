@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.sparse.compression import Compressed, Pattern, Product, blocks, hessian_of, jacobian_of
-from adbench.tape.compiled.trace.loop_rule import SCAN, emitter, live, pull_back, spread
+from adbench.tape.compiled.trace.loop_rule import SCAN, live, pull_back, spread
+from adbench.tape.compiled.trace.recorded_loops import emitter
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of

@@ -71,6 +71,11 @@ PUT: Rule = function_gradients(
 )
 """Zeros but for row i."""
 
+WITH_SLOPE: Rule = function_gradients(
+    lambda y, _slope, _x: +y, (None, None, lambda _v, adj, _y, slope, _x: adj * slope), name="with slope"
+)
+"""y, an elementwise function of x with this derivative: y and the derivative are computed together, before."""
+
 REPLACED = frozenset(
     (
         *(np.argsort, np.argmax, np.argmin, np.searchsorted, np.nonzero, np.count_nonzero, np.flatnonzero),

@@ -12,13 +12,13 @@ Block sums are added from first to last. An axis of fewer than eight elements is
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import INLINE
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import SUM, Delay, Delayed, Fold, Operand, Reduction, Step, joined
+from adbench.tape.compiled.lowering.loops.quotients import Divisor, Quotients, divisor_of, inverted
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 
 BLOCK = 4096
@@ -28,19 +28,9 @@ CHAINS = 4
 LONGEST_UNROLLED = 40
 """Instructions up to which the body of a loop with sums is written once per vector of partial sums. The instructions of
 a longer body take more time than an addition waits, so its partial sums can be in memory."""
-FINITE_NOT_ZERO = 0x198  # LLVM's mask of classes: normal and subnormal numbers
 
 
-@dataclass
-class Divisor:
-    """A divisor that is the same in all elements: its name, that of 1/y, and of the condition for using 1/y."""
-
-    y: Name
-    inverse: Name
-    usable: Name  # "true", or a name
-
-
-class InnermostAxis:
+class InnermostAxis(Quotients):
     """The last axis of fused loops.
 
     n, least   the lengths of the longest and the shortest operation
@@ -65,6 +55,7 @@ class InnermostAxis:
         self.strides = strides
         self.pointers = pointers
         self.divisors: dict[int, Divisor] = {}
+        self.inverted = inverted(steps) if n >= WIDTH else set()
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
 
     def write(self, start: Name = "0", stop: Name = "") -> None:
@@ -216,35 +207,6 @@ class InnermostAxis:
             return x.element if isinstance(x, Uniform) else x.elements[0]
         return self.loaded.get(id(x))
 
-    def _divisor(self, x: Operand) -> Divisor | None:
-        y = self._fixed(x)
-        if y is None:
-            return None
-        code, largest = self.code, 2.0**1021  # beyond it, 1/y loses digits
-        if not y.startswith("%"):
-            number = struct.unpack(">d", int(y, 16).to_bytes(8, "big"))[0]
-            if not 1.0 / largest <= abs(number) <= largest:
-                return None
-            return Divisor(y, literal(1.0 / number), "true")
-        one = Simd(code, 1)
-        size = one.intrinsic("fabs", y)
-        low, high = (one.compare(c, size, literal(z)) for c, z in (("oge", 1.0 / largest), ("ole", largest)))
-        return Divisor(y, one.binary("fdiv", literal(1.0), y), code.emit(f"and i1 {low}, {high}"))
-
-    def _quotient(self, k: Simd, step: Step, x: Name) -> Name:
-        """x / y as a product with 1/y. One correction with the rest x - q y makes it exact, but for rare last bits."""
-        by = self.divisors[step.key]
-        y, inverse = k.splat(by.y), k.splat(by.inverse)
-        q = k.binary("fmul", x, inverse)
-        if step.divides != "exact" or _is_power_of_two(by.y):
-            return q
-        rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
-        corrected = k.intrinsic("fmuladd", rest, inverse, q)
-        kinds = f"{k.bit} {{}}({k.real}, i32)"
-        classify = self.code.module.declare(f"llvm.is.fpclass.{k.suffix}", kinds)
-        is_usual = self.code.emit(f"call {k.bit} {classify}({k.real} {q}, i32 {FINITE_NOT_ZERO})")
-        return k.select(is_usual, corrected, q)
-
     # Elements
 
     def _warm_up(self, start: Name) -> None:
@@ -277,6 +239,7 @@ class InnermostAxis:
         reusable = dict(code.known)
         known: dict[int, Name] = {}
         factors: dict[Operand, tuple[Name, Name]] = {}
+        inverses: dict[Any, tuple[Name, Name]] = {}
         early = {d: code.emit(f"load {real}, ptr {v}, align 64") for d, v in self.carried.items()}
         now = {d: Simd(code, WIDTH).constant(d[1]) for d in self.carried}
         for step in self.steps:
@@ -287,7 +250,12 @@ class InnermostAxis:
                 name = self._quotient(k, step, self._operand(k, step.operands[0], i, known, early, now))
             else:
                 names = [self._operand(k, x, i, known, early, now) for x in step.operands]
-                name = step.write(k, *names)
+                if step.divides and (of := divisor_of(step)) in self.inverted:
+                    if of not in inverses:
+                        inverses[of] = self._inverse(k, names[1])
+                    name = self._by_inverse(k, step, names, inverses[of])
+                else:
+                    name = step.write(k, *names)
                 if step.multiplies:
                     factors[step.key] = names[0], names[-1]
             known[step.key] = name
@@ -402,8 +370,3 @@ class InnermostAxis:
         for lane in range(k.active):
             location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             code.store(code.emit(f"extractelement {k.real} {number}, i64 {lane}"), location)
-
-
-def _is_power_of_two(name: Name) -> bool:
-    """Whether the name is a literal power of two, whose inverse is exact."""
-    return not name.startswith("%") and int(name, 16) & (2**52 - 1) == 0
