@@ -196,23 +196,24 @@ def _tanh_far(k: Simd, x: X) -> tuple[X, X]:
     return k.x(k.intrinsic("copysign", k.constant(1.0), x.name)), slope
 
 
-def half_exponential(size: X) -> tuple[X, X, X, X]:
-    """(z, z_low, scale, b): exp(-2 size) = scale · exp(-2 (z + z_low)) for size ≥ 0, and b = z coth z - 1.
+def half_exponential(size: X) -> tuple[X, X, X, X, X]:
+    """(z, z_low, scale, b, w): exp(-2 size) = scale · exp(-2 y) with y = z + z_low, b = y coth y - 1 and w = y².
 
-    scale = 2⁻ⁿ and |z| ≤ ¼ log 2. As tanh z = z / (1 + b), the exponential of -2 z is (1 + b - z) / (1 + b + z).
+    For 0 ≤ size ≤ 64, so that |z_low| < 2⁻⁴⁸ and its products with b and w do not matter.
+
+    scale = 2⁻ⁿ and |z| ≤ ¼ log 2. As tanh y = y / (1 + b), the exponential of -2 y is (1 + b - y) / (1 + b + y).
     """
     k = size.k
     shifted = size.times(2.0 / math.log(2.0), SHIFT)
     n = shifted - SHIFT
-    near = n.times(-0.5 * LN2_HIGH, size)
-    z = n.times(-0.5 * LN2_LOW, near)
-    z_low = n.times(-0.5 * LN2_LOW, near - z)
+    z, z_low = n.fma(-0.5 * LN2, size), n * (-0.5 * LN2_REST)  # the first is exact
     down = k.integers("shl", k.bits(shifted.name), k.whole(52))
     scale = k.x(k.from_bits(k.integers("sub", k.bits(k.constant(1.0)), down)))
-    w = z * z
+    w = z + z_low
+    w = w * w
     square = w * w
     c0, c1, c2, c3, c4 = COTH_TERMS
-    return z, z_low, scale, square.times(square.times(w.times(c4, c3), w.times(c2, c1)), w * c0)
+    return z, z_low, scale, square.times(square.times(w.times(c4, c3), w.times(c2, c1)), w * c0), w
 
 
 @kernel("tanh", results=2)
@@ -224,7 +225,7 @@ def _tanh(k: Simd, x: X) -> tuple[X, ...]:
     the inverse, so only the last step rounds.
     """
     size = abs(x)
-    z, z_low, e, b = half_exponential(size)
+    z, z_low, e, b, w = half_exponential(size)
     p, q = 1.0 + e, 1.0 - e
     above = z.fma(p, q)
     above_low = b.times(q, z_low.times(p, z.fma(p, q - above)))
@@ -235,10 +236,9 @@ def _tanh(k: Simd, x: X) -> tuple[X, ...]:
     y = above.times(inverse, above.times(rest, above_low) * inverse)
     fourfold = k.x(k.from_bits(k.integers("add", k.bits(e.name), k.whole(2 << 52)))) * inverse
     square = fourfold * inverse
-    square_low = fourfold.fma(inverse, -square)
-    slope = square + square.times(rest.times(2.0, b.times(b + 2.0, -(z * z))), square_low)
+    slope = square.times(rest.times(2.0, b.times(b + 2.0, -w)), square)
     y = k.x(k.intrinsic("copysign", y.name, x.name))
-    return rarely(k, size.is_("ogt", 354.0), (y, slope), _tanh_far, x)
+    return rarely(k, size.is_("ogt", 64.0), (y, slope), _tanh_far, x)
 
 
 def _addition(k: Simd, size: X) -> tuple[X, X]:
