@@ -49,6 +49,32 @@ def test_sums_of_short_rows_and_columns_agree_with_numpy():
             np.testing.assert_allclose(found, np.sum(np.exp(x), axis), rtol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [(5, 1_000), (2, 4_500), (8, 17), (9, 40), (3, 2, 100), (4, 3, 5, 24)])
+def test_a_sum_along_a_short_axis_adds_from_first_to_last_for_any_number_of_threads(shape):
+    x = np.exp(np.random.default_rng(0).normal(size=shape))
+    for axis in range(len(shape) - 1):
+        f = lambda x, axis=axis: (tape.sum(x, axis), tape.sum(tape.sqrt(x), axis), tape.max(-x, axis))  # noqa: E731
+        expected = np.zeros((2, *np.delete(shape, axis)))
+        for part in np.moveaxis(x, axis, 0):
+            expected += np.stack([part, np.sqrt(part)])
+        for threads in (1, 2):
+            *sums, largest = tape.compile(f, x, operator="value", threads=threads)(x)
+            np.testing.assert_array_equal(sums, expected)
+            np.testing.assert_array_equal(largest, np.max(-x, axis))
+
+
+def test_a_sum_along_a_short_axis_stays_in_registers():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, 640)), rng.normal(size=(3,))
+    found = listing(lambda a, b: tape.sum(tape.exp(tape.sum(a * b[:, None], 0))), a, b)
+    assert found.llvm.count("fmul <8 x double>") >= 3  # the three terms of each sum follow each other
+    value, (by_a, by_b) = tape.compile(lambda a, b: tape.sum(tape.exp(tape.sum(a * b[:, None], 0))), a, b)(a, b)
+    e = np.exp(b @ a)
+    np.testing.assert_allclose(value, e.sum(), rtol=1e-13)
+    np.testing.assert_allclose(by_a, b[:, None] * e, rtol=1e-13)
+    np.testing.assert_allclose(by_b, a @ e, rtol=1e-12)
+
+
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 2.0**-1022, 49.0, 1.0, 1.7e-310)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.kernels.simd import Code, Name, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
-from adbench.tape.compiled.lowering.loops.loop_nest import Strides, write_nest
+from adbench.tape.compiled.lowering.loops.loop_nest import Strides, summed_axis_late, write_nest
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
@@ -58,6 +58,7 @@ class FusedLoops:
         arrays = self._arrays()
         lengths, each = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
         strides: Strides = dict(zip(map(id, arrays), each, strict=True))
+        lengths, strides = summed_axis_late(self.folds, lengths, strides)
         pointers = {id(a): a.pointer(self.code) for a in arrays}
         nest = (self.steps, self.folds, lengths, strides, pointers)
         if self.helpers is not None and self.scratch is not None:

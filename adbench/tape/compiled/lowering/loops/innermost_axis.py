@@ -28,6 +28,10 @@ CHAINS = 4
 LONGEST_UNROLLED = 40
 """Instructions up to which the body of a loop with sums is written once per vector of partial sums. The instructions of
 a longer body take more time than an addition waits, so its partial sums can be in memory."""
+LONGEST_REPEATED = 120
+"""The same for the operations at all indices of a short axis."""
+CALL = 20
+"""Instructions on vectors that take the time of a call of the C library."""
 
 
 class InnermostAxis(Quotients):
@@ -36,6 +40,8 @@ class InnermostAxis(Quotients):
     n, least   the lengths of the longest and the shortest operation
     strides    of each array along this axis, by the array's id
     pointers   to each array's first element on this axis, likewise
+    repeated   the pointers for each index of a short axis before this one, along which all folds reduce: the indices
+               follow each other at every vector, so the partial results stay in registers
     """
 
     def __init__(
@@ -55,6 +61,8 @@ class InnermostAxis(Quotients):
         self.strides = strides
         self.pointers = pointers
         self.divisors: dict[int, Divisor] = {}
+        self.repeated: list[dict[int, Name]] = []
+        self.copies: list[tuple[dict[int, Name], dict[int, Name]]] = []  # pointers, and numbers read before the loop
         self.inverted = inverted(steps) if n >= WIDTH else set()
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
 
@@ -184,22 +192,36 @@ class InnermostAxis(Quotients):
         self._prepare()
         return self._instructions(call)
 
+    def repeats(self, pointers: Sequence[dict[int, Name]]) -> bool:
+        """Repeat the operations for these pointers, if the body stays short."""
+        folds = all(self.strides[id(f.target)] != 0 and not f.length for f in self.folds)
+        if not folds or self.delays or self.n < WIDTH or self.instructions(CALL) * len(pointers) > LONGEST_REPEATED:
+            return False
+        self.repeated = list(pointers)
+        return True
+
     # Values that are the same in all elements
 
     def _prepare(self) -> None:
         """Read what is the same in all elements, and invert divisors."""
-        self.loaded: dict[int, Name] = {}
         self.divisors = {}
-        operands = [x for step in self.steps for x in step.operands] + [fold.operand for fold in self.folds]
-        for x in operands:
-            if isinstance(x, Buffer) and self.strides[id(x)] == 0 and id(x) not in self.loaded:
-                self.loaded[id(x)] = self.code.load(self.pointers[id(x)])
+        self.copies = [(p, self._load_fixed(p)) for p in self.repeated or [self.pointers]]
+        self.pointers, self.loaded = self.copies[0]
         self.carried = {delay: self.code.variable(Simd(self.code, WIDTH).real) for delay in self.delays}
         for step in self.steps:
-            if step.divides and self.n >= WIDTH:
+            if step.divides and self.n >= WIDTH and not self.repeated:
                 divisor = self._divisor(step.operands[1])
                 if divisor is not None:
                     self.divisors[step.key] = divisor
+
+    def _load_fixed(self, pointers: dict[int, Name]) -> dict[int, Name]:
+        """The numbers of arrays that do not move along this axis."""
+        loaded: dict[int, Name] = {}
+        operands = [x for step in self.steps for x in step.operands] + [fold.operand for fold in self.folds]
+        for x in operands:
+            if isinstance(x, Buffer) and self.strides[id(x)] == 0 and id(x) not in loaded:
+                loaded[id(x)] = self.code.load(pointers[id(x)])
+        return loaded
 
     def _fixed(self, x: Operand) -> Name | None:
         """The name of a number that is the same in all elements, else None."""
@@ -235,6 +257,21 @@ class InnermostAxis(Quotients):
         sums     number of a fold -> the address of its partial sums, or of the lanes where a condition held
         only     keys of the operations that are needed, without stores and sums; None for all
         """
+        totals: dict[int, tuple[Simd, Name]] = {}
+        for pointers, loaded in self.copies:
+            self.pointers, self.loaded = pointers, loaded
+            self._one_element(i, active, sums, only, totals)
+        for number, (k, total) in totals.items():
+            self._store(k, total, i, self.folds[number].target)
+
+    def _one_element(
+        self,
+        i: Name,
+        active: dict[int, int] | None,
+        sums: dict[int, Name],
+        only: set[int] | None,
+        totals: dict[int, tuple[Simd, Name]],
+    ) -> None:
         code, real = self.code, Simd(self.code, WIDTH).real
         reusable = dict(code.known)
         known: dict[int, Name] = {}
@@ -279,8 +316,8 @@ class InnermostAxis(Quotients):
                     continue
                 name = k.number(name)
             if number not in self.sums:
-                there = self._load(k, fold.target, i)
-                self._store(k, fold.how.join(k, there, name), i, fold.target)
+                there = totals[number][1] if number in totals else self._load(k, fold.target, i)
+                totals[number] = k, fold.how.join(k, there, name)
             elif sums:
                 product = factors.get(fold.operand) if fold.how is SUM else None
                 self._accumulate(k, fold.how, name, sums[number], product)

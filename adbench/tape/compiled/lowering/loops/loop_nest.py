@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Name
+from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name
 from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Step
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
 
+SHORT = 8
+"""The most indices of an axis whose sums stay in registers."""
 Strides = dict[int, Sequence[int]]
 """The id of an array -> its strides."""
 Pointers = dict[int, Name]
@@ -27,6 +29,11 @@ def write_nest(
 
     part   the first element of the last axis and the one after the last, if not all
     """
+    if len(lengths) == 2 and lengths[0] <= SHORT and is_summed(folds, strides, 0):
+        axis = InnermostAxis(code, steps, folds, lengths[1], {key: s[-1] for key, s in strides.items()}, at)
+        if axis.repeats([in_row(code, strides, at, str(i)) for i in range(lengths[0])]):
+            write_axis(code, axis, part)
+            return
     if len(lengths) > 1:
         rest = {key: s[1:] for key, s in strides.items()}
 
@@ -35,12 +42,32 @@ def write_nest(
 
         code.loop(lengths[0], row)
         return
-    (n,) = lengths
-    axis = InnermostAxis(code, steps, folds, n, {key: s[-1] for key, s in strides.items()}, at)
-    if part or axis.least <= BLOCK or not folds:
+    write_axis(
+        code, InnermostAxis(code, steps, folds, lengths[0], {key: s[-1] for key, s in strides.items()}, at), part
+    )
+
+
+def write_axis(code: Code, axis: InnermostAxis, part: tuple[Name, Name] | None) -> None:
+    """Write the innermost loop, in blocks if it is long."""
+    if part or axis.least <= BLOCK or not axis.folds:
         axis.write(*part or ())
         return
     code.loop(axis.least, lambda start: write_block(code, axis, start), step=BLOCK)
+
+
+def is_summed(folds: Sequence[Fold], strides: Strides, axis: int) -> bool:
+    """Whether there are reductions, all of them along this axis, but not along the last."""
+    targets = [strides[id(fold.target)] for fold in folds]
+    return bool(targets) and all(s[axis] == 0 and s[-1] != 0 for s in targets)
+
+
+def summed_axis_late(folds: Sequence[Fold], lengths: list[int], strides: Strides) -> tuple[list[int], Strides]:
+    """The index space with a short axis of sums before the last, where its indices need no memory in between."""
+    for a in range(len(lengths) - 2):
+        if lengths[a] <= SHORT and lengths[-1] >= 2 * WIDTH and is_summed(folds, strides, a):
+            order = [*range(a), *range(a + 1, len(lengths) - 1), a, len(lengths) - 1]
+            return [lengths[k] for k in order], {key: [s[k] for k in order] for key, s in strides.items()}
+    return lengths, strides
 
 
 def in_row(code: Code, strides: Strides, at: Pointers, i: Name) -> Pointers:

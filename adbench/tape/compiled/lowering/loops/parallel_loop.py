@@ -9,7 +9,7 @@ from typing import Any
 
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Operand, Step
-from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
+from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, CALL, InnermostAxis
 from adbench.tape.compiled.lowering.loops.loop_nest import Pointers, Strides, in_row, part_from, write_block, write_nest
 from adbench.tape.compiled.lowering.storage import Buffer, Registers, Uniform
 
@@ -19,8 +19,6 @@ MOST_PARTIAL_RESULTS = 2**17
 """Partial results of a shared loop: 1 MiB."""
 LEAST_COLUMNS, MOST_COLUMN_PARTS = 64, 32
 """Of loops that are shared by columns."""
-CALL = 20
-"""Instructions on vectors that take the time of a call of the C library."""
 
 
 @dataclass(frozen=True)
