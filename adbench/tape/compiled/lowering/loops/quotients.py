@@ -104,7 +104,7 @@ def _is_one(x: Operand) -> bool:
 
 
 def divisor_of(step: Step) -> Any:
-    """A key of what a quotient is divided by, and the length of its axis."""
+    """A key of a quotient's divisor, with the length of its axis."""
     y = step.operands[1]
     return y if isinstance(y, (int, Delayed)) else id(y), step.length
 
