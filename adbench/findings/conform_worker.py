@@ -18,6 +18,7 @@ from adbench.catalog.discovery import first_line
 from adbench.execution.check_function import REFUSAL
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import point
+from adbench.execution.operators.source_text_call import imported
 from adbench.findings.conform_points import Place
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
@@ -45,7 +46,6 @@ MISSING = re.compile(r"module '[\w.]+' has no attribute|.*\bis unsupported\b", r
 """How Python says that another version of a library lacks a function, and torch that it lacks a derivative."""
 
 TINY = 2.0**-1060
-NAME = re.compile(r"(?<![\w.])([a-z]\w*)(?=\.)")
 
 
 def case_of(operation: Operation, place: Place, library: str | None = None) -> Case:
@@ -69,23 +69,9 @@ def case_of(operation: Operation, place: Place, library: str | None = None) -> C
 @cache
 def own_function(expression: str) -> Callable[..., Any]:
     """The expression as a function of its arguments by name; the modules that it names are imported."""
-    modules: dict[str, Any] = {}
-    for name in sorted(set(NAME.findall(expression)) - set(ARGUMENTS)):
-        modules[name] = importlib.import_module(name)
-        for inner in sorted(set(re.findall(rf"\b{name}((?:\.[a-z]\w*)+)\.", expression))):
-            _import_inner(name, inner)
+    modules = imported(expression)
     code = compile(expression, "<operation>", "eval")
     return lambda **inputs: eval(code, {**modules, **inputs})  # noqa: S307 - an expression of our own table
-
-
-def _import_inner(name: str, inner: str) -> None:
-    """Import `jax.scipy.special` of jax, so that it is an attribute."""
-    parts = inner.strip(".").split(".")
-    for length in range(1, len(parts) + 1):
-        try:
-            importlib.import_module(".".join([name, *parts[:length]]))
-        except ImportError:
-            return
 
 
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -31,13 +31,14 @@ from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_grad
 from adbench.tape.lazy import special
 from adbench.tape.linalg.factorisations import _svdvals, eigh
 from adbench.tape.linalg.spectrum import eigenvalue_rates
+from adbench.tape.recorded_powers import smooth_root
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
-from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat
+from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
 from adbench.tape.values import is_nested, settle, value_of
 
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
@@ -277,35 +278,53 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
         return top.interpret(rule, args, params)  # neither 0 nor infinite, so not singular
     if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
         return found
+    order = _order(rule, args)
+    is_differentiated = order and isinstance(x, Recorded) and is_nested(x.val)
+    if is_differentiated and some(np.equal(value_of(x), 0.0)) and (found := smooth_root(x, order)) is not None:
+        return found
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
     result = _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
-    is_steep = rule is e.sqrt or (is_root and args[1] < 1.0)
-    if is_steep and isinstance(x, Recorded) and is_nested(x.val) and not isinstance(value_of(x), Active):
+    if is_differentiated and is_root and (not isinstance(value_of(x), Active) or _is_judged_late(x)):
         return _with_unknown_slopes(x, result)
     return result
+
+
+def _order(rule: Rule, args: tuple[Value, ...]) -> float:
+    """n of an n-th root, which is steep at 0; 0 for other functions."""
+    if rule is e.power:
+        return 1.0 / args[1] if type(args[1]) in (int, float) and 0.0 < args[1] < 1.0 else 0.0
+    return {e.sqrt: 2.0, e.cbrt: 3.0}.get(rule, 0.0)
 
 
 def _with_unknown_slopes(x: Any, root: Any) -> Value:
     """√x, with unknown slopes for outer levels where x is 0 and changes to second order, as |t| = √t²."""
     at = np.equal(value_of(x), 0.0)
-    if not np.any(at) or not bends(x, at):
+    if not some(at) or not some(unknown := bends(x, at)):
         return root
+    at = np.logical_and(at, unknown)
     root.val = settle(root.val + e.where(at, UNKNOWN_SLOPE(x.val), 0.0))
     variables = [(record[1], record[3]) for record in root.tape if record[0] is LEAF]
-    cells, values = [root.cell, *(cell for cell, _ in variables)], [root.val, *(value for _, value in variables)]
+    cells, values = [root.cell, None, *(cell for cell, _ in variables)], [root.val, at, *(x for _, x in variables)]
     rough = push(root.tape, _ROUGH, root.val, cells, (root.val, values), {})
     rough.origin = (root.val, *root.origin[1:])
     return rough
 
 
-def _rough_back(_wanted: Any, _v: Value, adj: Value, root: Value, *variables: Value) -> list[Value]:
-    at = np.equal(value_of(root), 0.0)
-    known = not np.any(np.logical_and(at, np.logical_not(flat(adj, at))))
-    return [adj, *(0.0 if known else UNDEFINED(x, axes=(), value=0.0) for x in variables)]
+def _is_judged_late(x: Any) -> bool:
+    """Whether x stands for numbers of future calls, in the program that runs where another one gave NaN."""
+    plain = value_of(x)
+    return type(x.val) is Dual and plain.symbolic and plain.careful and plain.tape.outer is None
 
 
-_ROUGH = function_gradients(lambda root, *_variables: root, reverse=AllInputs(_rough_back), name="rough root")
-"""√x of such an x, and the tape's variables: the slope's limit 0 · ∞ may be another number than 0."""
+def _rough_back(_wanted: Any, _v: Value, adj: Value, _root: Value, at: Value, *variables: Value) -> list[Value]:
+    rough = np.any(np.logical_and(at, np.logical_not(flat(adj, at))))
+    if not some(rough):
+        return [adj, None, *(0.0 for _ in variables)]
+    return [adj, None, *(e.where(rough, UNDEFINED(x, axes=(), value=0.0), 0.0) for x in variables)]
+
+
+_ROUGH = function_gradients(lambda root, _at, *_variables: root, reverse=AllInputs(_rough_back), name="rough root")
+"""√x of such an x, where that is so, and the tape's variables: the slope's limit 0 · ∞ may be another number than 0."""
 
 
 def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:

@@ -23,7 +23,7 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, LEAF
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
-from adbench.tape.core.sweep import propagate
+from adbench.tape.core.sweep import PASSES, propagate
 from adbench.tape.levels import current
 from adbench.tape.values import PLAIN, shape_of, value_of
 
@@ -87,13 +87,18 @@ def still(z: Value, where: Value) -> Value:
     return np.any(where) and _is_stationary(z, where)
 
 
-def bends(z: Value, where: Value) -> bool:
+def bends(z: Value, where: Value) -> Value:
     """Whether these elements, all with a zero gradient, change to second order: x² at 0, but not a branch not taken.
 
-    At such a point √z is |t| along a line, so its slope is unknown, and not 0. For values on a tape.
+    At such a point √z is |t| along a line, so its slope is unknown, and not 0. For values on a tape; of symbols, those
+    along a direction, for which the answer is a symbol.
     """
-    rates = _gradients(z, where)
-    return not any(np.any(value_of(rate)) for rate in rates) and not all(np.all(still(rate, True)) for rate in rates)
+    steady, straight = True, True
+    for rate in _gradients(z, where):
+        steady = np.logical_and(steady, np.all(np.equal(value_of(rate), 0.0)))
+        if type(rate) is Dual or not isinstance(where, Active):  # no tangent: it does not change along the direction
+            straight = np.logical_and(straight, np.all(still(rate, True)))
+    return np.logical_and(steady, np.logical_not(straight))
 
 
 def irregular(shape: tuple[int, ...]) -> Value:
@@ -114,10 +119,22 @@ def _gradients(z: Any, where: Value) -> list[Value]:
     if any(record[0] is CALLBACK for record in records):
         return []
     leaves = [record[1] for record in records if record[0] is LEAF]
+    if isinstance(where, Active):
+        return _symbolic_gradients(z, np.where(where, irregular(shape_of(z))[()], 0.0), leaves)
     where = _fitted(where, shape_of(z))
     weights = np.where(where, irregular(np.shape(where)), 0.0)
     propagate(z.tape, [(z.cell, weights if shape_of(z) else float(weights))], leaves)
     return [leaf.adj for leaf in leaves]
+
+
+def _symbolic_gradients(z: Any, weights: Value, leaves: list[Any]) -> list[Value]:
+    """The same for symbols, in one pass, without the decision whether a NaN was reached. Leaves the tape as it was."""
+    z.cell.adj = weights
+    z.cell.own = False
+    PASSES[0](reversed(z.tape))
+    rates = [leaf.adj for leaf in leaves]
+    z.tape.zero_adjoints()
+    return rates
 
 
 def _fitted(where: Value, shape: tuple[int, ...]) -> Value:

@@ -237,6 +237,18 @@ def test_the_determinant_of_a_singular_stack_has_right_derivatives():
     np.testing.assert_allclose(tape.jacobian(L.det, both)[1], expected, atol=1e-13)
 
 
+def test_second_derivatives_of_the_determinant_keep_their_digits_in_a_badly_scaled_matrix():
+    """∂²det/∂a∂b of a diagonal matrix is the product of the other entries; tr(A⁻¹V) A⁻ᵀ is 10⁸ times as large."""
+    d, v = np.array([1e-8, 1.0, 1e8]), np.array([[0.5, 1.0, -2.0], [0.25, -1.5, 0.75], [3.0, 2.0, 1.25]])
+    others = d.prod() / np.outer(d, d) * (1.0 - np.eye(3))
+    expected = np.diag(others @ np.diagonal(v)) - others * v.T
+    for found in (
+        tape.hvp(L.det, np.diag(d), v)[1],
+        tape.compile(L.det, np.diag(d), v, operator="hvp")(np.diag(d), v)[1],
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 def test_the_third_derivative_of_the_determinant_is_that_of_a_cubic():
     x, y, z = RNG.normal(size=(3, 3, 3))
 

@@ -348,6 +348,18 @@ UNKNOWN = {
         lambda x: m.cosh(_norm(x)),
         [ZERO[:2]],
     ),
+    "of roots: cosh √(2x² + y²)": (
+        lambda x: tape.cosh(tape.sqrt(2.0 * x[0] * x[0] + x[1] * x[1])),
+        lambda x: m.cosh(m.sqrt(2 * x[0] ** 2 + x[1] ** 2)),
+        [ZERO[:2]],
+    ),
+    "of roots: cosh ∛(x x x)": (lambda x: tape.cosh(tape.cbrt(x * x * x)), m.cosh, [0.0]),
+    "of roots: cosh (x² x)^⅓ of numbers": (
+        lambda x: tape.cosh(tape.cbrt(x[0] ** 2 * x[0]) * tape.cbrt(x[1] * x[1] * x[1])),
+        lambda x: m.cosh(x[0] * x[1]),
+        [np.array([0.0, 2.0])],
+    ),
+    "of roots: cosh (x⁴)^¼": (lambda x: tape.cosh((x * x * x * x) ** 0.25), m.cosh, [0.0]),
     "of roots: Σ cosh √x²": (lambda x: tape.sum(tape.cosh(tape.sqrt(x**2))), lambda x: sum(map(m.cosh, x)), [ZERO]),
     "cosh norm": (lambda x: tape.cosh(L.norm(x)), lambda x: m.cosh(_norm(x)), [ZERO]),
     "cosh of centred norm": (
@@ -466,7 +478,11 @@ def test_a_directional_derivative_of_a_gradient_that_is_not_linear_is_no_second_
     assert np.isnan(tape.hessian(f, np.zeros(2))[2]).any()
 
 
-BY_DIRECTION = [one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))]
+OF_ROOTS = [one for one in UNKNOWN if one.startswith("of roots")]
+BY_DIRECTION = [
+    *(one for one in UNKNOWN if one.startswith(("Σ svd", "Σ exp svd", "cosh", "Σ cosh", "arctan", "std of"))),
+    *(one for one in OF_ROOTS if "2x²" not in one and "√√" not in one),
+]
 
 
 @pytest.mark.parametrize("name", BY_DIRECTION)
@@ -480,7 +496,9 @@ def test_forward_over_reverse_knows_second_derivatives_that_need_a_direction(nam
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", [*(one for one in BY_DIRECTION if "svd" in one or "|" in one), "|x| x", "exp |x|"])
+@pytest.mark.parametrize(
+    "name", [*(one for one in BY_DIRECTION if "svd" in one or "|" in one), *OF_ROOTS, "|x| x", "exp |x|"]
+)
 def test_a_compiled_second_derivative_is_that_of_the_eager_engine_or_nan(name):
     f, _, points = UNKNOWN[name]
     for x in points:
@@ -488,6 +506,26 @@ def test_a_compiled_second_derivative_is_that_of_the_eager_engine_or_nan(name):
         expected = tape.hvp(f, x, v)[1]
         found = tape.compile(f, x, v, operator="hvp")(x, v)[1]
         assert np.allclose(np.where(np.isnan(found), expected, found), expected, rtol=1e-12, equal_nan=True)
+
+
+MASKED_ROOTS = {
+    "x √max(x, 0)": lambda x: x * tape.sqrt(tape.where(x > 0.0, x, 0.0)),
+    "x² √x": lambda x: x * x * tape.sqrt(x),
+    "√(x - x)": lambda x: x * tape.sqrt(x - x),
+    "√ of a masked square": lambda x: x * tape.sqrt(tape.where(x > 0.0, x * x, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", MASKED_ROOTS)
+def test_a_compiled_root_that_does_not_bend_keeps_its_second_derivative(name):
+    x, v = np.array([0.0 if name == "x² √x" else -1.0, 1.0]), np.array([1.0, 2.0])
+
+    def f(x):
+        return tape.sum(MASKED_ROOTS[name](x))
+
+    expected = tape.hvp(f, x, v)[1]
+    assert np.isfinite(expected).all()
+    assert np.allclose(tape.compile(f, x, v, operator="hvp")(x, v)[1], expected, rtol=1e-14, atol=0.0)
 
 
 # Densities

@@ -59,7 +59,7 @@ def fuzz(
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
         with Laboratory.of_workers(context, names, seed) as laboratory:
-            campaign = Campaign(laboratory, seed, chosen.catalog.cases)
+            campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking())
             try:
                 for one in campaign.run(seconds, programs):
                     files = write_files(one, output)

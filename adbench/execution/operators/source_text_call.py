@@ -19,8 +19,8 @@ from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
 REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
 """How torch says that a value depends on no input, and that it lacks a mode."""
 
-MODULES = re.compile(r"\b(jax|torch|autograd|tensorflow|scipy|numpy)\.")
-"""Modules that a text may name."""
+MODULES = re.compile(r"(?<![\w.])((?:adbench|autograd|jax|math|numpy|scipy|tensorflow|torch)(?:\.[a-z]\w*)*)\.")
+"""Modules that a text may name, with those inside: jax.scipy.special."""
 
 
 def answers(
@@ -43,10 +43,24 @@ def answers(
 
 def function(text: str, xp: Any) -> Callable[..., Any]:
     """The text's f on a namespace; the text may name modules of libraries."""
-    scope: dict[str, Any] = {name: importlib.import_module(name) for name in set(MODULES.findall(text))}
+    scope = imported(text)
     exec(compile(text, "<program>", "exec"), scope)
     made = scope["f"]
     return lambda *args: made(xp, *args)
+
+
+def imported(text: str) -> dict[str, Any]:
+    """The modules that a text names; those inside are imported too, so that they are attributes."""
+    scope: dict[str, Any] = {}
+    for path in sorted(set(MODULES.findall(text))):
+        name, *inner = path.split(".")
+        scope[name] = importlib.import_module(name)
+        for length in range(1, len(inner) + 1):
+            try:
+                importlib.import_module(".".join([name, *inner[:length]]))
+            except ImportError:  # a class, or a function
+                break
+    return scope
 
 
 def _answer(

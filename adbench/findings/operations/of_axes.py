@@ -14,9 +14,9 @@ FOUR = "(4)->(4)"
 F = "torch.nn.functional."
 
 
-def _kept(xp: Any, reduce: str, x: Any) -> Any:
+def _kept(xp: Any, reduce: Any, x: Any) -> Any:
     """A reduction that keeps the last axis, for every library."""
-    return xp.expand_dims(getattr(xp, reduce)(x, axis=-1), axis=-1)
+    return xp.expand_dims(reduce(x, axis=-1), axis=-1)
 
 
 def _logsumexp(xp: Any, x: Any) -> Any:
@@ -88,7 +88,7 @@ pairs.add("dist", lambda xp, x, y: xp.linalg.vector_norm(x - y, axis=-1), PAIR, 
 pairs.add("cdist", lambda xp, x, y: xp.linalg.vector_norm(xp.expand_dims(x, axis=-2) - xp.expand_dims(y, axis=-3),
           axis=-1), "(m,n),(k,n)->(m,k)", torch="torch.cdist(x, y)",
           jax="jax.numpy.linalg.norm(x[..., :, None, :] - y[..., None, :, :], axis=-1)")  # fmt: skip
-pairs.add("logsumexp_weighted", lambda xp, x, y: xp.log(xp.sum(y * xp.exp(x - _kept(xp, "max", x)), axis=-1))
+pairs.add("logsumexp_weighted", lambda xp, x, y: xp.log(xp.sum(y * xp.exp(x - _kept(xp, xp.max, x)), axis=-1))
           + xp.max(x, axis=-1), PAIR, REAL, POSITIVE, jax="jax.scipy.special.logsumexp(x, axis=-1, b=y)",
           torch="torch.logsumexp(x + torch.log(y), dim=-1)")  # fmt: skip
 
@@ -208,7 +208,7 @@ shapes.add("trace", lambda xp, x: x[0, 0] + x[1, 1] + x[2, 2], "(3,3)->()", batc
            jax="jax.numpy.trace(x)")  # fmt: skip
 shapes.add("vander", lambda xp, x: xp.stack([x * x, x, 1.0 + 0.0 * x], axis=-1), "(3)->(3,3)", batch=False,
            torch="torch.vander(x)", jax="jax.numpy.vander(x)")  # fmt: skip
-shapes.add("cov", lambda xp, x: (x - _kept(xp, "mean", x)) @ xp.matrix_transpose(x - _kept(xp, "mean", x)) / 2.0,
+shapes.add("cov", lambda xp, x: (x - _kept(xp, xp.mean, x)) @ xp.matrix_transpose(x - _kept(xp, xp.mean, x)) / 2.0,
            "(2,3)->(2,2)", batch=False, torch="torch.cov(x)", jax="jax.numpy.cov(x)")  # fmt: skip
 shapes.add("corrcoef", lambda xp, x: _correlation(xp, x[0] - xp.mean(x[0]), x[1] - xp.mean(x[1])), "(2,3)->()",
            batch=False, torch="torch.corrcoef(x)[0, 1]", jax="jax.numpy.corrcoef(x)[0, 1]")  # fmt: skip

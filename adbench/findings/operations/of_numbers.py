@@ -19,7 +19,7 @@ LOG_2 = math.log(2.0)
 
 elementary = Family("elementary functions")
 elementary.add_same("abs atan asinh cos cosh exp exp2 expm1 negative sin sinh square tan tanh", own=EVERYWHERE)
-elementary.add_same("sinc", "()->()", Domain(-1e6, 1e6), own=EVERYWHERE)
+elementary.add_same("sinc", "()->()", Domain(-1e6, 1e6, largest=30.0), own=EVERYWHERE)
 elementary.add_same("log log10 log2 sqrt", "()->()", POSITIVE, own=EVERYWHERE)
 elementary.add_same("acos asin atanh", "()->()", BETWEEN, own=EVERYWHERE)
 elementary.add_same("acosh", "()->()", Domain(lower=1.0), own=EVERYWHERE)

@@ -23,7 +23,7 @@ class Domain:
 
     kind      the structure of an array
     special   further points to examine
-    largest   the largest magnitude that is reasonable in a program; `adbench conform` goes beyond it
+    largest   the largest magnitude in a random program, of a domain with two ends; `adbench conform` goes beyond it
     active    whether the derivative with respect to this argument is taken
     """
 
@@ -33,6 +33,13 @@ class Domain:
     special: tuple[float, ...] = ()
     largest: float = 1e3
     active: bool = True
+
+    @property
+    def moderate(self) -> Domain:
+        """The same, if it has two ends, within the largest magnitude."""
+        if math.isinf(self.lower) or math.isinf(self.upper):
+            return self
+        return replace(self, lower=max(self.lower, -self.largest), upper=min(self.upper, self.largest))
 
     def contains(self, x: float) -> bool:
         """Whether the number is inside, or on the edge."""

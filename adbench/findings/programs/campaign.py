@@ -30,11 +30,13 @@ class Campaign:
     judged       programs whose true derivatives are known; compared: others, in which answers were compared
     findings     key -> the smallest finding; times: how often each was met
     refused      library -> reasons why it had no answer
+    without      operations that are not drawn
     """
 
     laboratory: Laboratory
     seed: int
     traps: Mapping[str, Case] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
     programs: int = 0
     judged: int = 0
     compared: int = 0
@@ -78,7 +80,7 @@ class Campaign:
 
     def run(self, seconds: float, most: int | None = None) -> Iterator[Finding]:
         """Yield each new kind of finding, shrunk, until this time has passed or this many programs were examined."""
-        started, following = time.monotonic(), programs(self.seed)
+        started, following = time.monotonic(), programs(self.seed, self.without)
         while (most is None or self.programs < most) and time.monotonic() - started < seconds:
             program = following()
             yield from self._examined(program, started + seconds)

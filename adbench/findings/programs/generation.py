@@ -6,22 +6,41 @@ a test (`tests/findings`), so that both make the same programs.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from adbench.findings.conform_points import inside
+from adbench.findings.operations.operation import REAL, Domain
 from adbench.findings.programs.random_program import Input, Program, Step, compiled
-from adbench.findings.programs.vocabulary import DERIVATIVE, EXPRESSIONS, LOOP, TOTAL, Expression, parameters
+from adbench.findings.programs.vocabulary import (
+    DERIVATIVE,
+    LOOP,
+    STRUCTURAL,
+    TOTAL,
+    Expression,
+    inner,
+    parameters,
+    table,
+)
 from adbench.model.errors import AdbenchError
 from adbench.model.namespace import Namespace
 
 Draw = Callable[[int], int]
 
-SHAPES = ((), (), (3,), (3,), (2,), (1,), (2, 3), (3, 3), (3, 3), (2, 2), (2, 2), (3, 1), (1, 3))
+SHAPES = ((), (), (3,), (3,), (2,), (1,), (2, 3), (3, 3), (3, 3), (2, 2), (2, 2), (3, 1), (1, 3), (4,), (3, 2))
+CONSTANTS = (0.5, 1.0, 2.0, 3.0, -1.0, 1.5)
+"""One of them is an input that is not differentiated, for arguments in which libraries have no derivative."""
+OPERANDS, CANDIDATES = 3, 8
+"""So many operands are drawn, and so many expressions for them."""
 SPECIAL = (0.0, 1.0, -1.0, 2.0, 0.5, -0.5)
 MOST_STEPS = 30
 MOST_ENDS = 3
@@ -45,15 +64,46 @@ def derivative(g: Callable[[Any], Any], x: Any) -> Any:
     return found if found.ndim else found[()]
 
 
-PLAIN = Namespace(np, derivative=derivative)
+class _Numpy:
+    """numpy, then scipy's special functions if scipy is installed."""
+
+    __name__ = "numpy"
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name, None)
+        if found is None and importlib.util.find_spec("scipy"):
+            found = getattr(importlib.import_module("scipy.special"), SCIPY.get(name, name), None)
+        if found is None:
+            raise AttributeError(name)
+        return found
+
+
+def _expm(x: Any) -> Any:
+    return importlib.import_module("scipy.linalg").expm(x)
+
+
+SCIPY = {"lgamma": "gammaln", "digamma": "psi"}
+PLAIN = Namespace(
+    _Numpy(), derivative=derivative, log1p_exp=lambda x: np.logaddexp(0.0, x),
+    linalg={"expm": _expm, "lstsq": lambda a, b: np.linalg.lstsq(a, b)[0]},
+)  # fmt: skip
 """numpy, for the values from which a program grows."""
 
 
 @dataclass
 class Coverage:
-    """How often an operation has been applied to the result of another one."""
+    """How often an operation has been applied to the result of another one.
+
+    without   names of operations that are not drawn, because no library has them
+    """
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    without: frozenset[str] = frozenset()
+
+    @cached_property
+    def table(self) -> tuple[Expression, ...]:
+        """The operations of the table that are drawn."""
+        return tuple(one for one in table() if one.name not in self.without)
 
     def rarest(self, before: str, candidates: list[Expression]) -> Expression:
         """The candidate that has followed `before` least often; the first of several."""
@@ -77,13 +127,15 @@ def drawn(draw: Draw, coverage: Coverage | None = None, steps: int | None = None
     if not growing.steps:
         growing.grow()
     program = growing.finished()
+    if not program.wrt:  # only of what it does not need, as 0 · x
+        return drawn(draw, coverage, steps)
     growing.coverage.add(program)
     return program
 
 
-def programs(seed: int) -> Callable[[], Program]:
-    """A function that returns the next program of this seed."""
-    random, coverage = Random(seed), Coverage()
+def programs(seed: int, without: Iterable[str] = ()) -> Callable[[], Program]:
+    """A function that returns the next program of this seed, without these operations."""
+    random, coverage = Random(seed), Coverage(without=frozenset(without))
     return lambda: drawn(random.randrange, coverage)
 
 
@@ -92,10 +144,37 @@ class _Growing:
 
     def __init__(self, draw: Draw, coverage: Coverage) -> None:
         self.draw, self.coverage = draw, coverage
-        self.inputs = [self._input() for _ in range(1 + draw(3))]
+        start = coverage.table[draw(len(coverage.table))] if draw(2) else None
+        constant = CONSTANTS[draw(len(CONSTANTS))]
+        if start is None:
+            self.inputs = [self._input() for _ in range(1 + draw(3))]
+        else:  # at random, its arguments would hardly meet
+            given = self._arguments(start)
+            self.inputs = [Input.of(x) for x, domain in zip(given, start.domain, strict=True) if domain.active]
+            constant = next((x for x, domain in zip(given, start.domain, strict=True) if not domain.active), constant)
+        self.constant = len(self.inputs)
+        self.inputs.append(Input(constant, active=False))
         self.steps: list[Step] = []
-        self.values: list[Any] = [one.native for one in self.inputs]
-        self.unused = set(range(len(self.inputs)))
+        self.values: list[Any] = []
+        self.shapes: list[tuple[int, ...]] = []
+        self.ranges: list[tuple[float, float]] = []
+        for one in self.inputs:
+            self._add(np.asarray(one.native))
+        self.unused = set(range(self.constant))
+        if start is not None:
+            numbers = iter(range(self.constant))
+            self._accepted(self._step(start, [next(numbers) if one.active else self.constant for one in start.domain]))
+
+    def _arguments(self, one: Expression) -> list[Any]:
+        """Arguments in the domain of an operation, with four decimals where they stay inside."""
+        rng = np.random.default_rng(self.draw(2**31))
+        lengths = {name: 2 + self.draw(2) for name in "knm"}
+        found = []
+        for axes, domain in zip(one.axes, one.domain, strict=True):
+            exact = inside(domain.moderate, tuple(lengths.get(name) or int(name) for name in axes), rng)
+            short = np.round(exact, 4)
+            found.append(short if domain.contains(np.min(short)) and domain.contains(np.max(short)) else exact)
+        return found
 
     def grow(self) -> None:
         """Add a step, or an operation on the first input if nothing else works."""
@@ -128,39 +207,52 @@ class _Growing:
         return len(self.values) - 1
 
     def _plain(self) -> Step | None:
-        first = self._operand()
-        shape, before = np.shape(self.values[first]), self._name(first)
-        second = self._operand()
-        shapes = shape, np.shape(self.values[second])
-        tried = [EXPRESSIONS[self.draw(len(EXPRESSIONS))] for _ in range(6)]
-        fitting = [one for one in tried if one.fits(*shapes[: one.arity])]
+        drawn = [self._operand() for _ in range(OPERANDS)]
+        some = self.coverage.table if self.draw(3) else STRUCTURAL
+        fitting: dict[Expression, tuple[int, ...]] = {}
+        for _ in range(CANDIDATES):
+            one = some[self.draw(len(some))]
+            if (operands := self._operands(one, drawn)) is not None:
+                fitting[one] = operands
+                if len(fitting) == 2:
+                    break
         if not fitting:
             return None
-        chosen = self.coverage.rarest(before, fitting[:2])
-        return Step(chosen.name, self._text(chosen, shapes), (first, second)[: chosen.arity])
+        chosen = self.coverage.rarest(self._name(drawn[0]), list(fitting))
+        return self._step(chosen, fitting[chosen])
 
-    def _text(self, chosen: Expression, shapes: Any) -> str:
+    def _operands(self, one: Expression, drawn: Sequence[int]) -> tuple[int, ...] | None:
+        """Operands in its domain that fit: those drawn, or the first of these several times; else None."""
+        domains = one.domain[: one.arity]
+        for numbers in (drawn, drawn[:1]) if one.arity > 1 else (drawn,):
+            given = itertools.cycle(numbers)
+            found = tuple([next(given) if domain.active else self.constant for domain in domains])
+            if one.fits(*[self.shapes[number] for number in found]) and all(map(self._is_inside, domains, found)):
+                return found
+        return None
+
+    def _is_inside(self, domain: Domain, number: int) -> bool:
+        return domain is REAL or all(map(domain.contains, self.ranges[number]))
+
+    def _step(self, chosen: Expression, operands: Sequence[int], shapes: Sequence[Any] = ()) -> Step:
+        """A step of this expression, with drawn parameters."""
         text = chosen.text
+        shapes = shapes or [self.shapes[number] for number in operands]
         for name, choices in parameters(text, shapes).items():
             text = text.replace(f"{{{name}}}", choices[self.draw(len(choices))])
-        return text
+        return Step(chosen.name, text, tuple(operands), (), chosen.definition, chosen.own)
 
-    def _with_body(self, text: str) -> Step | None:
+    def _with_body(self, text: str) -> Step:
         """A loop or an inner derivative of a few operations, which may use the values so far."""
         over = self._operand()
-        known, shape = len(self.values), np.shape(self.values[over])
+        known, shape = len(self.values), self.shapes[over]
         body: list[Step] = []
         for _ in range(1 + self.draw(3)):
-            tried = [EXPRESSIONS[self.draw(len(EXPRESSIONS))] for _ in range(4)]
-            chosen = next((one for one in tried if one.inner), None)
-            if chosen is None:
-                continue
+            chosen = inner()[self.draw(len(inner()))]
             first = known + len(body)
-            others = [k for k, value in enumerate(self.values) if np.shape(value) in ((), shape)] + [known]
+            others = [k for k, there in enumerate(self.shapes) if there in ((), shape)] + [known]
             second = others[self.draw(len(others))]
-            body.append(Step(chosen.name, self._text(chosen, (shape,)), (first, second)[: chosen.arity]))
-        if not body:
-            return None
+            body.append(self._step(chosen, (first, second)[: chosen.arity], [shape]))
         name = "loop" if text is LOOP else "derivative"
         return Step(name, text.replace("{n}", "3"), (over,), tuple(body))
 
@@ -168,10 +260,10 @@ class _Growing:
         """Add the step if its value exists, is real, and is of moderate size."""
         try:
             with np.errstate(all="ignore"):
-                value = _value(step, self.values)
+                value = value_of_step(step, self.values)
             shape = np.shape(value)
             array = np.asarray(value, dtype=np.float64)
-        except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError, AdbenchError):
+        except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError, AdbenchError, ImportError):
             return False
         if not array.size or array.size > MOST_ENTRIES or len(shape) > 2:
             return False
@@ -180,10 +272,15 @@ class _Growing:
         if step.name == "loop" and shape != np.shape(self.values[step.operands[0]]):
             return False
         self.steps.append(step)
-        self.values.append(array if array.ndim else float(array))
+        self._add(array)
         self.unused -= {number for number in step.used if number < len(self.values)}
         self.unused.add(len(self.values) - 1)
         return True
+
+    def _add(self, array: Any) -> None:
+        self.values.append(array if array.ndim else float(array))
+        self.shapes.append(array.shape)
+        self.ranges.append((float(array.min()), float(array.max())))
 
     def _operand(self) -> int:
         """A number: one not used yet, or a recent one, or any."""
@@ -191,9 +288,8 @@ class _Growing:
         if kind <= 1 and self.unused:
             rest = sorted(self.unused)
             return rest[self.draw(len(rest))]
-        if kind == 2:
-            return self.draw(count)
-        return count - 1 - min(self.draw(count), self.draw(count))
+        number = self.draw(count) if kind == 2 else count - 1 - min(self.draw(count), self.draw(count))
+        return 0 if number == self.constant else number
 
     def _name(self, number: int) -> str:
         return self.steps[number - len(self.inputs)].name if number >= len(self.inputs) else "input"
@@ -215,7 +311,7 @@ class _Growing:
         return (self.draw(60_001) - 30_000) / 10_000
 
 
-def _value(step: Step, values: list[Any]) -> Any:
+def value_of_step(step: Step, values: list[Any]) -> Any:
     """The step's value on numpy."""
     operands = [k for k in sorted(step.used) if k < len(values)]
     new = {old: k for k, old in enumerate(operands)}

@@ -10,6 +10,7 @@ noise. A wrong gradient is judged once more with other random roundings.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
+from adbench.findings.conform_judge import NEIGHBOURS, SPREADS, ULPS
 from adbench.findings.finding import Kind
 from adbench.findings.programs.accumulation import accumulated
-from adbench.findings.programs.generation import PLAIN, values_of
-from adbench.findings.programs.random_program import Program, Step
+from adbench.findings.programs.generation import PLAIN, value_of_step, values_of
+from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
@@ -49,6 +51,8 @@ AT_ONE = frozenset({"asin", "acos", "atanh", "acosh"})
 AT_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
 """Operations whose slope is infinite, or jumps, where their operand is ±1, or their value 0."""
 TOO_CLOSE = 1e-12
+SAME_SLOPE = 0.1
+"""Slopes on two sides of a point that differ by more, relative to the larger one, are those of a kink."""
 
 SECONDS = 0.2
 """Approximate time of a full reference."""
@@ -213,7 +217,7 @@ class Trial:
     @cached_property
     def edged(self) -> bool:
         """Whether an operation has no derivative here, at a tie or at √0, or overflows, even if the program has one."""
-        if overflows(self.program):
+        if overflows(self.program) or rounding_decides(self.program):
             return True
         effort = Effort(self.seed, max_seconds=SECONDS)
         v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
@@ -252,6 +256,8 @@ class Trial:
             single = [one for one in single if _error(one) > ADDED * UNIT_ROUNDOFF * self._added(one)]
             if not single:
                 return None
+        if single and (single := self._beyond_conditioning(operator, arrays, single)) == []:
+            return None
         entry = max(single, key=_error, default=None)
         where = row.method + (", proved" if row.proved else "")
         if entry is None:
@@ -260,6 +266,29 @@ class Trial:
             return Fault("wrong", got, expected, operator, verdict.sentence, where)
         kind: Kind = "wrong" if math.isfinite(entry.got) else "nan"
         return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where, self.edged)
+
+    def _beyond_conditioning(
+        self, operator: str, arrays: Sequence[Any], bad: Sequence[EntryEvidence]
+    ) -> list[EntryEvidence]:
+        """The entries whose error is larger than the change between neighbouring points.
+
+        An operation of the table may round inside, as π x in sinc x, like a change of its operand.
+        """
+        rng, spread = np.random.default_rng(self.seed), Counter[Any]()
+        for _ in range(NEIGHBOURS):
+            near = Trial(_nearby(self.program, rng), self.seed)
+            known = near.reference(operator in OF_SECOND_ORDER, self.seed)
+            if known is None:
+                continue
+            there = {
+                (one.where, one.index): one
+                for one in judge_entries(operator, self._structured(operator, arrays), known)[1]
+            }
+            for one in bad:
+                other = there.get((one.where, one.index))
+                change = abs(one.expected - other.expected) if other is not None else 0.0
+                spread[one.where, one.index] = max(spread[one.where, one.index], change)
+        return [one for one in bad if _error(one) > SPREADS * spread[one.where, one.index]]
 
     def _added(self, entry: EntryEvidence) -> float:
         """The size of the terms that reverse mode adds for an entry; 0 for the value."""
@@ -294,6 +323,17 @@ class Trial:
         return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
 
 
+def _nearby(program: Program, rng: np.random.Generator) -> Program:
+    """The program at a neighbouring point: each number changed by a few units in the last place."""
+    inputs = []
+    for one in program.inputs:
+        array = np.asarray(one.native)
+        with np.errstate(all="ignore"):
+            moved = array * (1.0 + 2.0 * ULPS * UNIT_ROUNDOFF * rng.uniform(-1.0, 1.0, array.shape))
+        inputs.append(Input.of(moved, active=one.active))
+    return Program(tuple(inputs), program.steps)
+
+
 def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) -> Fault | None:
     """A fault if two variants of a library differ where the true numbers are unknown."""
     if "result" not in ours or "result" not in theirs or rounding_decides(trial.program):
@@ -304,7 +344,9 @@ def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) ->
     if trial.reference(operator in OF_SECOND_ORDER, trial.seed) is not None:
         return None
     size = float(np.max(np.abs(np.concatenate([a, b])), initial=0.0, where=np.isfinite(np.concatenate([a, b]))))
-    same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= DIFFERENT * size)
+    values = values_of(trial.program) or []
+    terms = max((float(np.abs(one).max(initial=0.0)) for one in values), default=0.0)  # these may cancel
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= DIFFERENT * size + CONSISTENT * terms)
     if same.all():
         return None
     which = int(np.flatnonzero(~same)[0])
@@ -341,7 +383,27 @@ def rounding_decides(program: Program) -> bool:
         size = max((float(np.abs(one).max(initial=0.0)) for one in operands), default=0.0)
         if step.name in AT_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
             return True
+        if step.own and step.name not in AT_ONE | AT_ZERO and _bends(step, values, size):
+            return True
     return False
+
+
+def _bends(step: Step, values: Sequence[Any], size: float) -> bool:
+    """Whether the slopes of an operation of the table differ on two sides of its operands, as close as rounding is."""
+    rng, length = np.random.default_rng(0), TOO_CLOSE * (size or 1.0)
+    moved = [list(values), list(values)]
+    for number in step.operands:
+        change = length * rng.standard_normal(np.shape(values[number]))
+        for there, side in zip(moved, (1.0, -1.0), strict=True):
+            there[number] = values[number] + side * change
+    try:
+        with np.errstate(all="ignore"):
+            before, here, after = (np.asarray(value_of_step(step, there)) for there in (moved[1], values, moved[0]))
+    except Exception:  # numpy lacks the function
+        return False
+    up, down = (after - here) / length, (here - before) / length
+    room = ADDED * UNIT_ROUNDOFF * np.abs(here) / length
+    return bool((np.abs(up - down) > SAME_SLOPE * np.maximum(np.abs(up), np.abs(down)) + room).any())
 
 
 def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:

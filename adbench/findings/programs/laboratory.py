@@ -19,6 +19,7 @@ from adbench.findings.programs.random_program import Program
 from adbench.model.backend import Backend
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
+LACKING = "adbench.findings.programs.program_worker:lacking"
 JUDGE = "adbench.findings.programs.program_worker:judge"
 ANSWER_SECONDS = 60.0
 """A library that does not answer in this time hangs. Compiling a long program may take half of it."""
@@ -129,6 +130,16 @@ class Laboratory:
             for operator, fault in faults.items():
                 found.append(self._finding(program, name, operator, Fault(**fault)))
         return Examined(tuple(found), bool(judged["known"]), refused)
+
+    def lacking(self) -> frozenset[str]:
+        """The operations that none of the libraries can compute."""
+        found = []
+        for library in self.libraries.values():
+            try:
+                found.append(frozenset(library.ask({"do": "call", "function": LACKING}, IMPORT_SECONDS)))
+            except NoAnswer:  # each program will have the reason
+                found.append(frozenset())
+        return frozenset.intersection(*found)
 
     def known(self, library: str) -> Mapping[str, str]:
         """The known bugs of a library, as in its backend's file."""

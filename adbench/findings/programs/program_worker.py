@@ -5,6 +5,7 @@ Libraries and the judge run in separate workers, so that a crash of the judge is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +14,11 @@ import numpy as np
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
 from adbench.findings.programs.judging import Trial, agree, differing
+from adbench.findings.programs.vocabulary import table
 from adbench.model.backend import Backend
+from adbench.model.errors import MissingFunction, Unsupported
+
+CALLS = re.compile(r"\bxp\.((?:linalg\.|fft\.)?\w+)")
 
 
 def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,6 +30,28 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
         if "result" in one:
             one["result"] = [_packed(array) for array in one["result"]]
     return found
+
+
+def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
+    """The operations of the table for which the library has no function of its own and lacks one of the definition."""
+    family = backend.name.partition("_")[0]
+    found = []
+    for one in table():
+        if family not in one.own and not all(
+            has(backend.xp, name) for name in CALLS.findall(one.text + one.definition)
+        ):
+            found.append(one.name)
+    return found
+
+
+def has(xp: Any, path: str) -> bool:
+    """Whether a namespace has a function, such as linalg.inv."""
+    try:
+        for name in path.split("."):
+            xp = getattr(xp, name)
+    except (AttributeError, MissingFunction, Unsupported, ImportError):
+        return False
+    return True
 
 
 def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,19 @@
-"""Expressions from which random programs are made: one line each, in array-API names.
+"""Expressions from which random programs are made: the table of operations of `adbench conform`, and what it lacks:
+operators with constants, other axes, indexing and shapes.
 
-What an expression is defined for is not written down: a program is built at its point, and an expression that raises,
-overflows or returns NaN on the operands there is not used (`generation`).
+What an expression is defined for is mostly not written down: a program is built at its point, and an expression that
+raises, overflows or returns NaN on the operands there is not used (`generation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.as_text import own_text, text_of
+from adbench.findings.operations.operation import REAL, Domain, Operation
 
 Shape = tuple[int, ...]
 
@@ -16,10 +22,13 @@ Shape = tuple[int, ...]
 class Expression:
     """An operation of random programs.
 
-    text      with {0}, {1} for operands and {axis}, {n}, {c} for parameters that are drawn
-    fits      whether operands of these shapes may be tried; arity: their number
-    inner     whether it may be used in a function whose derivative the program takes, which numpy evaluates at complex
-              numbers
+    text        with {0}, {1} for operands and {axis}, {n}, {c} for parameters that are drawn
+    fits        whether operands of these shapes may be tried
+    domain      of each operand; an inactive one must be a constant
+    inner       whether it may be used in a function whose derivative the program takes, which numpy evaluates at
+                complex numbers
+    definition  the functions that the text calls; own: library -> its own text, as in `Step`
+    axes        the lengths of each operand's axes, as in a signature: (("n", "3"), ("n",))
     """
 
     name: str
@@ -27,6 +36,10 @@ class Expression:
     fits: Callable[..., bool]
     arity: int = 1
     inner: bool = False
+    domain: tuple[Domain, ...] = (REAL, REAL)
+    definition: str = ""
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
+    axes: tuple[tuple[str, ...], ...] = ()
 
 
 def _anything(*shapes: Shape) -> bool:
@@ -61,23 +74,35 @@ def _product(first: Shape, second: Shape) -> bool:
     return len(first) == 2 and 1 <= len(second) <= 2 and first[-1] == second[0]
 
 
-def _system(first: Shape, second: Shape) -> bool:
-    return _square(first) and 1 <= len(second) <= 2 and first[0] == second[0]
+def _matches(operation: Operation, *shapes: Shape) -> bool:
+    """Whether the signature takes arrays of these shapes, all with the same axes in front if it allows any."""
+    lengths: dict[str, int] = {}
+    fronts = []
+    for dimensions, shape in zip(operation.inputs, shapes, strict=True):
+        count = len(shape) - len(dimensions)
+        if count < 0:
+            return False
+        for name, length in zip(dimensions, shape[count:], strict=True):
+            if lengths.setdefault(name, int(name) if name.isdigit() else length) != length:
+                return False
+        fronts.append(shape[:count])
+    if operation.is_elementwise:
+        return all(_broadcast(a, b) for a in fronts for b in fronts)
+    return len(set(fronts)) == 1 and (operation.batch or not fronts[0])
 
 
-ANALYTIC = ("sin", "cos", "exp", "tanh", "sinh", "cosh", "square", "expm1")
-UNARY = (
-    *ANALYTIC,
-    *("tan", "asin", "acos", "atan", "asinh", "acosh", "atanh", "log", "log1p", "log2", "log10", "sqrt", "abs"),
-    *("negative", "sign"),
-)
+def _of_table(operation: Operation) -> Expression:
+    text, definition = text_of(operation)
+    own = {library: own_text(expression) for library, expression in operation.own.items()}
+    fits = partial(_matches, operation)
+    inner = operation.name in ANALYTIC
+    return Expression(operation.name, text, fits, operation.arity, inner, operation.domain, definition, own,
+                      operation.inputs)  # fmt: skip
 
-EXPRESSIONS: tuple[Expression, ...] = (
-    *(Expression(name, f"xp.{name}({{0}})", _anything, inner=name in ANALYTIC) for name in UNARY),
-    Expression("add", "{0} + {1}", _broadcast, 2, inner=True),
-    Expression("subtract", "{0} - {1}", _broadcast, 2, inner=True),
-    Expression("multiply", "{0} * {1}", _broadcast, 2, inner=True),
-    Expression("divide", "{0} / {1}", _broadcast, 2, inner=True),
+
+ANALYTIC = ["sin", "cos", "exp", "tanh", "sinh", "cosh", "square", "expm1", "add", "subtract", "multiply", "divide"]
+
+STRUCTURAL: tuple[Expression, ...] = (
     Expression("pow", "{0} ** {1}", _broadcast, 2),
     Expression("add_constant", "{0} + {c}", _anything, inner=True),
     Expression("multiply_constant", "{0} * {c}", _anything, inner=True),
@@ -86,18 +111,10 @@ EXPRESSIONS: tuple[Expression, ...] = (
     Expression("negative_power", "{0} ** -{n}", _anything, inner=True),
     Expression("half_power", "{0} ** 1.5", _anything),
     Expression("exponential_base", "2.0 ** {0}", _anything),
-    *(
-        Expression(name, f"xp.{name}({{0}}, {{1}})", _broadcast, 2)
-        for name in ("maximum", "minimum", "hypot", "atan2", "logaddexp")
-    ),
-    Expression("clip", "xp.clip({0}, -1.0, 1.0)", _anything),
     Expression("where_positive", "xp.where({0} > 0, {0}, {1})", _same, 2),
     Expression("where_less", "xp.where({0} < {1}, {0}, {1} * {0})", _same, 2),
     Expression("masked_sqrt", "xp.where({0} > 0, xp.sqrt(xp.where({0} > 0, {0}, 1.0)), 0.0)", _array),
-    *(
-        Expression(name, f"xp.{name}({{0}})", _array)
-        for name in ("sum", "mean", "max", "min", "prod", "std", "var", "sort")
-    ),
+    *(Expression(name, f"xp.{name}({{0}})", _array) for name in ("sum", "mean", "max", "min", "prod", "std", "var")),
     *(
         Expression(f"{name}_axis", f"xp.{name}({{0}}, axis={{axis}})", _array)
         for name in ("sum", "mean", "max", "prod", "std")
@@ -105,7 +122,7 @@ EXPRESSIONS: tuple[Expression, ...] = (
     Expression("sum_keepdims", "xp.sum({0}, axis={axis}, keepdims=True)", _array),
     Expression("log_sum_exp", "xp.log(xp.sum(xp.exp({0}), axis={axis}))", _array),
     Expression(
-        "softmax",
+        "softmax_axis",
         "xp.exp({0} - xp.max({0}, axis={axis}, keepdims=True)) / "
         "xp.sum(xp.exp({0} - xp.max({0}, axis={axis}, keepdims=True)), axis={axis}, keepdims=True)",
         _array,
@@ -118,39 +135,46 @@ EXPRESSIONS: tuple[Expression, ...] = (
     Expression("every_other", "{0}[..., ::2]", _array),
     Expression("new_axis", "{0}[:, None]", _vector),
     Expression("row", "{0}[None, :]", _vector),
-    Expression("gather", "{0}[numpy.array([0, 0, -1])]", _array),
+    Expression("gather_rows", "{0}[numpy.array([0, 0, -1])]", _array),
     Expression("reshape", "xp.reshape({0}, (-1,))", _matrix),
     Expression("expand_dims", "xp.expand_dims({0}, axis=0)", _vector),
     Expression("transpose", "xp.permute_dims({0}, (1, 0))", _matrix),
-    Expression("flip", "xp.flip({0}, axis={axis})", _array),
-    Expression("roll", "xp.roll({0}, 1, axis={axis})", _array),
+    Expression("flip_axis", "xp.flip({0}, axis={axis})", _array),
+    Expression("roll_axis", "xp.roll({0}, 1, axis={axis})", _array),
     Expression("stack", "xp.stack([{0}, {1}])", lambda a, b: a == b and len(a) <= 1, 2),
     Expression("concat", "xp.concat([{0}, {1}], axis=0)", lambda a, b: len(a) == len(b) >= 1 and a[1:] == b[1:], 2),
     Expression("tril", "xp.tril({0})", _matrix),
     Expression("triu", "xp.triu({0})", _matrix),
-    Expression("outer", "{0}[:, None] * {1}[None, :]", _vector, 2),
-    Expression("matmul", "{0} @ {1}", _product, 2),
+    Expression("product", "{0} @ {1}", _product, 2),
     Expression("dot", "{0} @ {1}", lambda a, b: a == b and len(a) == 1, 2),
     Expression("gram", "{0} @ xp.permute_dims({0}, (1, 0))", _matrix),
     Expression("vector_norm", "xp.linalg.vector_norm({0})", _array),
     Expression("trace", "xp.linalg.trace({0})", _square),
-    Expression("det", "xp.linalg.det({0})", _square),
-    Expression("log_abs_det", "xp.linalg.slogdet({0})[1]", _square),
-    Expression("inv", "xp.linalg.inv({0})", _square),
-    Expression("solve", "xp.linalg.solve({0}, {1})", _system, 2),
     Expression(
         "cholesky",
         "xp.linalg.cholesky({0} @ xp.permute_dims({0}, (1, 0)) + xp.eye({0}.shape[0]))",
         _square,
     ),
-    Expression("eigvalsh", "xp.linalg.eigvalsh({0} + xp.permute_dims({0}, (1, 0)))", _square),
-    Expression("svdvals", "xp.linalg.svdvals({0})", _square),
 )
+"""What the table of operations lacks, or has for the last axis or some matrices only."""
+
+
+@cache
+def table() -> tuple[Expression, ...]:
+    """The table of operations; made when programs are drawn, because reading its source takes a second."""
+    names = {one.name for one in STRUCTURAL}
+    return tuple(_of_table(one) for one in OPERATIONS.values() if one.name not in names)
+
+
+@cache
+def inner() -> tuple[Expression, ...]:
+    """Those for the function of a loop or a derivative."""
+    return tuple(one for one in STRUCTURAL + table() if one.inner)
+
 
 LOOP = "xp.loop(lambda i, y: {body}(y), {0}, {n})"
 DERIVATIVE = "xp.derivative(lambda y: xp.sum({body}(y)), {0})"
 
-BY_NAME = {expression.name: expression for expression in EXPRESSIONS}
 TOTAL = "xp.sum({0})"
 
 

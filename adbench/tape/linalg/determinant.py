@@ -70,13 +70,18 @@ def _times_det(a: Value, x: Value) -> Value:
 
 
 def _slope_value(a: Value, h: Value) -> Value:
-    """The derivative of cof at A along H; for a diagonal S: δ_ij Σ_k P_ik H_kk - P_ij H_ji, P_ij = Π_{k≠i,j} s_k."""
+    """The derivative of cof at A along H; for a diagonal S: δ_ij Σ_k P_ik H_kk - P_ij H_ji, P_ij = Π_{k≠i,j} s_k.
+
+    With C = A⁻¹ and X = C H it is det A · (tr X C - X C)ᵀ. In row j of the bracket the terms X_jj C_ji cancel, which in
+    a badly scaled A are much larger than all others, so they are left out of both parts.
+    """
     c = _plain_inverse(a)
     if c is not None:
         with np.errstate(all="ignore"):
-            x, ct = c @ h, np.swapaxes(c, -1, -2)
-            traces = np.trace(x, axis1=-2, axis2=-1)[..., None, None]
-            slope = _times_det(a, traces * ct - np.swapaxes(x @ c, -1, -2))
+            x = c @ h
+            other = 1.0 - np.eye(x.shape[-1])
+            traces = other @ np.diagonal(x, axis1=-2, axis2=-1)[..., None]
+            slope = _times_det(a, np.swapaxes(traces * c - (x * other) @ c, -1, -2))
         if np.all(np.isfinite(slope)):
             return slope
 
