@@ -43,6 +43,10 @@ from adbench.cli.support.options import PATH, completion_of
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Report only faults that this result of --save lacks.")
+@click.option(
+    *("--continue", "earlier"), type=PATH, metavar="FILE",
+    help="Examine only the operations that this unfinished result of --save lacks, and join both results.",
+)  # fmt: skip
 @click.option("--list", "listed", is_flag=True, help="List the operations and each library's own functions, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def conform(
@@ -55,6 +59,7 @@ def conform(
     output: Path | None,
     save: Path | None,
     against: Path | None,
+    earlier: Path | None,
     listed: bool,
     as_json: bool,
 ) -> None:
@@ -69,6 +74,8 @@ def conform(
     adbench conform -b torch --points 20 --seconds 120
     adbench conform -b torch --save baseline.json
     adbench conform -b torch --against baseline.json
+    adbench conform -b torch --seconds 300 --save part.json
+    adbench conform -b torch --seconds 300 --continue part.json --save part.json
 
     Ctrl-C ends the sweep; the operations that were finished are reported and written.
 
@@ -92,12 +99,18 @@ def conform(
     for file in filter(None, (save, output)):
         refuse_file(file)
     old = None if against is None else sweep.read_baseline(against)
+    before = None if earlier is None else sweep.unfinished(earlier, names)
+    if before is not None:
+        wanted = [name for name in wanted if name in before.missing]
+        seed, single = before.seed, before.precision == "float32"
     interrupt.listen()
     show = shown.Progress(len(wanted))
     found = sweep.conform(
         chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds, told=show.told
     )
     show.end()
+    if before is not None:
+        found = sweep.joined(before, found)
     faults = found.faults if old is None else sweep.new_faults(found, old)
     plain = sweep.as_plain(found)
     if save is not None:

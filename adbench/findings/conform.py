@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -304,7 +304,7 @@ def as_plain(found: Conformance) -> dict[str, Any]:
                 "own": cell.own,
                 "checked": cell.checked,
                 "silent": cell.silent,
-                "worst_digits": cell.worst,
+                "worst_digits": None if cell.worst is None else round(cell.worst, 1),
                 "refused": cell.refused,
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
                 "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
@@ -348,6 +348,22 @@ def _finite(plain: Any) -> Any:
     if isinstance(plain, list | tuple):
         return [_finite(part) for part in plain]
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:
+    """The result in a file of --save, to be continued with these libraries. Raises BadFile."""
+    found = from_plain(read_baseline(file), file)
+    if set(found.libraries) != set(libraries):
+        raise BadFile(f"{file} is a result of {', '.join(found.libraries)}; pass the same libraries with -b")
+    return found
+
+
+def joined(before: Conformance, now: Conformance) -> Conformance:
+    """The result of a sweep and of its continuation, which examined some of the missing operations."""
+    order = {name: k for k, name in enumerate(OPERATIONS)}
+    done = {cell.operation for cell in now.cells}
+    cells = sorted((*before.cells, *now.cells), key=lambda cell: order.get(cell.operation, len(order)))
+    return replace(now, cells=tuple(cells), missing=tuple(name for name in before.missing if name not in done))
 
 
 def read_baseline(file: Path) -> dict[str, Any]:

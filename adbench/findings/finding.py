@@ -21,6 +21,18 @@ number than its eager or compiled variant where the true one is unknown."""
 VERTICAL = frozenset(
     {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}
     | {"vector_norm", "std", "std_axis", "hypot", "atan2", "divide", "divide_constant", "negative_power", "masked_sqrt"}
+    | {
+        "power",
+        "power_of_any_base",
+        "power_0.5",
+        "power_1.5",
+        "power_minus_0.5",
+        "rsqrt",
+        "float_power",
+        "cbrt",
+        "xlogy",
+    }
+    | {"frobenius_norm", "dist", "cdist", "normalize", "cosine_similarity", "lp_pool1d", "logit", "entr", "erfinv"}
 )
 """Operations with an infinite derivative somewhere: 0 · inf is the NaN of most programs, whatever multiplies by 0."""
 

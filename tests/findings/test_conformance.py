@@ -302,6 +302,21 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_sweep(tmp_path: Pat
     assert "cannot be written" in done.err
 
 
+def test_a_sweep_that_ended_early_is_continued(planted: str, tmp_path: Path) -> None:
+    names = ["--operation", "sin", "--operation", "tanh", "--operation", "cos", "--points", "3"]
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    sweeping = "conform", "-b", planted
+    assert adbench(tmp_path, *sweeping, *names, "--save", str(whole)).code == 1
+    assert adbench(tmp_path, *sweeping, *names, "--seconds", "1e-9", "--save", str(part)).code == 1
+    first = json.loads(part.read_text())
+    assert (len(first["cells"]), len(first["missing"])) == (1, 2)
+    assert adbench(tmp_path, *sweeping, "--points", "3", "--continue", str(part), "--save", str(part)).code == 1
+    assert json.loads(part.read_text()) == json.loads(whole.read_text())
+    other = adbench(tmp_path, "conform", "-b", "tape", "--continue", str(part))
+    assert other.code == 2
+    assert "pass the same libraries" in other.err
+
+
 def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("[1]")
@@ -325,6 +340,7 @@ def test_the_operations_are_listed_with_the_functions_of_a_library(tmp_path: Pat
         ("torch", "cumprod", "hvp_reverse_over_forward"),
         ("jax", "sinc", "gradient"),
         ("jax", "half_square_of_norm", "gradient"),
+        ("autograd", "std", "gradient"),  # by the definition, in autograd's names
     ],
 )
 def test_known_faults_are_found_unseeded_and_their_program_shows_them(

@@ -1,8 +1,8 @@
 """A finding's script needs only the library and numpy, prints both numbers and exits with 1; its trap is a case."""
 
 import math
-import operator
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,9 @@ from adbench import check_cell
 from adbench.findings.finding import Finding, read, write
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import ran, write_files
-from adbench.findings.programs.scripts import HELPERS, in_library, library_of
+from adbench.findings.programs.scripts import script
 from adbench.findings.programs.vocabulary import STRUCTURAL, table
+from adbench.findings.script_libraries import COMPUTED, LIBRARIES, in_library
 from adbench.model.errors import BadFile
 from tests.support.command import adbench
 from tests.support.marks import mostly_slow
@@ -42,14 +43,18 @@ def test_a_script_of_torch_shows_the_fault_without_adbench(library: str, tmp_pat
 
 
 OPERATORS = ("jvp", "hvp", *(f"hvp_{a}_over_{b}" for a in ("forward", "reverse") for b in ("forward", "reverse")))
-PAIRS = [(library, operator) for library in ("torch_func", "jax_eager") for operator in OPERATORS]
+PAIRS = [(name, operator) for name in ("torch_func", "jax_eager", "autograd", "pytensor") for operator in OPERATORS]
+PAIRS += [("mygrad", "gradient"), ("jax", "hvp_forward_over_forward")]
+FAST = [("autograd", "hvp_forward_over_reverse"), ("mygrad", "gradient")]
 
 
-@pytest.mark.parametrize("pair", mostly_slow(PAIRS, fast=[("jax_eager", "hvp_forward_over_reverse")]), ids="-".join)
+@pytest.mark.parametrize("pair", mostly_slow(PAIRS, fast=FAST), ids="-".join)
 def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_path: Path) -> None:
     """The expected number is that of a right derivative, so the script exits with 0."""
     library, operator = pair
-    program = Program((Input(0.5), Input((1.0, 2.0))), (Step("sum", "xp.sum(xp.sin({0} * {1}))", (0, 1)),))
+    pytest.importorskip(LIBRARIES[library].module)
+    inputs = Input(0.5), Input((1.0, 2.0)), Input(3.0, active=False)
+    program = Program(inputs, (Step("sum", "xp.sum(xp.sin({0} * {1}) * {2})", (0, 1, 2)),))
     from adbench.findings.programs.judging import Trial
     from adbench.oracle.operators import along
 
@@ -61,8 +66,28 @@ def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_p
     expected = along(row, 0).lower if operator == "jvp" else row.leaves[1].entries[1].derivative.lower
     place = "J v" if operator == "jvp" else "x1[1]"
     finding = Finding(program, operator, library, "nan", "nan", repr(expected), place, "")
-    code, printed = ran(write_files(finding, tmp_path)[1])
+    file = write_files(finding, tmp_path)[1]
+    assert "adbench" not in file.read_text()
+    code, printed = ran(file)
     assert code == 0, printed
+
+
+@pytest.mark.parametrize("library", ["casadi", "num_dual", "tape_closures"])
+def test_a_library_whose_arrays_are_those_of_its_backend_has_a_script_with_adbench(library: str) -> None:
+    assert "import adbench" in script(nan_of_hypot(library))
+
+
+def test_an_operator_or_a_function_that_a_library_lacks_needs_adbench() -> None:
+    assert "import adbench" in script(replace(nan_of_hypot("mygrad"), operator="jvp"))
+    assert "import adbench" not in script(nan_of_hypot("autograd"))
+    program = Program((Input(0.5),), (Step("erfcx", "xp.erfcx({0})", (0,)),))
+    assert "import adbench" in script(replace(nan_of_hypot("autograd"), program=program))
+
+
+def test_every_library_computes_every_operator_that_it_has() -> None:
+    for name, library in LIBRARIES.items():
+        known = {operator for operator in COMPUTED if library.computed(operator) is not None}
+        assert known == (set(COMPUTED) if library.nests else {"value", "gradient", "value_and_gradient"}), name
 
 
 def test_a_script_exits_with_one_if_the_number_is_wrong(tmp_path: Path) -> None:
@@ -71,25 +96,25 @@ def test_a_script_exits_with_one_if_the_number_is_wrong(tmp_path: Path) -> None:
     assert ran(write_files(finding, tmp_path)[1])[0] == 1
 
 
-NOT_IN_TORCH = {"betainc", "betaln", "cbrt", "exp1", "expi", "gamma"}
-"""Functions of the table that torch has neither by itself nor under the name of the array API."""
+LACKING = {
+    "torch": {"betainc", "betaln", "cbrt", "exp1", "expi", "gamma"},
+    "jax": {"erfcx"},
+}
+"""Functions in the table of operations that a library has neither by itself nor in our scripts."""
 
 
-def test_every_expression_has_torch_names() -> None:
-    torch = pytest.importorskip("torch")
-    library = library_of("torch")
-    assert library is not None
+@pytest.mark.parametrize("name", LACKING)
+def test_scripts_have_the_librarys_names_for_nearly_every_expression(name: str) -> None:
+    library = LIBRARIES[name]
+    pytest.importorskip(library.module)
     missing = set()
     for expression in STRUCTURAL + table():
-        text, _ = in_library(expression.own.get("torch", expression.text), library)
-        assert "xp." not in text
-        for name in re.findall(r"\btorch\.((?:[a-z]\w*\.)*\w+)\(", text):
-            try:
-                operator.attrgetter(name)(torch)
-            except AttributeError:
-                missing.add(name)
-    assert missing <= NOT_IN_TORCH
-    assert set(HELPERS) == {"torch", "jax"}
+        text = expression.own.get(name, f"{expression.definition}\n{expression.text}")
+        found, _, has_all = in_library(text, library)
+        assert "xp." not in found
+        if not has_all:
+            missing.add(expression.name)
+    assert missing == LACKING[name]
 
 
 def test_a_file_that_is_no_finding_is_one_line(tmp_path: Path) -> None:

@@ -38,6 +38,13 @@ AT_ZERO = (
     "std",
     "std_axis",
     "hypot",
+    "power",
+    "power_0.5",
+    "power_1.5",
+    "rsqrt",
+    "cbrt",
+    "frobenius_norm",
+    "dist",
 )
 VERTICAL_TRAPS = ("trap_half_square_root", "trap_x_sqrt_x", "trap_square_of_sqrt")
 
