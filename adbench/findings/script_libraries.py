@@ -46,7 +46,8 @@ TORCH_REVERSE = """def reverse(g, x):
     value = g(*leaves)
     if not value.requires_grad:  # torch refuses to differentiate a constant
         return tuple(map(torch.zeros_like, leaves))
-    return torch.autograd.grad(value, leaves, create_graph=True, materialize_grads=True)"""
+    again = any(leaf.requires_grad or forward_ad.unpack_dual(leaf).tangent is not None for leaf in x)
+    return torch.autograd.grad(value, leaves, create_graph=again, materialize_grads=True)"""
 TORCH_FORWARD = """def tangent(dual):
     primal, slope = forward_ad.unpack_dual(dual)
     return torch.zeros_like(primal) if slope is None else slope

@@ -133,6 +133,38 @@ FALSE_FINDINGS = {
         ((40.0, 0.0),),
         (Step("softmax", SOFTMAX, (0,)), Step("cosh", "xp.cosh({0})", (1,)), Step("sum", "xp.sum({0})", (2,))),
     ),
+    "1 - exp(-100) is 1 only in doubles": (
+        (100.0,),
+        (
+            Step("log1mexp", "xp.log(-xp.expm1(-{0}))", (0,)),
+            Step("negative", "-{0}", (1,)),
+            Step("pow", "{0} ** {0}", (2,)),
+        ),
+    ),
+    "sinc(-1) is 0, or 4e-17 with the float64 π": (
+        (-1.0,),
+        (Step("sinc", "xp.sinc({0})", (0,)), Step("divide_constant", "1.0 / {0}", (1,))),
+    ),
+    "the sine of 6e17": (
+        (5.2309331045363585,),
+        (
+            Step(
+                "loop",
+                "xp.loop(lambda i, y: {body}(y), {0}, 3)",
+                (0,),
+                (
+                    Step("sinh", "xp.sinh({0})", (1,)),
+                    Step("power", "{0} ** -3", (2,)),
+                    Step("sin", "xp.sin({0})", (3,)),
+                ),
+            ),
+        ),
+    ),
+    "x⁻⁴ underflows in the derivative of x⁻³": (
+        (1.4e87,),
+        (Step("negative_power", "{0} ** -3", (0,)), Step("multiply", "{0} * 1e90", (1,))),
+    ),
+    "π x in sinc(x) is rounded": ((645546.466,), (Step("sinc", "xp.sinc({0})", (0,)),)),
     "(-1) ** x is undefined next to 0": (
         (-0.0,),
         (Step("pow", "(-1.0) ** {0}", (0,)), Step("masked", "xp.where({0} > 0, xp.sqrt({0}), 0.0)", (1,))),
@@ -142,6 +174,13 @@ FALSE_FINDINGS = {
 
 EDGES = {
     "a root of x - x": (Input(0.0), (Step("subtract", "{0} - {0}", (0,)), SQRT.renumbered(lambda _: 1))),
+    "a power at the end of its domain": (
+        Input(1.0),
+        (
+            Step("subtract", "{0} - {0}", (0,)),
+            Step("power_0.5", "{0} ** 0.5", (1,), own={"torch": "torch.pow({0}, 0.5)"}),
+        ),
+    ),
     "the hypotenuse of two zeros": (
         Input(2.0),
         (
@@ -161,12 +200,12 @@ def test_a_singular_operation_on_a_constant_is_at_an_edge(name: str) -> None:
 
 
 def test_variants_that_differ_only_by_rounding_are_no_finding() -> None:
-    """The terms of J v are of the size of the program's values, and cancel."""
+    """The terms of H v are of the size of the program's values, and cancel."""
     steps = (Step("maximum", "xp.maximum({0}, 0.0)", (0,)), Step("integer_power", "{0} ** 2", (1,)))
     trial = Trial(Program((Input(0.0),), (*steps, Step("add_constant", "{0} + 10.0", (2,)))))
     ours, theirs = ({"result": [np.float64(number)]} for number in (3e-9, -3e-10))
-    assert differing(trial, "jvp", ours, theirs, "torch") is None
-    assert differing(trial, "jvp", ours, {"result": [np.float64(1e-3)]}, "torch") is not None
+    assert differing(trial, "hvp", ours, theirs, "torch") is None
+    assert differing(trial, "hvp", ours, {"result": [np.float64(1e-3)]}, "torch") is not None
 
 
 @pytest.mark.parametrize("name", FALSE_FINDINGS)

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
-from adbench.findings.conform_judge import NEIGHBOURS, SPREADS, ULPS
+from adbench.findings.conform_judge import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
-from adbench.findings.programs.accumulation import accumulated
-from adbench.findings.programs.generation import PLAIN, value_of_step, values_of
-from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.findings.programs.generation import PLAIN, values_of
+from adbench.findings.programs.random_program import Program, Step
+from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, rounding_decides
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
@@ -41,18 +41,17 @@ AGREEING = 1e-10
 CONSISTENT = 1e-8
 """Relative difference of results that count as equal where the truth is not known."""
 
-ADDED = 16.0
-"""Rounding errors, relative to the terms that reverse mode adds, which no library need avoid."""
-
 DIFFERENT = 1e-6
 """Relative difference of two variants of a library that is a finding."""
 
-AT_ONE = frozenset({"asin", "acos", "atanh", "acosh"})
-AT_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
-"""Operations whose slope is infinite, or jumps, where their operand is ±1, or their value 0."""
-TOO_CLOSE = 1e-12
-SAME_SLOPE = 0.1
-"""Slopes on two sides of a point that differ by more, relative to the larger one, are those of a kink."""
+UNDERFLOWN = 1e-150
+"""Smaller numbers may be products in which a factor underflows: x⁻⁴ of 1e87 in the derivative of x⁻³."""
+
+ROUNDED_ZERO = 1e-8
+"""A smaller number may be a sum of terms that cancel, which changes by more than itself."""
+
+HALF = 0.5
+"""The relative change of a number between neighbouring points from which on no library can know it."""
 
 SECONDS = 0.2
 """Approximate time of a full reference."""
@@ -176,22 +175,35 @@ class Trial:
         if any(one.kind not in EXISTING for one in known):
             return None
         found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
-        if found.word != "wrong":
+        if found.word != "wrong" or self._is_unstable([(curve, scale)], found.expected):
             return None
         words, where_from = f"wrong: {found}", f"{METHOD}, proved"
         return Fault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
 
     def _is_rounded_to_an_edge(self) -> bool:
-        """Whether an operand is ±1 in double precision only, where asin and others have no derivative: tanh(30)."""
-        values = values_of(self.program)
-        for k, step in enumerate(self.program.steps if values is not None else ()):
+        """Whether a number is 0 or ±1 in double precision only, where functions have no derivative: tanh(30), e⁻⁸⁰⁰."""
+        values, known = values_of(self.program), len(self.program.inputs)
+        for k in range(len(self.program.steps) - 1 if values is not None else 0):
             assert values is not None
-            if step.name not in AT_ONE or not (np.abs(np.asarray(values[step.operands[0]])) == 1).any():
+            array = np.asarray(values[known + k])
+            at = np.where(np.isin(np.abs(array), (0.0, 1.0)), array, np.nan)
+            if np.isnan(at).all():
                 continue
-            distance = Step("distance", "xp.min(xp.abs(1.0 - xp.abs(xp.asarray({0}))))", step.operands)
-            before = Trial(Program(self.program.inputs, (*self.program.steps[:k], distance)), self.seed)
-            known = before._known([(Curve(()), 1.0)], 0, SECONDS)
-            if known is None or known[0].size > 0:
+            is_at, there = (np.nan_to_num(one).tolist() for one in (~np.isnan(at) * 1.0, at))
+            text = f"xp.sum(xp.abs({{0}} * xp.asarray({is_at}) - xp.asarray({there})))"
+            distance = Step("distance", text, (known + k,))
+            before = Trial(Program(self.program.inputs, (*self.program.steps[: k + 1], distance)), self.seed)
+            exact = before._known([(Curve(()), 1.0)], 0, SECONDS)
+            if exact is None or exact[0].size > 0:
+                return True
+        return False
+
+    def _is_unstable(self, wanted: Sequence[tuple[Curve, float]], number: float) -> bool:
+        """Whether the true number at a neighbouring point is a very different one."""
+        rng = np.random.default_rng(self.seed)
+        for _ in range(NEIGHBOURS):
+            near = Trial(nearby(self.program, rng), self.seed)._known(wanted, 0, SECONDS)
+            if near is None or abs(near[0].lower - number) > HALF * max(abs(number), near[0].size):
                 return True
         return False
 
@@ -276,7 +288,7 @@ class Trial:
         """
         rng, spread = np.random.default_rng(self.seed), Counter[Any]()
         for _ in range(NEIGHBOURS):
-            near = Trial(_nearby(self.program, rng), self.seed)
+            near = Trial(nearby(self.program, rng), self.seed)
             known = near.reference(operator in OF_SECOND_ORDER, self.seed)
             if known is None:
                 continue
@@ -288,7 +300,14 @@ class Trial:
                 other = there.get((one.where, one.index))
                 change = abs(one.expected - other.expected) if other is not None else 0.0
                 spread[one.where, one.index] = max(spread[one.where, one.index], change)
-        return [one for one in bad if _error(one) > SPREADS * spread[one.where, one.index]]
+
+        def is_known(one: EntryEvidence, change: float) -> bool:
+            if max(abs(one.got), abs(one.expected)) < UNDERFLOWN:
+                return False
+            return change <= HALF * abs(one.expected) or abs(one.expected) < ROUNDED_ZERO
+
+        changes = [(one, spread[one.where, one.index]) for one in bad]
+        return [one for one, change in changes if _error(one) > SPREADS * change and is_known(one, change)]
 
     def _added(self, entry: EntryEvidence) -> float:
         """The size of the terms that reverse mode adds for an entry; 0 for the value."""
@@ -323,17 +342,6 @@ class Trial:
         return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
 
 
-def _nearby(program: Program, rng: np.random.Generator) -> Program:
-    """The program at a neighbouring point: each number changed by a few units in the last place."""
-    inputs = []
-    for one in program.inputs:
-        array = np.asarray(one.native)
-        with np.errstate(all="ignore"):
-            moved = array * (1.0 + 2.0 * ULPS * UNIT_ROUNDOFF * rng.uniform(-1.0, 1.0, array.shape))
-        inputs.append(Input.of(moved, active=one.active))
-    return Program(tuple(inputs), program.steps)
-
-
 def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) -> Fault | None:
     """A fault if two variants of a library differ where the true numbers are unknown."""
     if "result" not in ours or "result" not in theirs or rounding_decides(trial.program):
@@ -357,53 +365,6 @@ def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) ->
     got, expected = repr(float(a[which])), repr(float(b[which]))
     words = f"{place}: {got}, but {expected} by {peer}; the true number is unknown"
     return Fault("differs", got, expected, place, words, f"{peer}, the other variant", trial.edged, peer)
-
-
-def overflows(program: Program) -> bool:
-    """Whether a number on the way to the value, or in a branch that is not taken, leaves the range of doubles."""
-    try:
-        with np.errstate(over="raise", divide="ignore", invalid="ignore"):
-            program.function()(PLAIN, *program.args)
-    except (FloatingPointError, OverflowError):
-        return True
-    return False
-
-
-def rounding_decides(program: Program) -> bool:
-    """Whether an operation is so close to its singular point that rounding decides on which side it is.
-
-    The deviation of three equal numbers is 0, or 1e-17 if their mean is rounded; its slope is then any number.
-    """
-    values, known = values_of(program), len(program.inputs)
-    for k, step in enumerate(program.steps if values is not None else ()):
-        assert values is not None
-        operands = [np.asarray(values[number]) for number in step.operands]
-        if step.name in AT_ONE and (np.abs(np.abs(operands[0]) - 1) < TOO_CLOSE).any():
-            return True
-        size = max((float(np.abs(one).max(initial=0.0)) for one in operands), default=0.0)
-        if step.name in AT_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
-            return True
-        if step.own and step.name not in AT_ONE | AT_ZERO and _bends(step, values, size):
-            return True
-    return False
-
-
-def _bends(step: Step, values: Sequence[Any], size: float) -> bool:
-    """Whether the slopes of an operation of the table differ on two sides of its operands, as close as rounding is."""
-    rng, length = np.random.default_rng(0), TOO_CLOSE * (size or 1.0)
-    moved = [list(values), list(values)]
-    for number in step.operands:
-        change = length * rng.standard_normal(np.shape(values[number]))
-        for there, side in zip(moved, (1.0, -1.0), strict=True):
-            there[number] = values[number] + side * change
-    try:
-        with np.errstate(all="ignore"):
-            before, here, after = (np.asarray(value_of_step(step, there)) for there in (moved[1], values, moved[0]))
-    except Exception:  # numpy lacks the function
-        return False
-    up, down = (after - here) / length, (here - before) / length
-    room = ADDED * UNIT_ROUNDOFF * np.abs(here) / length
-    return bool((np.abs(up - down) > SAME_SLOPE * np.maximum(np.abs(up), np.abs(down)) + room).any())
 
 
 def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:

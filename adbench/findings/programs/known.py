@@ -15,7 +15,7 @@ import numpy as np
 
 from adbench.findings.finding import VERTICAL, Finding
 from adbench.findings.programs.generation import values_of
-from adbench.findings.programs.judging import AT_ONE
+from adbench.findings.programs.rounding import AT_ONE
 from adbench.model.backend import known_fault
 from adbench.model.case import Case, parts_of_reason
 
