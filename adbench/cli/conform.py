@@ -101,7 +101,7 @@ def conform(
     old = None if against is None else sweep.read_baseline(against)
     before = None if earlier is None else sweep.unfinished(earlier, names)
     if before is not None:
-        wanted = [name for name in wanted if name in before.missing]
+        wanted = tuple(name for name in wanted if name in before.missing)
         seed, single = before.seed, before.precision == "float32"
     interrupt.listen()
     show = shown.Progress(len(wanted))

@@ -42,6 +42,7 @@ THREADS: Mapping[str, Mapping[str, str]] = {
         "exp2": "jax-ml/jax#40382",
         "expm1": "jax-ml/jax#39794",
         "i0": "jax-ml/jax#39797",
+        "i1 h*": "jax-ml/jax#40627",
         "log_sigmoid h*": "jax-ml/jax#40383",
         "log_softmax": "jax-ml/jax#40384",
         "soft_margin_loss h*": "as jax-ml/jax#40387",

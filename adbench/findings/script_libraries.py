@@ -15,7 +15,7 @@ import importlib
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from adbench.model.namespace import ALIASES
 
@@ -177,18 +177,15 @@ class Library:
 DOUBLE = "\n\ntorch.set_default_dtype(torch.float64)\narray = torch.tensor"
 TORCH = f"import torch\nfrom torch.autograd import forward_ad{DOUBLE}"
 TORCH_FUNC = f"import torch\nfrom torch.func import jvp, vjp{DOUBLE}"
-_torch = {"names": TORCH_NAMES, "helpers": TORCH_HELPERS}
+OF_FUNC = Library("torch", "torch", TORCH_FUNC, names=TORCH_NAMES, helpers=TORCH_HELPERS)
 JAX = (
     'import jax\nimport jax.numpy as jnp\nfrom jax import jvp, vjp\n\njax.config.update("jax_enable_x64", True)\n'
     'jax.config.update("jax_platforms", "cpu")\narray = jnp.array'
 )
 LIBRARIES: Mapping[str, Library] = {
-    "torch": Library(
-        "torch", "torch", TORCH,
-        {"reverse": TORCH_REVERSE, "forward": TORCH_FORWARD}, **_torch,
-    ),
-    "torch_func": Library("torch", "torch", TORCH_FUNC, **_torch),
-    "torch_compile": Library("torch", "torch", TORCH_FUNC, run="torch.compile(lambda at: {})(at)", **_torch),
+    "torch": replace(OF_FUNC, head=TORCH, modes={"reverse": TORCH_REVERSE, "forward": TORCH_FORWARD}),
+    "torch_func": OF_FUNC,
+    "torch_compile": replace(OF_FUNC, run="torch.compile(lambda at: {})(at)"),
     "jax": Library("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS, run="jax.jit(lambda at: {})(at)"),
     "jax_eager": Library("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS),
     "autograd": Library(

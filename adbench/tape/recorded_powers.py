@@ -47,9 +47,10 @@ def smooth_root(u: Any, order: float) -> Value:
 
 def _norm(u: Any) -> Value:
     """√Σ x² over some axes, or √(x² + y²)."""
-    rule, _, cells, _, params, _ = _record(u.tape, u.cell) or (None,) * 6
-    if rule not in (_sum, e.add):
+    record = _record(u.tape, u.cell)
+    if record is None or record[0] not in (_sum, e.add):
         return None
+    rule, _, cells, _, params, _ = record
     squares = [_power(u.tape, cell) for cell in cells]
     if not all(one is not None and one.exponent == 2.0 and _vanishes(one.base) for one in squares):
         return None

@@ -120,16 +120,16 @@ def _gradients(z: Any, where: Value) -> list[Value]:
         return []
     leaves = [record[1] for record in records if record[0] is LEAF]
     if isinstance(where, Active):
-        return _symbolic_gradients(z, np.where(where, irregular(shape_of(z))[()], 0.0), leaves)
+        return _symbolic_gradients(z, where, leaves)
     where = _fitted(where, shape_of(z))
     weights = np.where(where, irregular(np.shape(where)), 0.0)
     propagate(z.tape, [(z.cell, weights if shape_of(z) else float(weights))], leaves)
     return [leaf.adj for leaf in leaves]
 
 
-def _symbolic_gradients(z: Any, weights: Value, leaves: list[Any]) -> list[Value]:
+def _symbolic_gradients(z: Any, where: Value, leaves: list[Any]) -> list[Value]:
     """The same for symbols, in one pass, without the decision whether a NaN was reached. Leaves the tape as it was."""
-    z.cell.adj = weights
+    z.cell.adj = np.where(where, irregular(shape_of(z))[()], 0.0)
     z.cell.own = False
     PASSES[0](reversed(z.tape))
     rates = [leaf.adj for leaf in leaves]

@@ -51,7 +51,8 @@ elementary.add(
 )
 elementary.add("float_power", lambda xp, x: x**1.5, "()->()", POSITIVE, torch="torch.float_power(x, 1.5)",
                jax="jax.numpy.float_power(x, 1.5)")  # fmt: skip
-elementary.add("angle", lambda xp, x: 0.0 * x, "()->()", POSITIVE, torch="torch.angle(x)", jax="jax.numpy.angle(x)")
+ABOVE_ZERO = Domain(lower=1e-300)  # the angle of -0 is π
+elementary.add("angle", lambda xp, x: 0.0 * x, "()->()", ABOVE_ZERO, torch="torch.angle(x)", jax="jax.numpy.angle(x)")
 elementary.add("nan_to_num", lambda xp, x: x + 0.0, torch="torch.nan_to_num(x)", jax="jax.numpy.nan_to_num(x)")
 elementary.add("frac", lambda xp, x: x - xp.trunc(x), torch="torch.frac(x)", jax="x - jax.numpy.trunc(x)")
 elementary.add("clip", lambda xp, x: xp.clip(x, -0.5, 0.75), torch="torch.clip(x, -0.5, 0.75)",

@@ -311,7 +311,7 @@ class _Growing:
         return (self.draw(60_001) - 30_000) / 10_000
 
 
-def value_of_step(step: Step, values: list[Any]) -> Any:
+def value_of_step(step: Step, values: Sequence[Any]) -> Any:
     """The step's value on numpy."""
     operands = [k for k in sorted(step.used) if k < len(values)]
     new = {old: k for k, old in enumerate(operands)}

@@ -10,7 +10,7 @@ noise. A wrong gradient is judged once more with other random roundings.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -286,7 +286,7 @@ class Trial:
 
         An operation of the table may round inside, as π x in sinc x, like a change of its operand.
         """
-        rng, spread = np.random.default_rng(self.seed), Counter[Any]()
+        rng, spread = np.random.default_rng(self.seed), defaultdict[Any, float](float)
         for _ in range(NEIGHBOURS):
             near = Trial(nearby(self.program, rng), self.seed)
             known = near.reference(operator in OF_SECOND_ORDER, self.seed)
