@@ -1,4 +1,4 @@
-"""Roots of powers and of sums of squares, recognised on the tape: √(x · x), ∛(x · x · x), √Σ x², √(x · x + y · y).
+"""Norms and roots of powers, recognised on the tape: √(x · x), ∛(x · x · x), √Σ x², √(x · x + y · y).
 
 At 0 these are |x|, x, the norm and the hypotenuse. The engine knows their second derivatives, while the chain rule
 would multiply 0 by ∞. A root looks for them only where its argument is 0 and its derivative is being differentiated;
