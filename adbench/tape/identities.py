@@ -311,7 +311,7 @@ def _with_unknown_slopes(x: Any, root: Any) -> Value:
 
 
 def _is_judged_late(x: Any) -> bool:
-    """Whether x stands for numbers of future calls, in the program that runs where another one gave NaN."""
+    """Whether x holds symbols in a careful recording, which runs where the plain one gave NaN."""
     plain = value_of(x)
     return type(x.val) is Dual and plain.symbolic and plain.careful and plain.tape.outer is None
 

@@ -78,7 +78,7 @@ def _function(function: FunctionType) -> Any:
 class _Resolved(ast.NodeTransformer):
     """Replaces names: arguments by places, constants by their values, helper functions by unique names.
 
-    helpers   name -> source, those that others call first
+    helpers   name -> source, in the order of definition
     """
 
     def __init__(self, function: FunctionType, names: Mapping[str, str], tree: ast.AST) -> None:
@@ -104,7 +104,7 @@ class _Resolved(ast.NodeTransformer):
         return _number(node) or self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:  # the name that ast looks for
-        """The name, or what stands for it."""
+        """The name, its value, or the place of an argument."""
         if node.id in self.names:
             return ast.Name(self.names[node.id], node.ctx)
         if node.id in self.values:
@@ -122,7 +122,7 @@ class _Resolved(ast.NodeTransformer):
         return _literal(value)
 
     def helper(self, helper: FunctionType) -> str:
-        """Add a function and those that it calls; returns its name."""
+        """Add a function with its own helpers; returns its name."""
         name = f"{helper.__name__.strip('_')}_{helper.__module__.rpartition('.')[2]}"
         if name not in self.helpers:
             tree = _function(helper)
