@@ -23,7 +23,7 @@ from adbench.findings.conform_judge import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
 from adbench.findings.programs.generation import PLAIN, values_of
 from adbench.findings.programs.random_program import Program, Step
-from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, rounding_decides
+from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
@@ -182,6 +182,8 @@ class Trial:
 
     def _is_rounded_to_an_edge(self) -> bool:
         """Whether a number is 0 or ±1 in double precision only, where functions have no derivative: tanh(30), e⁻⁸⁰⁰."""
+        if pi_decides(self.program):
+            return True
         values, known = values_of(self.program), len(self.program.inputs)
         for k in range(len(self.program.steps) - 1 if values is not None else 0):
             assert values is not None

@@ -22,6 +22,9 @@ TOO_CLOSE = 1e-12
 SAME_SLOPE = 0.1
 """Slopes on two sides of a point that differ by more, relative to the larger one, are those of a kink."""
 
+HALF_ZERO = 0.5
+"""Half of the smallest zero of sinc."""
+
 STEP = 1e-6
 
 
@@ -107,6 +110,18 @@ def overflows(program: Program) -> bool:
             program.function()(PLAIN, *(np.asarray(one, dtype=np.float64)[()] for one in program.args))
     except ArithmeticError:
         return True
+    return False
+
+
+def pi_decides(program: Program) -> bool:
+    """Whether sinc x is taken at one of its zeros, where sin(π x) is 0, or 1e-16 with the π of float64."""
+    values = values_of(program)
+    for step in program.steps if values is not None else ():
+        if step.name == "sinc":
+            assert values is not None
+            x = np.asarray(values[step.operands[0]])
+            if ((np.abs(x) > HALF_ZERO) & (np.abs(x - np.rint(x)) <= TOO_CLOSE * np.abs(x))).any():
+                return True
     return False
 
 
