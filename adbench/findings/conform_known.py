@@ -44,6 +44,7 @@ THREADS: Mapping[str, Mapping[str, str]] = {
         "i0": "jax-ml/jax#39797",
         "i1 h*": "jax-ml/jax#40627",
         "log_sigmoid h*": "jax-ml/jax#40383",
+        "power_of_any_base": "jax-ml/jax#20574",
         "log_softmax": "jax-ml/jax#40384",
         "soft_margin_loss h*": "as jax-ml/jax#40387",
         "softmax": "jax-ml/jax#40386",
