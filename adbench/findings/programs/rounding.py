@@ -139,7 +139,7 @@ def rounding_decides(program: Program) -> bool:
         size = max((float(np.abs(one).max(initial=0.0)) for one in operands), default=0.0)
         if step.name in AT_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
             return True
-        if step.own and step.name not in AT_ONE | AT_ZERO and _bends(step, values, size):
+        if (step.own or step.name == "pow") and step.name not in AT_ONE | AT_ZERO and _bends(step, values, size):
             return True
     return False
 
