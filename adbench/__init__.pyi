@@ -8,6 +8,7 @@ from adbench.execution.native.library import CppLibrary as CppLibrary
 from adbench.functions.function_check import FunctionCheck as FunctionCheck
 from adbench.functions.user_function import function_case as function_case
 from adbench.measure.phases import phase as phase
+from adbench.model.backend import Device as Device
 from adbench.model.backend import Operator as Operator
 from adbench.model.backend import of_active as of_active
 from adbench.model.backend import on_active as on_active

@@ -61,8 +61,9 @@ def run(
     output      a folder for run.json, report.html and the journal; none: nothing is written
     send        how a Case or a function gets to the workers: "import" from its module, "source" for its text, "pickle"
                 by cloudpickle
-    settings    suites, launches, rigorous, budget and timeout in seconds, mem_limit in bytes, threads, points, margin,
-                reference, case_folders, backend_folders: as for the command line
+    settings    suites, launches, rigorous, budget and timeout in seconds, mem_limit in bytes, threads (a number, or
+                several), device, transfers, points, margin, reference, case_folders, backend_folders: as for the
+                command line
 
     A derivative that is wrong is a record in the run, not an exception. With `output`, an interrupted run keeps its
     results. Raises UsageError (UnknownName, BadFile, BadOutput) for a request that is impossible.
@@ -131,13 +132,15 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise UnknownName("setting", name, known)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if name in LEAST and value is not None and not (isinstance(value, int) and is_number and value >= LEAST[name]):
-            raise UsageError(f"{name} must be a whole number from {LEAST[name]}; got {value!r}")
+        if name in LEAST and value is not None:
+            several = value if name == "threads" and isinstance(value, tuple | list) and value else (value,)
+            if not all(type(each) is int and each >= LEAST[name] for each in several):
+                raise UsageError(f"{name} must be a whole number from {LEAST[name]}; got {value!r}")
         if name in POSITIVE and value is not None and not (is_number and value > 0):
             unit = "a number above 0, such as 0.02" if name == "margin" else "a number of seconds above 0"
             raise UsageError(f"{name} must be {unit}; got {value!r}")
-    several = ("suites", "case_folders", "backend_folders")
-    return {name: _texts(value) if name in several else value for name, value in settings.items()}
+    lists = ("suites", "case_folders", "backend_folders")
+    return {name: _texts(value) if name in lists else value for name, value in settings.items()}
 
 
 @contextmanager

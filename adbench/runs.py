@@ -20,7 +20,9 @@ from adbench.results.store import PAGE, read_run, write_run
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-What = Literal["time", "memory", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes"]
+What = Literal[
+    "time", "memory", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes", "device_peak_bytes"
+]
 
 
 class Run(record.Run):
@@ -53,6 +55,7 @@ class Run(record.Run):
         return replace(
             self,
             records=tuple(r for r in self.records if r.job.case in cases and r.job.backend in backends),
+            threaded=tuple(r for r in self.threaded if r.job.case in cases and r.job.backend in backends),
             cases={name: summary for name, summary in self.cases.items() if name in cases},
             versions={name: version for name, version in self.versions.items() if name in backends},
             traps=tuple(name for name in self.traps if name in cases),

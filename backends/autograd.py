@@ -10,6 +10,7 @@ from autograd.misc.flatten import flatten
 from adbench import Namespace, Operator, Unsupported, on_active
 
 REQUIRES = ("autograd",)
+THREADED = True  # in numpy's BLAS
 LICENCE = "MIT"
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.

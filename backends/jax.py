@@ -1,18 +1,21 @@
 """jax.jit: trace once at the input shapes and compile with XLA, in double precision."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy
 
-from adbench import Namespace, Operator, Unsupported, on_active, phase
+from adbench import Device, Namespace, Operator, Unsupported, on_active, phase
 from adbench.model.settings import kept_programs
 from adbench.model.tree import is_static
 
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"
 BATCHED = True
+THREADED = True
+DEVICES = ("cuda",)
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
@@ -61,13 +64,35 @@ KNOWN = {
 }
 
 jax.config.update("jax_enable_x64", True)  # before the first array: the default is single precision
-# All libraries run on the CPU. A GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
+# Without `use_device`, a GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
 jax.config.update("jax_platforms", "cpu")
 
 if (folder := kept_programs("jax")) is not None:  # cache small programs too: a check compiles thousands
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def use_device(name: str) -> Device:
+    # Several processes share the device: none may reserve three quarters of its memory.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    jax.config.update("jax_platforms", f"{name},cpu")
+    try:
+        device = jax.devices(name)[0]
+    except RuntimeError as error:
+        raise Unsupported(f"no {name.upper()} device: jax sees cpu only") from error
+    jax.config.update("jax_default_device", device)
+
+    def peak_bytes(call: Callable[[], Any]) -> float:
+        # The counter cannot be reset: the peak of the whole process, which is the first call's or this one's.
+        before = device.memory_stats()["bytes_in_use"]
+        result = call()
+        peak = device.memory_stats()["peak_bytes_in_use"]
+        del result
+        return float(peak - before)
+
+    counts = {"bytes_in_use", "peak_bytes_in_use"} <= set(device.memory_stats() or {})
+    return Device(device.device_kind, sync, peak_bytes if counts else None)
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:

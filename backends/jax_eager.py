@@ -12,6 +12,7 @@ from . import jax as compiled
 
 VARIANT_OF = "jax"
 BATCHED = True
+DEVICES = ("cuda",)
 
 KNOWN = compiled.KNOWN
 
@@ -26,7 +27,7 @@ def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
 
 
 xp = Namespace(jax.numpy, loop=loop, derivative=compiled.xp.derivative, stop_gradient=compiled.xp.stop_gradient)
-to_native, sync, NESTED = compiled.to_native, compiled.sync, compiled.NESTED
+to_native, sync, NESTED, use_device = compiled.to_native, compiled.sync, compiled.NESTED, compiled.use_device
 
 
 def prepare(

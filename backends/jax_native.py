@@ -16,8 +16,10 @@ from . import jax as portable
 
 VARIANT_OF = "jax"
 BATCHED = True
+DEVICES = ("cuda",)
 
 xp, to_native, sync, NESTED = portable.xp, portable.to_native, portable.sync, portable.NESTED
+use_device = portable.use_device
 
 LOG_TWO_PI = math.log(2 * math.pi)
 G = 9.8

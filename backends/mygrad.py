@@ -11,6 +11,7 @@ from adbench.catalog.discovery import first_line
 from adbench.model import tree
 
 REQUIRES = ("mygrad",)
+THREADED = True  # in numpy's BLAS
 LICENCE = "MIT"
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.

@@ -12,6 +12,7 @@ from numba.core.errors import NumbaError
 from adbench import Operator, Unsupported, phase
 
 REQUIRES = ("numba",)
+THREADED = True  # in numpy's BLAS
 LICENCE = "BSD-2-Clause"
 DEFAULT = False  # it differentiates nothing
 

@@ -20,6 +20,7 @@ from adbench.model.backend import WITH_VECTOR
 from adbench.model.settings import kept_programs
 
 REQUIRES = ("pytensor",)
+THREADED = True  # in numpy's BLAS
 LICENCE = "BSD-3-Clause"
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.

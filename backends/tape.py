@@ -8,6 +8,8 @@ from adbench import Namespace, Operator, Unsupported, on_active, tape
 LICENCE = "BSD-3-Clause"  # ours
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
+THREADED = True  # in numpy's BLAS
+
 KNOWN = {
     **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0 for any factor"),
     "trap_exp_of_log": "0: the tape takes 0 · inf as 0 where log is vertical, because x log x needs it",

@@ -5,13 +5,14 @@ from typing import Any
 
 from adbench import Namespace, Operator, Unsupported, phase, tape
 from adbench.model.operator import WITH_VECTOR
-from adbench.model.settings import kept_programs
+from adbench.model.settings import allowed_threads, kept_programs
 
 from . import tape as eager
 
 REQUIRES = ("llvmlite", "scipy")
 VARIANT_OF = "tape"
 BATCHED = True
+THREADED = True
 DEFAULT = True  # the way to use the tape for a function that is called often
 
 KNOWN = dict(eager.KNOWN)  # same rules
@@ -35,7 +36,8 @@ def prepare(
     if operator not in OPERATORS:
         raise Unsupported(f"the compiled tape has no {operator}")
     is_sparse = operator == "jacobian" and getattr(f, "sparsity", None) is not None
-    options = {"operator": operator, "wrt": wrt, "fast_math": fast_math, "sparse": is_sparse}
+    options: dict[str, Any] = {"operator": operator, "wrt": wrt, "fast_math": fast_math, "sparse": is_sparse}
+    options["threads"] = allowed_threads()
     if operator == "batch_gradient":
         shared = tuple(k for k in range(len(args)) if k not in wrt)
         options |= {"operator": "gradient", "batch": True, "shared": shared}

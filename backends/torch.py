@@ -1,6 +1,7 @@
 """Eager torch: record tensor operations at every call, in double precision."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import array_api_compat.torch
@@ -9,7 +10,8 @@ import optree
 import torch
 from torch import func
 
-from adbench import Namespace, Operator, on_active
+from adbench import Device, Namespace, Operator, Unsupported, on_active
+from adbench.model.settings import allowed_threads
 
 from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD, batch_gradient
 from ._torch_modes import NESTED as NESTED
@@ -18,6 +20,8 @@ from ._torch_modes import to_numpy as to_numpy
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"
 BATCHED = True
+THREADED = True
+DEVICES = ("cuda",)
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
@@ -87,14 +91,39 @@ KNOWN = {
 # Relations between calls that eager torch breaks.
 LIMITS = {"apart": "where J is the identity, wᵀ J is the tensor w itself"}
 
-torch.set_num_threads(1)
+torch.set_num_threads(allowed_threads())
 torch.set_default_dtype(torch.float64)  # or `xp.zeros(3)` in a case would be single precision
 
 xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 
+PLACE: dict[str, Any] = {}
+"""Options of functions that create tensors: the device of `use_device`."""
+
+CREATE = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
+
+
 def to_native(leaf: Any) -> Any:
-    return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64)  # torch takes no negative strides
+    return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64, **PLACE)  # torch takes no negative strides
+
+
+def use_device(name: str) -> Device:
+    if not torch.cuda.is_available():
+        raise Unsupported(f"no {name.upper()} device: torch sees cpu only")
+    PLACE["device"] = torch.device(name)
+    # torch.set_default_device would slow every call down, because it intercepts it.
+    vars(xp).update({each: partial(getattr(array_api_compat.torch, each), **PLACE) for each in CREATE})
+
+    def peak_bytes(call: Callable[[], Any]) -> float:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        result = call()
+        peak = torch.cuda.max_memory_allocated()
+        del result
+        return float(peak - before)
+
+    return Device(torch.cuda.get_device_name(), lambda result: torch.cuda.synchronize(), peak_bytes)
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
 BATCHED = True
+DEVICES = ("cuda",)
 
 # torch.func uses another formula for the determinant, which is correct where it is zero.
 KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {
@@ -20,7 +21,7 @@ KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_d
 
 LIMITS = eager.LIMITS
 
-xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
+xp, to_native, to_numpy, use_device = eager.xp, eager.to_native, eager.to_numpy, eager.use_device
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:

@@ -21,10 +21,12 @@ PATH = re.compile(r"(?<![\w.~/-])/(?:home|root|Users|tmp|var|work|opt|usr|mnt)/[
 
 def without_paths(run: Run) -> Run:
     """The run without the facts that only its user needs. Raises ValueError if a path is left."""
-    records = tuple(replace(record, stderr=None) for record in run.records)
+    records, threaded = (tuple(replace(r, stderr=None) for r in some) for some in (run.records, run.threaded))
     system = str(run.machine.get("system", "")).partition(" ")[0]
     settings = {name: value for name, value in run.settings.items() if name != "cache"}
-    found = replace(run, records=records, settings=settings, machine=run.machine | {"system": system})
+    found = replace(
+        run, records=records, threaded=threaded, settings=settings, machine=run.machine | {"system": system}
+    )
     if left := PATH.search(dumps(found)):
         raise ValueError(f"the run still has a path: {left.group()}")
     return found

@@ -24,6 +24,7 @@ from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.settings import PROCESSOR
 from adbench.optional import EXTRAS
 
 Kind = Literal["cases", "backends", "reports"]
@@ -46,6 +47,8 @@ class Source:
     builds      whether it needs a compiler of the system's
     precision   "float32" where it computes in single precision
     default     whether a run that names no backend has it; None where the file does not say: see `is_default`
+    threaded    whether the library uses the threads that it may; so does each of its variants
+    devices     that it can use besides the processor
     """
 
     kind: Kind
@@ -61,6 +64,12 @@ class Source:
     builds: bool = False
     precision: str = "float64"
     default: bool | None = None
+    threaded: bool = False
+    devices: tuple[str, ...] = ()
+
+    def refuses(self, device: str) -> str:
+        """Why it cannot compute on this device; "" if it can."""
+        return "" if device in (PROCESSOR, *self.devices) else f"{self.name} does not run on {device}; use --device cpu"
 
     @property
     def is_default(self) -> bool:
@@ -249,6 +258,7 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
         debian=source.debian or library.debian,
         home=source.home or library.home,
         licence=source.licence or library.licence,
+        threaded=source.threaded or library.threaded,
     )
 
 
@@ -300,6 +310,8 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
     "BUILDS": (_is_bool, "True or False"),
     "DEFAULT": (_is_bool, "True or False"),
+    "THREADED": (_is_bool, "True or False"),
+    "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
 }
 
 

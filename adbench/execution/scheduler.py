@@ -36,6 +36,10 @@ CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
 MEMORY_SHARE = 1.2  # of a budget; memory unmeasured by then is left out
 
 
+Worker = tuple[str, int]
+"""The backend and the number of threads (Job.threads) of a worker."""
+
+
 @dataclass
 class Scheduler:
     """A run from start to end; `progress` and `costs` are its state so far."""
@@ -76,9 +80,9 @@ class Scheduler:
         if self.settings.budget_seconds is not None:
             sizes = sizes_by_case(self.plan)
             left.sort(key=lambda job: (sizes[job.case].index(job.size), job.operator == "value"))
-        before = grouped(self.progress.records.values(), lambda record: record.job.backend)
+        before = grouped(self.progress.records.values(), lambda record: _worker(record.job))
         with self.references:
-            enough, jobs_of = self._over(CHECK_SHARE), self._longest_first(grouped(left, lambda job: job.backend))
+            enough, jobs_of = self._over(CHECK_SHARE), self._longest_first(grouped(left, _worker))
             checks = [
                 CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough)
                 for name, jobs in jobs_of.items()
@@ -86,10 +90,10 @@ class Scheduler:
             helpers = (check.help() for _ in range(1, room(self.settings.threads)) for check in checks)
             yield from in_parallel(chain((check.check() for check in checks), helpers), self.context)
 
-    def _longest_first(self, jobs_of: Mapping[str, list[Job]]) -> dict[str, list[Job]]:
+    def _longest_first(self, jobs_of: Mapping[Worker, list[Job]]) -> dict[Worker, list[Job]]:
         """The backends with the longest checks first, as far as known, so that short ones fill the processors."""
 
-        def seconds(name: str) -> float:
+        def seconds(name: Worker) -> float:
             return sum(self.costs.of_check(job) or 0.0 for job in jobs_of[name])
 
         return {name: jobs_of[name] for name in sorted(jobs_of, key=seconds, reverse=True)}
@@ -136,7 +140,8 @@ class Scheduler:
         if not self.settings.time or not any(map(self._left, range(self.settings.launches))):
             return
         backends = dict.fromkeys(record.job.backend for records in self._timed() for record in records)
-        pinned = {"measuring_cpus": ", ".join(map(str, self.cpus)) or None}
+        own = self.cpus[self.settings.threads]
+        pinned = {"measuring_cpus": ", ".join(map(str, own)) or None}
         yield Learned({"machine": self.progress.head.run.machine | pinned})
         if self.progress.head.run.reference_backend is None:
             first = PREFERRED_REFERENCE if PREFERRED_REFERENCE in backends else next(iter(backends))
@@ -199,18 +204,23 @@ class Scheduler:
         return groups_to_time(self.progress.records[job] for job in jobs if job in self.progress.records).values()
 
     @cached_property
-    def cpus(self) -> tuple[int, ...]:
-        """The processors for timing, chosen once; empty if the system cannot pin processes."""
-        return machine.measuring_cpus(self.settings.threads) if hasattr(os, "sched_setaffinity") else ()
+    def cpus(self) -> dict[int, tuple[int, ...]]:
+        """Number of threads -> the processors for timing, chosen once; none if the system cannot pin processes."""
+        can_pin = hasattr(os, "sched_setaffinity")
+        return {n: machine.measuring_cpus(n) if can_pin else () for n in self.settings.thread_counts}
 
     def _loop_overhead_ns(self) -> float | None:
         """The loop overhead, measured in a process that starts like timed ones; None if that fails."""
-        start = replace(self.context.plain_start(), cpus=self.cpus)
+        start = replace(self.context.plain_start(), cpus=self.cpus[self.settings.threads])
         try:
             with self.context.supervisor.start(start) as worker:
                 return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds))
         except NoAnswer:
             return None
+
+
+def _worker(job: Job) -> Worker:
+    return job.backend, job.threads
 
 
 def _places(jobs: Iterable[Job]) -> str:

@@ -27,12 +27,13 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure import machine
+from adbench.measure.machine.disturbance import usable_cpus
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
-from adbench.model.settings import Settings, cache_folder
+from adbench.model.settings import PROCESSOR, Settings, cache_folder
 from adbench.results.journal import Journal
 from adbench.results.run_files import catalog_of, files_of, unchanged
 from adbench.results.store import JOURNAL
@@ -58,7 +59,8 @@ class Session:
         self.catalog, self.settings = catalog, settings
         self._progress, self._journal = progress, journal
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
-        self._costs = kept.read(cache_folder(), progress.head.run.machine)
+        self._keeps = settings.device == PROCESSOR  # costs on another device are others
+        self._costs = kept.read(cache_folder(), progress.head.run.machine) if self._keeps else Costs()
         self.forecast = Forecast(settings, self._costs, progress, missing(catalog, self.plan.jobs))
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
@@ -67,9 +69,11 @@ class Session:
         on       dask://HOST:PORT of a cluster that measures; None for this machine
         folder   the folder for a new run's journal; None for none. A resumed run uses its own.
 
-        Raises BadFile, before anything is measured, if a user's backend file cannot be used; BadOutput if the
-        journal cannot be written.
+        Raises BadFile, before anything is measured, if a user's backend file cannot be used; UsageError if this machine
+        has fewer processors than threads are asked for; BadOutput if the journal cannot be written.
         """
+        if on is None:
+            refuse_too_many_threads(self.settings)
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
             context = Context(supervisor, self.catalog, self.settings)
             for name in dict.fromkeys(job.backend for job in self._progress.unchecked):
@@ -94,7 +98,8 @@ class Session:
             finally:
                 self.close()
                 self._costs.learn_run(self.result())
-                kept.keep(cache_folder(), self._progress.head.run.machine, self._costs)
+                if self._keeps:
+                    kept.keep(cache_folder(), self._progress.head.run.machine, self._costs)
 
     def close(self) -> None:
         """Close the journal, if any."""
@@ -150,6 +155,14 @@ def prepare(**asked: Any) -> Session:
     every = {name: chosen.catalog.cases[name].sizes for name in head.run.cases}
     sizes = None if request.time or request.sizes else every
     return Session(chosen.catalog, settings, Progress(head), left_out=planned.left_out, sizes=sizes)
+
+
+def refuse_too_many_threads(settings: Settings) -> None:
+    """Raises UsageError for further numbers of threads above that of processors: their times would say nothing."""
+    usable, most = len(usable_cpus()), max(settings.thread_counts)
+    if settings.more_threads and most > usable:
+        has = f"this machine has {usable} usable processor{'s' if usable > 1 else ''}"
+        raise UsageError(f"--threads {most}: {has}; give at most {usable}")
 
 
 def refuse_bad_file(context: Context, name: str) -> None:

@@ -34,7 +34,7 @@ from typing import Any, Literal
 from adbench.measure.machine.process_tree import descendants, private_bytes
 from adbench.measure.machine.system_files import fields
 
-Method = Literal["allocated", "python", "resident"]
+Method = Literal["allocated", "python", "resident", "device"]
 Call = Callable[[], Any]
 
 # The allocator must return memory and take large blocks from the system, or a warm-up call's block is reused and the

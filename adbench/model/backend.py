@@ -33,6 +33,12 @@ jvp(g, x, v) is J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays an
 a number, or for jvp also a tuple like x. The harness composes H v from these in all four ways. Leave out a mode that
 the library lacks; if modes do not nest, give the reason: NESTED = "a gradient is a plain array".
 
+DEVICES = ("cuda",) names the devices that it can use besides the processor. use_device(name) then lets to_native and xp
+place arrays on that device, and returns a Device; it runs before the other names are read. It raises
+Unsupported(reason) if the device is not there.
+
+THREADED = True means that it uses all the threads that it may: allowed_threads() in adbench.model.settings.
+
 SPARSE_JACOBIAN = True means that `prepare` uses `f.sparsity`: (rows, columns) of the nonzero entries of an array-valued
 function's Jacobian, or None. From other backends the harness requests J v in as few directions as the pattern allows.
 
@@ -66,6 +72,7 @@ __all__ = [
     "WITH_VECTOR",
     "Backend",
     "Call",
+    "Device",
     "KnownBug",
     "KnownBugs",
     "KnownFault",
@@ -176,6 +183,21 @@ class KnownBugs:
 
 
 @dataclass(frozen=True)
+class Device:
+    """The device that a backend computes on, instead of the processor: what its `use_device` returns.
+
+    name         as the library calls it, such as "NVIDIA H100"
+    sync         sync(result) waits until the result is computed; it takes the place of the module's
+    peak_bytes   peak_bytes(call) calls call() and returns the bytes allocated on the device at its peak, above those
+                 before it; None if the library has no such counter
+    """
+
+    name: str
+    sync: Callable[[Any], Any]
+    peak_bytes: Callable[[Callable[[], Any]], float] | None = None
+
+
+@dataclass(frozen=True)
 class Backend:
     """A loaded backend file, with defaults filled in."""
 
@@ -194,6 +216,7 @@ class Backend:
     limits: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
+    device: Device | None = None
 
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
         """The known fault of this operator on this case, or None."""
@@ -243,9 +266,11 @@ def from_module(name: str, module: ModuleType) -> Backend:
     path = getattr(module, "__file__", name)
     if not callable(getattr(module, "prepare", None)):
         raise BadFile(f"{path}: prepare is missing; define prepare(operator, f, args, wrt)")
-    for part in ("to_native", "to_numpy", "sync", "build"):
+    for part in ("to_native", "to_numpy", "sync", "build", "use_device"):
         if not callable(getattr(module, part, from_module)):
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; define it as a function")
+    if getattr(module, "DEVICES", ()) and not hasattr(module, "use_device"):
+        raise BadFile(f"{path}: it has DEVICES, but use_device is missing; define use_device(name)")
     known = getattr(module, "KNOWN", {})
     if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
         raise BadFile(f"{path}: KNOWN must be a dict of reasons, with keys 'case' or 'case operator'")

@@ -44,6 +44,8 @@ __all__ = [
 T = TypeVar("T")
 K = TypeVar("K")
 
+ON_PROCESSOR = Figure(None, "the run was on the processor")
+
 SCHEMA_VERSION = 2
 
 Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "crashed", "timed_out", "skipped"]
@@ -133,13 +135,17 @@ OUTCOMES: Mapping[Word, Outcome] = {
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """One cell of the plan: an operator of one backend on one case at one size, with the inputs of one seed."""
+    """One cell of the plan: an operator of one backend on one case at one size, with the inputs of one seed.
+
+    threads   a further number of threads at which the cell is measured; 0: the run's own (Settings.threads)
+    """
 
     case: str
     size: int
     backend: str
     operator: str
     seed: int = 0
+    threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -243,11 +249,13 @@ class Memory:
     allocated_peak_bytes  from all allocators, native ones too (memray)
     python_peak_bytes     from Python's allocators (tracemalloc): with numpy's, without those of jax and torch
     resident_peak_bytes   growth of the resident set (VmHWM after a reset): every page touched
+    device_peak_bytes     on the run's device, by the library's own counter (`device_peak_bytes` in the backend's file)
     """
 
     allocated_peak_bytes: Figure
     python_peak_bytes: Figure
     resident_peak_bytes: Figure
+    device_peak_bytes: Figure = ON_PROCESSOR
 
 
 @dataclass(frozen=True)
@@ -286,6 +294,7 @@ class Record:
     text          "portable" for the case's source, "native" for the backend's implementation
     summary       of the checked result; the first result of every launch must agree with it
     host          the machine of the cluster that measured this; None for this machine
+    device        the name of the device that computed it, as the library calls it; None for the processor
     entries       of an ad-hoc case: the worst of the compared numbers, in order
     unperturbed   why the timed calls had the case's own inputs only, instead of alternating with perturbed ones
     """
@@ -306,6 +315,7 @@ class Record:
     unperturbed: str | None = None
     relations: Relations | None = None  # between calls, if the job requests them
     entries: tuple[EntryEvidence, ...] = ()
+    device: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -332,6 +342,7 @@ class Record:
         """One line instead of thousands of numbers."""
         job = self.job
         cell = f"{job.case!r} {job.size} {job.backend!r} {job.operator!r}"
+        cell += f" with {job.threads} threads" if job.threads else ""
         return f"<Record {cell}: {self.outcome.word}{_in_words(self.time)}>"
 
 
@@ -339,6 +350,8 @@ class Record:
 class Run:
     """All results of one run, the content of `run.json` and the basis of every report.
 
+    records     with the run's own number of threads; every ranking and table has only these
+    threaded    the same cells with further numbers of threads (Job.threads), timed in turns with the others
     reference_backend   the backend measured twice in every launch, the second time as the control
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
     flops               case -> size as a string -> elementary operations of one evaluation, if known
@@ -366,11 +379,17 @@ class Run:
     unchecked: int = 0  # planned cells without a record, because the run was interrupted
     commit: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    threaded: tuple[Record, ...] = ()
+
+    @property
+    def every_record(self) -> tuple[Record, ...]:
+        """The records of all numbers of threads: for correctness, never for speed."""
+        return self.records + self.threaded
 
     @property
     def interruption(self) -> str | None:
         """How many cells an interruption left unchecked, as a sentence; None if there are none."""
-        planned = len(self.records) + self.unchecked
+        planned = len(self.every_record) + self.unchecked
         return f"interrupted: {self.unchecked} of {planned} cells not checked" if self.unchecked else None
 
     def __repr__(self) -> str:
@@ -410,7 +429,7 @@ Group = tuple[str, int, str, int]
 
 
 def group_of(job: Job) -> Group:
-    """The group that a job belongs to: all jobs that differ only in the backend."""
+    """The group that a job belongs to: all jobs that differ only in the backend and the number of threads."""
     return job.case, job.size, job.operator, job.seed
 
 

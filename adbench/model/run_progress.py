@@ -81,7 +81,7 @@ def applied(events: Iterable[Event], progress: Progress) -> Iterator[Event]:
 
 def assemble(progress: Progress) -> Run:
     """The results so far as a Run, in the plan's order."""
-    records = []
+    records: list[Record] = []
     for job in progress.head.plan:
         record = progress.records.get(job)
         if record is not None:
@@ -91,7 +91,8 @@ def assemble(progress: Progress) -> Run:
                 time = control = None
             records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
     unchecked = 0 if progress.ended else len(progress.unchecked)
-    return replace(progress.head.run, records=tuple(records), unchecked=unchecked)
+    own, more = (tuple(r for r in records if bool(r.job.threads) is further) for further in (False, True))
+    return replace(progress.head.run, records=own, threaded=more, unchecked=unchecked)
 
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:

@@ -28,8 +28,10 @@ _NOT_NEGATIVE = Annotated[float, Meta(ge=0)]
 _LIMITS: Mapping[tuple[type, str], Any] = {
     (Run, "schema_version"): Annotated[int, Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)],
     (Run, "records"): Annotated[tuple[Record, ...], Meta(max_length=MOST_RECORDS)],
+    (Run, "threaded"): Annotated[tuple[Record, ...], Meta(max_length=MOST_RECORDS)],
     (Job, "size"): Annotated[int, Meta(ge=0, le=2**53)],
     (Job, "seed"): Annotated[int, Meta(ge=0, le=2**53)],
+    (Job, "threads"): Annotated[int, Meta(ge=0, le=2**53)],
     (Time, "launches"): Annotated[tuple[Launch, ...], Meta(min_length=1)],
     (Launch, "number"): Annotated[int, Meta(ge=0, le=2**53)],
     (Launch, "rounds"): Annotated[tuple[Round, ...], Meta(min_length=1)],
@@ -60,6 +62,8 @@ def to_plain(value: Any) -> Any:
         return {name: to_plain(each) for name, each in value.items()}
     if isinstance(value, Round):  # halves files: of 100,000 rounds nearly all are undisturbed
         return {name: each for name, each in vars(value).items() if each != getattr(Round, name, MISSING)}
+    if isinstance(value, Job) and not value.threads:  # nearly all have the run's own number
+        return {name: each for name, each in vars(value).items() if name != "threads"}
     if is_dataclass(value):
         return {name: to_plain(each) for name, each in vars(value).items()}
     return value

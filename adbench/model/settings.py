@@ -8,6 +8,13 @@ import platform
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
+
+THREADS_VARIABLE = "ADBENCH_THREADS"
+"""Environment variable of a worker: how many threads its library may use."""
+
+PROCESSOR = "cpu"
+"""The device that every backend has."""
 
 PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
 """Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
@@ -20,6 +27,11 @@ PREFERRED_REFERENCE = "tape"  # the default reference backend, if the run measur
 class Settings:
     """Durations are in the unit of their name; `timeout_seconds` is for one request to a worker.
 
+    threads             that every library may use
+    more_threads        further numbers of threads, "2, 4", at which libraries that use threads are measured too
+    device              on which the libraries compute: "cpu", or the name of another, such as "cuda"
+    transfers           whether copies of arguments to the device and of results from it are "outside" or "inside" the
+                        clock
     launches            fresh processes of each backend that time a cell: the statistical sample
     stop_early          whether a group takes fewer launches once its verdicts are decided (planning/stopping.py)
     rounds              epochs of a cell in one launch, alternating with the others of its group
@@ -43,6 +55,9 @@ class Settings:
 
     seed: int = 0
     threads: int = 1
+    more_threads: str | None = None
+    device: str = PROCESSOR
+    transfers: Literal["outside", "inside"] = "outside"
     timeout_seconds: float = 60.0
     mem_limit_bytes: int | None = None
     reference_seconds: float = 5.0  # for one case at one size; fewer entries are examined to stay within it
@@ -68,6 +83,11 @@ class Settings:
     quick: bool = False
     rigorous: bool = False
     cache: str | None = None  # folder of the oracle's cached references
+
+    @property
+    def thread_counts(self) -> tuple[int, ...]:
+        """Every number of threads, the run's own first."""
+        return (self.threads, *map(int, filter(None, (self.more_threads or "").split(", "))))
 
     def for_a_first_look(self) -> Settings:
         """Fewer and shorter epochs: a default run takes under two minutes, too short for decisions."""
@@ -113,6 +133,11 @@ def bisections_folder() -> Path:
     """The folder in which `adbench bisect` keeps environments and journals. It can be deleted at any time."""
     given = os.environ.get("ADBENCH_CACHE")
     return (Path(given) if given else _users_cache()) / "bisections"
+
+
+def allowed_threads() -> int:
+    """How many threads the library of this process may use: 1 outside of adbench's workers."""
+    return int(os.environ.get(THREADS_VARIABLE) or 1)
 
 
 def kept_programs(library: str) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median_high
 
@@ -40,12 +40,14 @@ __all__ = [
     "GroupFloor",
     "Ratio",
     "Scaling",
+    "Speedup",
     "break_even",
     "bytes_per_operation",
     "cost",
     "floor",
     "growth",
     "ratios",
+    "speedups",
 ]
 
 
@@ -113,6 +115,20 @@ class Floor:
     off: int
     reason: str | None = None
     loaded: bool = False
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """A correct cell with further threads: its time with the run's own number / its time with `job.threads`.
+
+    interval     of the speed-up, over launches; None with a reason
+    efficiency   the speed-up as a share of that which perfect scaling would give; None without an interval
+    """
+
+    job: Job
+    interval: Interval | None
+    efficiency: float | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,24 @@ def floor(run: Run, margin: float = 0.02) -> Floor:
     above = sum(at > margin for at, _ in known)
     off = sum(not interval.low <= 1 <= interval.high for _, interval in known)
     return Floor(found, middle, reach, reach > margin, above, off, loaded=loaded)
+
+
+def speedups(run: Run) -> tuple[Speedup, ...]:
+    """Every cell that is correct and timed with its further threads and with the run's own, in the order of the run."""
+    own = {record.job: record for record in comparable(run.records)}
+    right = comparable(run.every_record)
+    found = [(r, own[job]) for r in right if r.job.threads and (job := replace(r.job, threads=0)) in own]
+    loaded = is_loaded(right)
+    rows = [next(_differences([a.time, b.time], loaded)) for b, a in found if a.time and b.time]
+    intervals, _ = _over_launches(rows, _planned(run))
+    first = run.settings.get("threads")
+    speedups = []
+    for (record, _), row, interval in zip(found, rows, intervals, strict=True):
+        shown, share = interval and interval.exp(), None
+        if shown and isinstance(first, int):
+            share = shown.estimate * first / record.job.threads
+        speedups.append(Speedup(record.job, shown, share, None if shown else _too_few(row)))
+    return tuple(speedups)
 
 
 def _judged(difference: Interval, word: Word, reach: float) -> tuple[Word, str | None]:

@@ -1,6 +1,7 @@
 """The input of a comparison: the comparable part of a run, whichever program measured it.
 
-A cell's name is `case[size]-backend-operator`, followed by `-seed=3` if the seed is not 0. Benchmarks of other programs
+A cell's name is `case[size]-backend-operator`, followed by `-seed=3` if the seed is not 0, and by `-threads=2` with
+further threads. Benchmarks of other programs
 with such a name are that cell; other names are kept.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
 from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Job, Memory, Outcome, Record, Run
+from adbench.model.settings import PROCESSOR
 from adbench.results.analysis import floor
 from adbench.results.matched_samples import Array, log_seconds
 
@@ -31,7 +33,7 @@ _PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
 
 _NAME = re.compile(
     r"(?P<case>.+)\[(?P<size>\d{1,15})\]-(?P<backend>.+)-"
-    rf"(?P<operator>{'|'.join(EVERY_OPERATOR)}|{BATCH}_\d{{1,15}})(-seed=(?P<seed>\d{{1,15}}))?",
+    rf"(?P<operator>{'|'.join(EVERY_OPERATOR)}|{BATCH}_\d{{1,15}})(-seed=(?P<seed>\d{{1,15}}))?(-threads=(?P<threads>\d{{1,15}}))?",
     re.S,
 )
 
@@ -110,8 +112,11 @@ def of_run(run: Run, name: str) -> ComparisonInput:
 
 
 def machine_of(run: Run) -> str:
-    """What must agree for the times of two runs to be comparable: the machine, and the number of threads."""
-    return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}"
+    """What must agree for the times of two runs to be comparable: the machine, the number of threads, the device."""
+    device, transfers = (str(run.settings.get(name, "")) for name in ("device", "transfers"))
+    names = ", ".join(sorted({record.device for record in run.records if record.device}))
+    on = f"; device {device} ({names}), transfers {transfers}" if device not in ("", PROCESSOR) else ""
+    return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}{on}"
 
 
 def name_of(key: Key) -> str:
@@ -119,7 +124,8 @@ def name_of(key: Key) -> str:
     if isinstance(key, str):
         return key
     seed = f"-seed={key.seed}" if key.seed else ""
-    return f"{key.case}[{key.size}]-{key.backend}-{key.operator}{seed}"
+    threads = f"-threads={key.threads}" if key.threads else ""
+    return f"{key.case}[{key.size}]-{key.backend}-{key.operator}{seed}{threads}"
 
 
 def key_called(name: str) -> Key:
@@ -127,7 +133,8 @@ def key_called(name: str) -> Key:
     found = _NAME.fullmatch(name)
     if found is None:
         return name
-    return Job(found["case"], int(found["size"]), found["backend"], found["operator"], int(found["seed"] or 0))
+    numbers = (int(found[name] or 0) for name in ("seed", "threads"))
+    return Job(found["case"], int(found["size"]), found["backend"], found["operator"], *numbers)
 
 
 def digest(machine: str) -> str:
@@ -141,6 +148,8 @@ def differences(old: str, new: str) -> list[str]:
     They differ if either processor is not recorded.
     """
     a, b = (dict(_part(part) for part in machine.split("; ")) for machine in (old, new))
+    for facts in (a, b):
+        facts.setdefault("device", PROCESSOR)
     if UNKNOWN in (a.get("processor", UNKNOWN), b.get("processor", UNKNOWN)):
         return ["a processor that is not recorded"]
     return [
@@ -195,5 +204,6 @@ def _memory(memory: Memory | None) -> dict[str, float]:
         "allocated": memory.allocated_peak_bytes,
         "python": memory.python_peak_bytes,
         "resident": memory.resident_peak_bytes,
+        "device": memory.device_peak_bytes,
     }
     return {method: figure.value for method, figure in figures.items() if figure.value is not None}

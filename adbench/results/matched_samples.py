@@ -77,5 +77,5 @@ def launch_medians(times: Sequence[Time]) -> Array:
     return log_ratios(logs, np.zeros_like(logs))
 
 
-def _place(job: Job) -> tuple[str, int, str]:
-    return job.case, job.size, job.backend
+def _place(job: Job) -> tuple[str, int, str, int]:
+    return job.case, job.size, job.backend, job.threads

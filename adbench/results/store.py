@@ -38,9 +38,9 @@ def default_folder() -> Path:
 def dumps(run: Run) -> str:
     """A run as JSON text: one line for each field and each record, so that `diff` can compare two runs."""
     fields = to_plain(run)
-    records = ",\n".join(_line(record) for record in fields.pop("records"))
+    every = {name: ",\n".join(map(_line, fields.pop(name))) for name in ("threaded", "records")}
     lines = [f"{json.dumps(name)}: {_line(value)}" for name, value in fields.items()]
-    lines.append(f'"records": [\n{records}\n]' if records else '"records": []')
+    lines += [f'"{name}": [\n{records}\n]' if records else f'"{name}": []' for name, records in every.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -72,7 +72,7 @@ def from_data(data: Any, path: Path) -> Run:
 def _refuse_duplicates(run: Run) -> None:
     """Raises ValueError if a cell, or a launch of a cell, is there twice: statistics would count it twice."""
     jobs: set[Job] = set()
-    for place, record in enumerate(run.records):
+    for place, record in enumerate(run.every_record):
         if record.job in jobs:
             raise ValueError(f".records[{place}]: {_in_words(record.job)} is there twice")
         jobs.add(record.job)
@@ -83,7 +83,8 @@ def _refuse_duplicates(run: Run) -> None:
 
 
 def _in_words(job: Job) -> str:
-    return f"{job.operator} of {job.case} at size {job.size} by {job.backend}, seed {job.seed}"
+    threads = f" with {job.threads} threads" if job.threads else ""
+    return f"{job.operator} of {job.case} at size {job.size} by {job.backend}{threads}, seed {job.seed}"
 
 
 def is_present(text: bytes) -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from adbench.model import record as model
 from adbench.model.operator import batch_points
-from adbench.model.record import Figure, Job, Record, Run, Time
+from adbench.model.record import Figure, Job, Record, Run, Time, grouped
 
 from .formatting import OUTCOMES, Word, plural
 from .run_findings import Findings
@@ -104,6 +104,18 @@ class Cells:
         found = copy(self)
         found.backends, found._rows = tuple(backends), {}
         return found
+
+    @cached_property
+    def threaded(self) -> dict[int, Cells]:
+        """Further number of threads -> the cells with it, in their own comparison."""
+        run, found = self.findings.run, grouped(self.findings.run.threaded, lambda record: record.job.threads)
+        own = {n: tuple(replace(r, job=replace(r.job, threads=0)) for r in records) for n, records in found.items()}
+        return {n: Cells(replace(run, records=records, threaded=())) for n, records in sorted(own.items())}
+
+    @property
+    def every_count(self) -> tuple[Cells, ...]:
+        """These cells and those of each further number of threads: for failures, never for speed."""
+        return self, *self.threaded.values()
 
     @cached_property
     def sizes(self) -> dict[str, tuple[int, ...]]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adbench.measure.statistics import Interval
-from adbench.model.record import Run
+from adbench.model.record import Run, grouped
+from adbench.model.settings import PROCESSOR
 from adbench.results.analysis import Floor
 
 from . import formatting, ranking
@@ -77,12 +78,14 @@ class Alarm:
     reason: str
     reproduce: str | None
     more: int
+    threads: str = ""
 
 
 def alarms(cells: Cells) -> list[Alarm]:
     """One for each backend with a wrong result: its first; `more` counts its others. Known bugs are no alarm."""
-    wrong = [failure for failure in ranking.failures(cells) if failure.word == "wrong"]
-    return [_alarm(failure.cells) for failure in wrong]
+    every = (failure for of_count in cells.every_count for failure in ranking.failures(of_count))
+    wrong = grouped((failure for failure in every if failure.word == "wrong"), lambda failure: failure.backend)
+    return [_alarm([cell for failure in failures for cell in failure.cells]) for failures in wrong.values()]
 
 
 def _alarm(found: Sequence[Cell]) -> Alarm:
@@ -93,7 +96,9 @@ def _alarm(found: Sequence[Cell]) -> Alarm:
     if worst:
         digits = f"{max(worst.digits_correct, 0):.0f} of {worst.digits_resolvable:.0f}"
         evidence = (worst.place, repr(worst.got), worst.truth, digits)
-    return Alarm(cell, *evidence, cell.reason or "", record.reproduce if record else None, len(found) - 1)
+    reason = cell.reason or ""
+    threads = reason.partition(": ")[0] if reason.startswith("with ") else ""
+    return Alarm(cell, *evidence, reason, record.reproduce if record else None, len(found) - 1, threads)
 
 
 def headline(cells: Cells) -> Headline:
@@ -162,6 +167,17 @@ def _growing_costs(cells: Cells) -> dict[str, list[str]]:
 def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Range:
     found = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
     return Range(backend, cases, found[0] if found else None, found[-1] if found else None)
+
+
+def device_of(run: Run) -> str:
+    """Where the run computed and whether its times include copies, in words; "" for the processor."""
+    device, transfers = run.settings.get("device", PROCESSOR), run.settings.get("transfers")
+    if device == PROCESSOR:
+        return ""
+    names = formatting.listed(dict.fromkeys(record.device for record in run.records if record.device))
+    what = f"{device} ({names})" if names else f"{device}, which no library used"
+    included = "include" if transfers == "inside" else "exclude"
+    return formatting.visible(f"{what}; times {included} copies of arguments to it and of results from it")
 
 
 def install_command(run: Run) -> str:

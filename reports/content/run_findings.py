@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import Interval
 from adbench.measure.statistics import Word as Comparison
 from adbench.model.record import Job, Run
 from adbench.results import analysis
-from adbench.results.analysis import BreakEven, Cost, Floor, Ratio
+from adbench.results.analysis import BreakEven, Cost, Floor, Ratio, Speedup
 from adbench.results.scaling import Quantity
 
-QUANTITIES: tuple[Quantity, ...] = ("seconds", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes")
+QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 USUAL_MARGIN = 0.02
 INVERSE: dict[Comparison, Comparison] = {"faster": "slower", "slower": "faster"}
 
@@ -41,6 +41,11 @@ class Findings:
     def cost(self) -> dict[tuple[str, str], Cost]:
         """(case, backend) -> the cost of its gradient relative to the function."""
         return {(cost.case, cost.backend): cost for cost in reversed(analysis.cost(self.run))}
+
+    @cached_property
+    def speedups(self) -> dict[Job, Speedup]:
+        """Job with further threads -> its speed-up."""
+        return {found.job: found for found in analysis.speedups(self.run)}
 
     def pair(self, a: Job, b: Job) -> Ratio | None:
         """a compared with b: below 1 a is faster; None where the two are not compared."""

@@ -113,7 +113,8 @@ def without_memory(cells: Cells) -> list[tuple[str, str]]:
         if not any(_has_memory(cells, case, method) for case in cells.subjects):
             every = (panels.memory_bytes(cell, method)[1] for place in cells.places for cell in cells.row(*place))
             reasons = Counter(reason for reason in every if reason)
-            found.append((title, reasons.most_common(1)[0][0] if reasons else NOT_TIMED))
+            if reasons or method != "device_peak_bytes":
+                found.append((title, reasons.most_common(1)[0][0] if reasons else NOT_TIMED))
     return found
 
 
@@ -200,6 +201,56 @@ def fastest_batches(cells: Cells, case: str) -> list[tuple[float, str, int]]:
     return sorted(found)
 
 
+def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """One row for each backend that uses threads, on a case at a size: the time of the leading operator with the run's
+    own number of threads; then, for each further number, the time, the speed-up with its interval, and the efficiency.
+    """
+
+    def rows(case: str) -> Iterator[Row]:
+        for size in cells.sizes[case]:
+            for cell in cells.row(case, size):
+                more = {n: at.cell(case, size, cell.job.backend) for n, at in cells.threaded.items()}
+                if any(other.word != "not_run" for other in more.values()):
+                    text = formatting.seconds(cell.spread.median) if cell.spread else None
+                    value = cell.spread.median if cell.spread else None
+                    entries = [replace(_figure(footnotes, cell, text, NOT_TIMED), value=value)]
+                    entries += (entry for n, other in more.items() for entry in _scaled(cells, footnotes, other, n))
+                    yield Row(size, tuple(entries), cell.job.backend)
+
+    return [group for group in _groups(run, cells, rows) if group.rows]
+
+
+def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Iterator[Entry]:
+    """The time of a cell with further threads, its speed-up, its efficiency; its word where it is not measured."""
+    if not cell.measured:
+        missing = footnotes.missing_number(f"{cell.job.backend}, {cell.label}: {cell.reason}")
+        yield from (Entry(cell.label, missing=missing), Entry(formatting.MISSING), Entry(formatting.MISSING))
+        return
+    time = cell.spread.median if cell.spread else None
+    text = None if time is None else formatting.seconds(time)
+    yield replace(_figure(footnotes, cell, text, NOT_TIMED), value=time)
+    found = cells.findings.speedups.get(replace(cell.job, threads=threads))
+    if found is None or found.interval is None or found.efficiency is None:
+        reason = found.reason if found else "only correct results with both numbers of threads are compared"
+        yield _figure(footnotes, cell, None, reason)
+        yield Entry(formatting.MISSING)
+        return
+    yield Entry(formatting.times(found.interval), cell, found.interval.estimate)
+    yield Entry(formatting.percent(found.efficiency), cell, found.efficiency)
+
+
+def speedups_of(cells: Cells, threads: int) -> dict[str, list[float]]:
+    """Backend -> its speed-ups with so many threads, ascending: on each case at its largest size."""
+    found: dict[str, list[float]] = {}
+    for case in cells.subjects:
+        for backend in cells.backends:
+            job = Job(case, cells.sizes[case][-1], backend, cells.operator_of(case), threads=threads)
+            speedup = cells.findings.speedups.get(job)
+            if speedup is not None and speedup.interval is not None:
+                found.setdefault(backend, []).append(speedup.interval.estimate)
+    return {backend: sorted(of) for backend, of in found.items()}
+
+
 def _batches(cells: Cells, case: str, size: int, backend: str) -> dict[int, Cell]:
     """The number of points -> its cell."""
     every = ((n, cells.single(Job(case, size, backend, f"{BATCH}_{n}"))) for n in batch_points_of(cells))
@@ -233,7 +284,7 @@ def _batch_row(footnotes: Footnotes, found: Sequence[Cell | None], points: Seque
         replace(_figure(footnotes, last, None if first is None else formatting.seconds(first), NOT_TIMED), value=first)
     )
     peaks = [panels.memory_bytes(last, method) for method, _ in panels.MEMORY_METHODS]
-    memory, reason = next((peak for peak in peaks if peak[0] is not None), peaks[0])
+    memory, reason = next((peak for peak in peaks if peak[0] is not None), peaks[1])
     text = None if memory is None else formatting.byte_size(memory)
     entries.append(replace(_figure(footnotes, last, text, reason), value=memory))
     entries.append(_batch_break_even(timed, single))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from adbench.model.record import ON_PROCESSOR
 from adbench.results.scaling import Quantity
 
 from ..content import formatting
@@ -19,6 +20,7 @@ from .looks import Look, look
 from .plots import Panel, Point, Series
 
 MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
+    ("device_peak_bytes", "Device peak"),
     ("allocated_peak_bytes", "Allocated peak"),
     ("resident_peak_bytes", "Resident peak"),
     ("python_peak_bytes", "Python-visible peak"),
@@ -153,13 +155,14 @@ PointOf = Callable[[Cell], Point | None]
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
-    """(bytes, reason) by one method; a missing figure has a reason."""
+    """(bytes, reason) by one method; a missing figure has a reason, but for that of a device that nobody asked for."""
     if not cell.measured:
         return None, None  # the cell's own reason says it
     memory = cell.record.memory if cell.record else None
     if memory is None:
         return None, "its memory was not measured"
-    return known(getattr(memory, method))
+    figure = getattr(memory, method)
+    return (None, None) if figure == ON_PROCESSOR else known(figure)
 
 
 def time_point(cells: Cells, operator: str, cell: Cell) -> Point | None:

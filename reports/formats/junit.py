@@ -20,10 +20,10 @@ def render(run: Run) -> str:
     An interrupted run has one more suite, with an error that counts the unchecked cells.
     """
     root = ElementTree.Element("testsuites", name="adbench")
-    for backend in dict.fromkeys(record.job.backend for record in run.records):
+    for backend in dict.fromkeys(record.job.backend for record in run.every_record):
         suite = ElementTree.SubElement(root, "testsuite", name=_text(backend))
         counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
-        for record in run.records:
+        for record in run.every_record:
             if record.job.backend == backend:
                 counts["tests"] += 1
                 kind = _add(suite, record)
@@ -43,7 +43,8 @@ def render(run: Run) -> str:
 def _add(suite: ElementTree.Element, record: Record) -> str | None:
     """Add the cell's test; the name of the count it belongs to, None where it passed."""
     job = record.job
-    name = f"{job.operator}[n={job.size}, seed={job.seed}]"
+    threads = f", threads={job.threads}" if job.threads else ""
+    name = f"{job.operator}[n={job.size}, seed={job.seed}{threads}]"
     test = ElementTree.SubElement(suite, "testcase", classname=_text(f"{job.backend}.{job.case}"), name=_text(name))
     word, reason = outcome(record)
     if record.outcome.exit_code == 1:

@@ -76,13 +76,13 @@ def render(run: Run) -> str:
 
 def left_out(run: Run) -> str | None:
     """The number of results that GitHub would not show."""
-    more = sum(_rule_of(record) is not None for record in run.records) - MOST_RESULTS
+    more = sum(_rule_of(record) is not None for record in run.every_record) - MOST_RESULTS
     return f"{more} more findings left out: GitHub shows {MOST_RESULTS}" if more > 0 else None
 
 
 def results(run: Run) -> list[dict[str, Any]]:
     """The results of a run in SARIF's fields, as many as GitHub shows."""
-    found = (_result(run, record) for record in run.records)
+    found = (_result(run, record) for record in run.every_record)
     return [result for result in found if result is not None][:MOST_RESULTS]
 
 
@@ -95,6 +95,7 @@ def _result(run: Run, record: Record) -> dict[str, Any] | None:
     word, reason = outcome(record)
     where = f"{job.operator} of {job.case} at size {job.size} with {job.backend}"
     where += f", seed {job.seed}" if job.seed else ""
+    where += f", {job.threads} threads" if job.threads else ""
     said = f"{where}: {reason or OUTCOMES[word].label}"
     if record.reproduce:
         said += f"\nReproduce: {record.reproduce}"

@@ -33,8 +33,11 @@ def embedded(run: Run) -> Embedded:
 
 def without_rounds(run: Run) -> Run:
     """The run with one round of each launch, that in the middle: a valid run, with nearly the same medians."""
-    records = (replace(r, time=_thinned(r.time), control=_thinned(r.control)) for r in run.records)
-    return replace(run, records=tuple(records))
+    records, threaded = (
+        tuple(replace(r, time=_thinned(r.time), control=_thinned(r.control)) for r in some)
+        for some in (run.records, run.threaded)
+    )
+    return replace(run, records=records, threaded=threaded)
 
 
 def plain_json(value: object) -> str:

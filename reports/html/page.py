@@ -89,6 +89,8 @@ def render(run: Run, home: str = "") -> str:
         "phases": sections.phase_table(run, cells, footnotes),
         "batches": sections.batch_table(run, cells, footnotes),
         "batch_points": sections.batch_points_of(cells),
+        "threads": sections.thread_table(run, cells, footnotes),
+        "device": headline.device_of(run),
         "traps": trap_map.trap_map(cells),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
         "offers": offers,

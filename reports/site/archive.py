@@ -78,6 +78,7 @@ class Archive:
         whole = replace(
             self.runs[0].run,
             records=tuple(_united([{r.job: r for r in run.records} for run in oldest_first]).values()),
+            threaded=(),
             traps=tuple(dict.fromkeys(trap for run in oldest_first for trap in run.traps)),
             cases=_united([run.cases for run in oldest_first]),
             versions=_united([run.versions for run in oldest_first]),

@@ -99,7 +99,7 @@ def execute(
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
-    return found, code or exit_code(found.records)
+    return found, code or exit_code(found.every_record)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:

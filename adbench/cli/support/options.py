@@ -117,7 +117,24 @@ worker_options = combined(
     click.option(
         "--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed."
     ),
-    threads_option,
+    click.option(
+        "--threads",
+        metavar="N[,N...]",
+        default="1",
+        show_default=True,
+        callback=quantity("counts_of"),
+        help="Allow every library this many threads; 1,2 also measures libraries that use threads with 2.",
+    ),
+    click.option(
+        "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
+    ),
+    click.option(
+        "--transfers",
+        type=click.Choice(["outside", "inside"]),
+        default="outside",
+        show_default=True,
+        help="Time copies to and from the device too (inside), or not.",
+    ),
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),

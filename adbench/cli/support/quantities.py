@@ -21,6 +21,15 @@ def bytes_of(text: str) -> int:
     return int(size)
 
 
+def counts_of(text: str) -> tuple[int, ...]:
+    """Positive whole numbers, each once: `1`, `1,2,4`."""
+    parts = [part.strip() for part in text.split(",")]
+    found = [int(part) if re.fullmatch(r"\d{1,9}", part, re.ASCII) else 0 for part in parts]
+    if min(found) < 1 or len(set(found)) < len(found):
+        raise UsageError(f"{text!r} is not a list of different numbers from 1; write 2, or 1,2,4")
+    return tuple(found)
+
+
 def seconds_of(text: str) -> float:
     """A positive duration: `40s`, `10m`, `1h30m`, `90` (seconds)."""
     parts = re.findall(_NUMBER + r"\s*(ms|min|s|m|h|)", text.strip(), re.ASCII)

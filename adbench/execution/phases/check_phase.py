@@ -34,8 +34,9 @@ BUILD_SECONDS = 900.0  # time limit for compiling, once per job
 
 @dataclass
 class CheckPhase:
-    """The check of one backend's jobs, by one or more workers in parallel; `before` are its earlier records.
+    """The check of one backend's jobs with one number of threads, by one or more workers in parallel.
 
+    before   their earlier records
     enough   whether to stop before the next job
     """
 
@@ -52,8 +53,9 @@ class CheckPhase:
         self._faulty = {record.job for record in self.before if _is_faulty(record)}
 
     @cached_property
-    def _missing(self) -> str:
-        return self._source.not_installed  # once: looking a package up takes longer than many checks
+    def _refused(self) -> str:
+        """Why nothing can be checked; "" if it can. Once: looking a package up takes longer than many checks."""
+        return self._source.not_installed or self._source.refuses(self.context.settings.device)
 
     @property
     def _source(self) -> Source:
@@ -71,16 +73,17 @@ class CheckPhase:
 
     def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
         is_loaded = False
-        with ResidentWorker(self.context, self.jobs[0].backend, self.context.checking_start()) as worker:
+        start = self.context.checking_start(self.jobs[0].threads)
+        with ResidentWorker(self.context, self.jobs[0].backend, start) as worker:
             for job in jobs:
                 if self.enough():
                     return
                 if self._source.builds:
                     yield Started(job, "check", building=True)
-                unbuilt = self._unbuilt(worker, job) if self._source.builds and not self._missing else None
+                unbuilt = self._unbuilt(worker, job) if self._source.builds and not self._refused else None
                 yield Started(job, "check")
-                if self._missing:
-                    checked = Checked(Record(job, "unsupported", self._missing))
+                if self._refused:
+                    checked = Checked(Record(job, "unsupported", self._refused))
                 else:
                     checked = unbuilt or self._check(worker, job)
                 if not is_loaded and worker.open_seconds is not None:
@@ -103,7 +106,9 @@ class CheckPhase:
             record = replace(record, reason=f"not timed: {slow}")
         if record.outcome.is_fault or record.outcome.word == "wrong":
             record = replace(record, reproduce=self.context.reproduce(job))
-        return record
+        if job.threads and record.reason is not None:
+            record = replace(record, reason=f"with {job.threads} threads: {record.reason}")
+        return replace(record, device=worker.device)
 
     def _unbuilt(self, worker: ResidentWorker, job: Job) -> Checked | None:
         """Let the backend compile for the job, which may take longer than a call. Returns the reason if it cannot."""

@@ -22,9 +22,9 @@ class FailurePolicy:
 
     def __init__(self, records: Iterable[Record] = (), longest_call: float | None = None, *, time: bool = True) -> None:
         self._what, self._does = ("per call", "measures") if time else ("to check", "checks")
-        self._crashes: Counter[tuple[str, str]] = Counter()
-        self._timed_out: dict[tuple[str, str, str], int] = {}
-        self._calls: dict[tuple[str, str, str], dict[int, float]] = {}
+        self._crashes: Counter[tuple[object, ...]] = Counter()
+        self._timed_out: dict[tuple[object, ...], int] = {}
+        self._calls: dict[tuple[object, ...], dict[int, float]] = {}
         self._longest_call = longest_call
         for record in records:
             self.note(record)
@@ -32,9 +32,9 @@ class FailurePolicy:
     def note(self, record: Record, call: float | None = None) -> None:
         """Remember a crash or a time-out, and the seconds of a call or check."""
         job = record.job
-        key = job.backend, job.case, job.operator
+        key = _cell(job)
         if record.outcome.word == "crashed":
-            self._crashes[job.backend, job.case] += 1
+            self._crashes[key[:-1]] += 1
         elif record.outcome.word == "timed_out":
             self._timed_out[key] = min(job.size, self._timed_out.get(key, job.size))
         if call is not None:
@@ -42,9 +42,9 @@ class FailurePolicy:
 
     def skipped(self, job: Job) -> Record | None:
         """The record of a job to skip because the backend failed on less before, or None."""
-        if self._crashes[job.backend, job.case] >= CRASHES_ALLOWED:
+        key = _cell(job)
+        if self._crashes[key[:-1]] >= CRASHES_ALLOWED:
             return Record(job, "skipped", f"crashed {CRASHES_ALLOWED} times on {job.case} before")
-        key = job.backend, job.case, job.operator
         smaller = self._timed_out.get(key, job.size)
         if smaller < job.size:
             return Record(job, "skipped", f"timed out at size {smaller}")
@@ -60,6 +60,11 @@ class FailurePolicy:
                 about = f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
                 return f"about {about} s {what} is over the limit of {factor * most:g} s; -n {job.size} {self._does} it"
         return None
+
+
+def _cell(job: Job) -> tuple[object, ...]:
+    """What jobs of several sizes have in common."""
+    return job.backend, job.threads, job.case, job.operator
 
 
 def expected(calls: Mapping[int, float], size: int) -> float | None:

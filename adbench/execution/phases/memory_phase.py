@@ -14,9 +14,9 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.measure import memory
 from adbench.model.events import Event, MemoryMeasured, Started
-from adbench.model.record import Figure, Job, Memory
+from adbench.model.record import ON_PROCESSOR, Figure, Job, Memory
 from adbench.model.serialization import from_plain
-from adbench.model.settings import Settings
+from adbench.model.settings import PROCESSOR, Settings
 
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
 LEFT_OUT = {
@@ -36,19 +36,22 @@ def measure_memory(
     shared, one = context.settings.weigh_all_in_one, context.settings.weigh_by_one_method
     for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
         with ExitStack() as stack:
-            methods = {
-                name: MemoryMethod(context, name, stack.enter_context(_worker(context, name, group[0].backend)))
-                for name in METHODS
-            }
+
+            def method(name: memory.Method, backend: str = group[0].backend, stack: ExitStack = stack) -> MemoryMethod:
+                return MemoryMethod(context, name, stack.enter_context(_worker(context, name, backend)))
+
+            methods, on_device = {name: method(name) for name in METHODS}, method("device")
             for job in group:
                 if enough():
                     return
                 yield Started(job, "memory")
-                yield MemoryMeasured(job, Memory(*figures(methods, job, one=one)))
+                on_processor = Memory(*figures(methods, job, one=one))
+                yield MemoryMeasured(job, replace(on_processor, device_peak_bytes=on_device.measure(job)))
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
-    """The jobs whose memory the settings request."""
+    """The jobs whose memory the settings request, with the run's own number of threads."""
+    jobs = [job for job in jobs if not job.threads]
     derived = {job.case for job in jobs if job.operator != "value"}
     return [job for job in jobs if settings.weigh_values or job.operator != "value" or job.case not in derived]
 
@@ -64,6 +67,8 @@ class MemoryMethod:
 
     def measure(self, job: Job) -> Figure:
         """The figure, or the reason why it is missing."""
+        if self.name == "device" and self.context.settings.device == PROCESSOR:
+            return ON_PROCESSOR
         if self.lost[job.case] >= CRASHES_ALLOWED:
             return Figure(None, f"the memory process was lost {CRASHES_ALLOWED} times on {job.case}")
         asked = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
@@ -75,6 +80,9 @@ class MemoryMethod:
             return Figure(None, f"the memory process was lost: {lost.reason}")
         except NoAnswer as no:
             return Figure(None, no.reason)
+        finally:
+            if self.name == "device":  # a counter that cannot be reset must not have seen another cell
+                self.worker.close()
 
 
 def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:

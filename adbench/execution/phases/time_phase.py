@@ -75,13 +75,13 @@ class TimedCell:
 
 @dataclass(frozen=True)
 class TimePhase:
-    """The shared state of all launches; `cpus` are the processors for timing."""
+    """The shared state of all launches; `cpus` has the processors for timing with each number of threads."""
 
     context: Context
     references: References
     reference_backend: str | None
     failures: FailurePolicy
-    cpus: tuple[int, ...]
+    cpus: Mapping[int, tuple[int, ...]]
 
     def launch(
         self, number: int, groups: Mapping[Group, Sequence[Record]], plan: Sequence[Job]
@@ -90,12 +90,12 @@ class TimePhase:
         settings = self.context.settings
         order = tuple(dict.fromkeys(map(group_of, plan)))
         environment = machine.thread_environment(settings.threads)
-        drawn = randomise(settings.seed, number, self._keys(job.backend for job in plan), len(order), environment)
-        needed = {key for records in groups.values() for key in self._keys(r.job.backend for r in records)}
+        drawn = randomise(settings.seed, number, self._keys(plan), len(order), environment)
+        needed = {key for records in groups.values() for key in self._keys(record.job for record in records)}
         starts = _apart([(key, start) for key, start in drawn.starts.items() if key in needed], settings.threads)
         with ExitStack() as stack:
             workers = {
-                key: stack.enter_context(ResidentWorker(self.context, key.backend, start, self.cpus))
+                key: stack.enter_context(ResidentWorker(self.context, key.backend, start, self._cpus_of(key)))
                 for key, start in starts.items()
             }
             self._open(workers.values())
@@ -116,10 +116,13 @@ class TimePhase:
         for _ in in_parallel(map(opening, workers), self.context):
             pass
 
-    def _keys(self, backends: Iterable[str]) -> list[WorkerKey]:
-        """The workers that these backends need: one each, and the control."""
-        found = [WorkerKey(backend) for backend in dict.fromkeys(backends)]
-        return found + [WorkerKey(k.backend, control=True) for k in found if k.backend == self.reference_backend]
+    def _keys(self, jobs: Iterable[Job]) -> list[WorkerKey]:
+        """The workers that these jobs need: one for each backend and number of threads, and the control."""
+        found = list(dict.fromkeys(map(_key, jobs)))
+        return found + [replace(key, control=True) for key in found if key == WorkerKey(self.reference_backend or "")]
+
+    def _cpus_of(self, key: WorkerKey) -> tuple[int, ...]:
+        return self.cpus[key.threads or self.context.settings.threads]
 
     def _group(
         self,
@@ -129,8 +132,9 @@ class TimePhase:
         records: Sequence[Record],
     ) -> Timed:
         """One group in one launch: prepare and warm up each cell, then rounds in turns."""
-        by_backend = {record.job.backend: record for record in records}
-        cells = [TimedCell(by_backend[key.backend], key, workers[key]) for key in self._keys(by_backend)]
+        of_key = {_key(record.job): record for record in records}
+        keys = self._keys(record.job for record in records)
+        cells = [TimedCell(of_key[replace(key, control=False)], key, workers[key]) for key in keys]
         first = number % len(cells)  # so that the first one varies
         self._make_ready([*cells[first:], *cells[:first]], background)
         for turn in range(self.context.settings.rounds):
@@ -171,7 +175,7 @@ class TimePhase:
         for _ in in_parallel(map(preparing, cells), self.context):
             pass
         for cell in cells:
-            cell.worker.move(self.cpus)
+            cell.worker.move(self._cpus_of(cell.key))
 
     def _prepare(self, cell: TimedCell) -> None:
         """Prepare and call once; the result must be the checked one."""
@@ -214,6 +218,10 @@ class TimePhase:
                     reproduce=self.context.reproduce(job),
                 )
         return lost
+
+
+def _key(job: Job) -> WorkerKey:
+    return WorkerKey(job.backend, threads=job.threads)
 
 
 def _take_turn(cell: TimedCell, background: Background, step: Callable[[TimedCell], None]) -> None:
@@ -261,10 +269,13 @@ def _close(a: Summary, b: Summary, allowed: float) -> bool:
     return all(x == y or (math.isfinite(scale) and abs(x - y) <= allowed * scale) for x, y in pairs)
 
 
-def _apart(starts: Sequence[tuple[WorkerKey, Start]], threads: int) -> dict[WorkerKey, Start]:
-    """The starts of workers: each on separate processors if there are enough, so that imports run in parallel."""
-    usable = usable_cpus()
-    places = max(1, len(usable) // threads)
-    return {
-        key: replace(start, cpus=usable[(i % places) * threads :][:threads]) for i, (key, start) in enumerate(starts)
-    }
+def _apart(starts: Sequence[tuple[WorkerKey, Start]], own_threads: int) -> dict[WorkerKey, Start]:
+    """The starts of workers with their numbers of threads: each on separate processors if there are enough, so that
+    imports run in parallel."""
+    usable, found = usable_cpus(), {}
+    for i, (key, start) in enumerate(starts):
+        threads = key.threads or own_threads
+        first = i % max(1, len(usable) // threads) * threads
+        environment = {**start.environment, **machine.thread_environment(threads)}
+        found[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
+    return found

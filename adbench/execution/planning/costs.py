@@ -83,7 +83,7 @@ class Costs:
 
     def note(self, event: Event) -> None:
         """Remember the costs that a check reports."""
-        if isinstance(event, Checked):
+        if isinstance(event, Checked) and not event.record.job.threads:
             job = event.record.job
             if event.cost is not None:
                 self.learn(job, event.cost)
@@ -161,5 +161,5 @@ def _by_job(known: dict[Cell, dict[int, Any]]) -> list[tuple[Job, Any]]:
 
 
 def backends_of(jobs: Iterable[Job]) -> tuple[str, ...]:
-    """The backends of these jobs, in their order."""
-    return tuple(dict.fromkeys(job.backend for job in jobs))
+    """The backends of these jobs, in their order, once for each number of threads."""
+    return tuple(backend for backend, _ in dict.fromkeys((job.backend, job.threads) for job in jobs))

@@ -124,7 +124,7 @@ class Estimate:
         preparing = (cost.prepare + cost.first_call) / (self.workers if s.quick else 1)  # in parallel, if quick
         once = preparing + warm + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
         once += JUDGE_TIMED_SECONDS + min(2 * cost.call, max(cost.call, 0.2))
-        return once * (2 if job.backend == self._reference else 1)
+        return once * (2 if job.backend == self._reference and not job.threads else 1)
 
     def imports(self, jobs: Sequence[Job]) -> float:
         """Starting the workers of one launch."""

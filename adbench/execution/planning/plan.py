@@ -15,6 +15,7 @@ from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, batch_points, with_points
 from adbench.model.record import Job, grouped
+from adbench.model.settings import PROCESSOR
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
@@ -59,8 +60,10 @@ def _not_installed(missing: Mapping[str, str]) -> Iterator[str]:
 def plan(catalog: Catalog, request: Request) -> Plan:
     """Every selected case at its sizes, each operator, each selected backend; patterns here are names or globs.
 
+    A library that uses threads has a job for each number of threads.
+
     Raises UnknownName for an operator that does not exist or a pattern that matches nothing, and UsageError for a size
-    that is no positive whole number or that no selected case has.
+    that is no positive whole number or that no selected case has, and for a device that no selected backend has.
     """
     for name in request.operators:
         if name not in EVERY_OPERATOR and name != RELATIONS and not batch_points(name):
@@ -68,6 +71,11 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     left_out: list[str] = []
     backends, not_installed = _backends(catalog, request)
     jobs: list[Job] = []
+    if all(catalog.backends[name].refuses(request.device) for name in backends):
+        there = sorted({PROCESSOR, *(device for source in catalog.backends.values() for device in source.devices)})
+        raise UsageError(f"no selected backend runs on {request.device!r}; --device takes {' or '.join(there)}")
+    if request.transfers != "outside" and request.device == PROCESSOR:
+        raise UsageError(f"--transfers {request.transfers} needs a device; add --device cuda")
     for name in _cases(catalog, request, left_out):
         case, cells = catalog.cases[name], _cells(catalog, name, request)
         if not cells:
@@ -77,7 +85,10 @@ def plan(catalog: Catalog, request: Request) -> Plan:
             for seed in range(request.seed, request.seed + points):
                 if seed in request.seeds_left_out:
                     continue
-                jobs += [Job(name, size, backend, operator, seed) for backend in backends]
+                for backend in backends:
+                    is_scaled = catalog.backends[backend].threaded and operator != RELATIONS
+                    counts = (0, *request.settings.thread_counts[1:]) if is_scaled else (0,)
+                    jobs += [Job(name, size, backend, operator, seed, threads) for threads in counts]
     if request.samples_relations:
         sample = [job for job in jobs if job.operator != RELATIONS or _in_sample(catalog, job)]
         if len(sample) < len(jobs):

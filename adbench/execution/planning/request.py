@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from adbench.execution.workers.supervisor import default_limit
-from adbench.model.settings import Settings, cache_folder
+from adbench.model.settings import PROCESSOR, Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
 SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20 % more, so it ends within three hours
@@ -36,6 +37,9 @@ class Request:
     reference                       the backend that is measured twice, as the control
     points                          the number of seeds to check at, beginning with `seed`
     label                           what the user calls the run
+    threads                         that every library may use; libraries that use threads are also measured with each
+                                    further number
+    device, transfers               see Settings
     seeds_left_out                  those among them that are not checked
 
     A quick request or a run that names no backend has the default ones (Source.is_default) that are installed.
@@ -60,7 +64,9 @@ class Request:
     points: int = 1
     seeds_left_out: Sequence[int] = ()
     label: str | None = None
-    threads: int = 1
+    threads: int | Sequence[int] = 1
+    device: str = PROCESSOR
+    transfers: Literal["outside", "inside"] = "outside"
     timeout: float = 60.0
     mem_limit: int | None = None
 
@@ -92,12 +98,19 @@ class Request:
         return not self.time and not chosen
 
     @property
+    def _thread_counts(self) -> tuple[int, ...]:
+        return (self.threads,) if isinstance(self.threads, int) else tuple(dict.fromkeys(self.threads))
+
+    @property
     def settings(self) -> Settings:
         """How it measures, before a budget changes that."""
         found = Settings(
             cache=str(cache_folder()),
             seed=self.seed,
-            threads=self.threads,
+            threads=self._thread_counts[0],
+            more_threads=", ".join(map(str, self._thread_counts[1:])) or None,
+            device=self.device,
+            transfers=self.transfers,
             timeout_seconds=self.timeout,
             mem_limit_bytes=self.mem_limit or default_limit(),
             time=self.time,

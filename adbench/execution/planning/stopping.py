@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adbench.model.events import Decided
 from adbench.model.record import Group, Job, Run
@@ -44,6 +45,8 @@ def decided(run: Run, launches: int, margin: float) -> Decided:
         else:
             kept = open_ | {run.reference_backend}
             done += [record.job for record in records if record.job.backend not in kept]
+    stopped_jobs = set(done)
+    done += [r.job for r in run.threaded if replace(r.job, threads=0) in stopped_jobs]  # as long as it has a partner
     return Decided(launches, tuple(stopped), tuple(done))
 
 

@@ -11,7 +11,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import thread_environment
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
-from adbench.model.settings import PROGRAMS_VARIABLE, Settings, programs_folder
+from adbench.model.settings import PROCESSOR, PROGRAMS_VARIABLE, Settings, programs_folder
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,21 @@ class Context:
     catalog: Catalog
     settings: Settings
 
-    def plain_start(self) -> Start:
-        """Start a worker with the run's threads, without randomisation."""
-        return Start(thread_environment(self.settings.threads) | {"PYTHONHASHSEED": "0"})
+    def plain_start(self, threads: int = 0) -> Start:
+        """Start a worker with so many threads, or the run's, without randomisation."""
+        return Start(thread_environment(threads or self.settings.threads) | {"PYTHONHASHSEED": "0"})
 
-    def checking_start(self) -> Start:
+    def checking_start(self, threads: int = 0) -> Start:
         """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""
-        plain = self.plain_start()
+        plain = self.plain_start(threads)
         if self.settings.cache is None:
             return plain
         return replace(plain, environment={**plain.environment, PROGRAMS_VARIABLE: str(programs_folder())})
 
     def load_request(self, backend: str) -> dict[str, Any]:
-        """The request to import a backend."""
-        return {"do": "load", "source": to_plain(self.catalog.backends[backend])}
+        """The request to import a backend, and to use the run's device."""
+        device = {"device": self.settings.device, "transfers": self.settings.transfers}
+        return {"do": "load", "source": to_plain(self.catalog.backends[backend]), **device}
 
     def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
@@ -56,6 +57,11 @@ class Context:
         case, backend = self.catalog.case_sources[job.case], self.catalog.backends[job.backend]
         which = job.case if case.builtin else f"{case.path}:{job.case}"
         where = job.backend if backend.builtin else backend.path
+        if job.threads or self.settings.device != PROCESSOR:
+            cell = ["-c", which.rpartition(":")[0] or which, "-n", job.size, "-b", where, "--operator", job.operator]
+            how = ["--seed", job.seed, "--threads", job.threads or self.settings.threads]
+            how += ["--device", self.settings.device, "--transfers", self.settings.transfers]
+            return f"from adbench.cli import cli; cli({['check', *map(str, [*cell, *how])]!r})"
         return (
             f"import adbench; print(adbench.check_cell({which!r}, {job.size}, {where!r}, {job.operator!r}, "
             f"seed={job.seed}))"

@@ -153,8 +153,9 @@ class WorkerProcess:
         answer = self._answer(request, timeout)
         if "value" in answer:
             return answer["value"]
-        if "unsupported" in answer:
-            raise NoAnswer("unsupported", str(answer["unsupported"]))
+        for status in ("unsupported", "skipped"):
+            if status in answer:
+                raise NoAnswer(status, str(answer[status]))
         reason = str(answer.get("failed") or answer.get("bad_file"))
         raise NoAnswer("failed", reason, answer.get("traceback") or "", is_bad_file="bad_file" in answer)
 

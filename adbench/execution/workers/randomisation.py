@@ -20,10 +20,12 @@ MOST_HEAP_BYTES = 2**16  # below the allocator's mmap threshold, so that it shif
 
 @dataclass(frozen=True, order=True)
 class WorkerKey:
-    """The backend of a worker; the reference backend has a second worker, the control."""
+    """The backend of a worker, and its number of threads (Job.threads); the reference backend has a second worker, the
+    control."""
 
     backend: str
     control: bool = False
+    threads: int = 0
 
 
 @dataclass(frozen=True)

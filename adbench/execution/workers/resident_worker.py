@@ -26,6 +26,7 @@ class ResidentWorker:
     cpus    its processors after the import; none: those of its start
 
     known            case -> why the backend is known to be wrong there, from its file
+    device           the name of the run's device, as the library calls it; None for the processor
     import_seconds   time of the last import
     open_seconds     time of the last start, including the import; None before
     """
@@ -39,6 +40,7 @@ class ResidentWorker:
         self._is_paused = False
         self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once
         self.known: Mapping[str, str] = {}
+        self.device: str | None = None
         self.import_seconds = 0.0
         self.open_seconds: float | None = None
 
@@ -111,9 +113,10 @@ class ResidentWorker:
             loaded = process.ask(self._context.load_request(backend), self._context.settings.timeout_seconds)
         except NoAnswer as no:
             self.close()
-            self._refusal = type(no)(no.status, f"importing it: {no.reason}", no.stderr)
+            reason = no.reason if no.status == "skipped" else f"importing it: {no.reason}"
+            self._refusal = type(no)(no.status, reason, no.stderr)
             raise self._refusal from no
-        self.known, self.import_seconds = loaded["known"], loaded["import_seconds"]
+        self.known, self.import_seconds, self.device = loaded["known"], loaded["import_seconds"], loaded["device"]
         self.move(self._cpus, process)
 
 

@@ -24,7 +24,7 @@ import psutil
 
 from adbench.catalog import discovery
 from adbench.catalog.dependencies import dependencies, digest
-from adbench.execution.operators import fallback, prepared_point, relations
+from adbench.execution.operators import fallback, on_device, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
@@ -38,6 +38,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import batch_points
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.evidence import worst_entries
 from adbench.oracle.reference import Reference
 
@@ -94,6 +95,8 @@ def answer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out a request; an exception becomes a reason."""
     try:
         return {"value": REQUESTS[request["do"]](state, request)}
+    except on_device.NoDevice as reason:
+        return {"skipped": discovery.first_line(reason)}
     except (Unsupported, NotImplementedError) as reason:  # libraries raise NotImplementedError for the same
         return {"unsupported": discovery.first_line(reason)}
     except UsageError as reason:
@@ -116,11 +119,12 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if state.backend is not None:
         raise RuntimeError(f"this worker already has {state.backend.name}; start another one for {source.name}")
     start = perf_counter_ns()
-    state.backend = contract.from_module(source.name, discovery.load(source))
+    state.backend = on_device.loaded(source, request.get("device", PROCESSOR), request.get("transfers", "outside"))
     seconds = (perf_counter_ns() - start) * 1e-9
     gc.collect()
     gc.freeze()  # otherwise the collection before each epoch traverses the whole library: 50 ms instead of 1
-    return {"import_seconds": seconds, "known": dict(state.backend.known)}
+    device = state.backend.device
+    return {"import_seconds": seconds, "known": dict(state.backend.known), "device": device and device.name}
 
 
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -333,6 +337,8 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     call = _prepared(state)
     if state.remote is not None:
         return to_plain(state.remote.measure_memory(request["method"], request["times"]))
+    if request["method"] == "device":
+        return to_plain(on_device.peak(_loaded(state), call, request["times"]))
     return to_plain(memory.measure(request["method"], call, times=request["times"]))
 
 

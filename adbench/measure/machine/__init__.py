@@ -34,6 +34,7 @@ THREAD_VARIABLES = (
     "RAYON_NUM_THREADS",
     "JULIA_NUM_THREADS",
     "PJRT_NPROC",  # the pool of XLA's processor client
+    "ADBENCH_THREADS",  # for backends whose libraries read none (model/settings.py)
 )
 
 SAME_FOR_TIMES = ("processor", "architecture", "cores", "hardware_threads", "usable_threads", "cpu_limit")

@@ -230,7 +230,7 @@ def _legend(cells: Cells, width: int) -> Text:
 
 def _reasons(cells: Cells, width: int) -> Iterator[Text]:
     """One entry for each distinct reason, graver ones first: who, why, where."""
-    notes = Footnotes(cells).failures
+    notes = [note for of_count in cells.every_count for note in Footnotes(of_count).failures]
     others = [cell for note in notes if note.word != "known" for cell in note.cells]  # known bugs come by backend
     groups = grouped(others, lambda cell: (cell.word, cell.reason or ""))
     if notes or cells.declined:

@@ -24,7 +24,8 @@ ACTIVE = set('"$`\\!')
 
 def faults(cells: Cells, width: int) -> Iterator[Text]:
     """The first of each kind on each backend, graver ones first, then a blank line; nothing where all is well."""
-    bad = [cell for note in Footnotes(cells).failures if OUTCOMES[note.word].bad for cell in note.cells]
+    notes = (note for of_count in cells.every_count for note in Footnotes(of_count).failures)
+    bad = [cell for note in notes if OUTCOMES[note.word].bad for cell in note.cells]
     groups = grouped(bad, lambda cell: (cell.word, cell.job.backend))
     for (word, backend), group in list(groups.items())[:MOST_FAULTS]:
         yield from _fault(word, backend, group, width)

@@ -12,8 +12,8 @@ from adbench.model.record import grouped
 from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
-from ...content.headline import Headline, Range, headline, install_command
-from ...content.sections import fastest_batches
+from ...content.headline import Headline, Range, device_of, headline, install_command
+from ...content.sections import fastest_batches, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
 from .marks import UNBROKEN
@@ -38,6 +38,8 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _fastest(found, order)
         yield from _gradient_cost(found, order)
         yield from _many_points(cells)
+        yield from _threads(cells)
+        yield from _device(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
             yield Sentence("Background", found.background)
@@ -102,6 +104,26 @@ def _many_points(cells: Cells) -> Iterator[Sentence]:
         times = [f"{formatting.short(name, LONGEST_NAME)} {formatting.seconds(each)}" for each, name, _ in batches]
         of = f"{formatting.short(case, LONGEST_NAME)}, {formatting.count(batches[0][2])} points"
         yield Sentence("Many points", f"{of}, time of each: {_joined(times)}")
+
+
+def _threads(cells: Cells) -> Iterator[Sentence]:
+    """For each further number of threads, the speed-ups of each backend over the cases, each at its largest size."""
+    for count, of_count in cells.threaded.items():
+        found = speedups_of(cells, count)
+        spans = [
+            f"{formatting.short(name, LONGEST_NAME)} "
+            + "–".join(dict.fromkeys(formatting.ratio(end) for end in (times[0], times[-1])))
+            for name, times in found.items()
+        ]
+        wrong = Counter(cell.job.backend for cell in of_count.every_single() if cell.word == "wrong")
+        parts = [f"speed-up with {count}: {_joined(spans)}"] if spans else []
+        parts += [f"wrong with {count}: {_counts(wrong)} of {_results(of_count)}"] if wrong else []
+        yield Sentence("Threads", "; ".join(parts) or f"no speed-up with {count}: too few launches to compare")
+
+
+def _device(cells: Cells) -> Iterator[Sentence]:
+    if text := device_of(cells.findings.run):
+        yield Sentence("Device", text)
 
 
 def _span(cost: Range) -> str:

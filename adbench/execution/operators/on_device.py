@@ -1,0 +1,69 @@
+"""A backend on another device than the processor: its choice, the copies to and from it, its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog import discovery
+from adbench.measure.memory import Figure, median_of
+from adbench.model.backend import Backend, Call, Device, Operator, from_module
+from adbench.model.errors import AdbenchError, BadFile, Unsupported
+from adbench.model.settings import PROCESSOR
+
+
+class NoDevice(AdbenchError):
+    """The run's device is not there: the library's cells are skipped with this reason."""
+
+
+def loaded(source: discovery.Source, device: str, transfers: str) -> Backend:
+    """The backend of a file, on this device; with transfers "inside", its calls copy arguments and results.
+
+    Raises BadFile if the file cannot be used, NoDevice if the library does not see the device.
+    """
+    module = discovery.load(source)
+    used = None if device == PROCESSOR else _used(module, device)  # before its names are read: they may depend on it
+    backend = from_module(source.name, module)
+    if used is not None:
+        backend = replace(backend, device=used, sync=used.sync)
+    return with_transfers(backend) if transfers == "inside" else backend
+
+
+def with_transfers(backend: Backend) -> Backend:
+    """The backend with copies inside each call: calls take and return numpy arrays."""
+
+    def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+        call = backend.prepare(operator, f, backend.native_inputs(args), wrt)
+
+        def with_copies(*args: Any) -> Any:
+            return backend.numpy_result(backend.waited(call(*backend.native_inputs(args))))
+
+        return with_copies
+
+    return replace(backend, prepare=prepare, to_native=_copied, to_numpy=np.asarray, sync=None)
+
+
+def peak(backend: Backend, call: Callable[[], Any], times: int) -> Figure:
+    """Bytes allocated on the device at the peak of one call, by the library's counter: the median of some calls."""
+    count = backend.device.peak_bytes if backend.device else None
+    if count is None:
+        return Figure(None, f"{backend.name} has no counter of the device's memory")
+    return median_of(lambda one: Figure(float(count(one))), call, times)
+
+
+def _used(module: ModuleType, device: str) -> Device:
+    try:
+        used = module.use_device(device)
+    except Unsupported as reason:
+        raise NoDevice(str(reason)) from reason
+    if not isinstance(used, Device) or not callable(used.sync):
+        raise BadFile(f"{module.__file__}: use_device returned {used!r}; return Device(name, sync)")
+    return used
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # as a library would: the case may keep its array
