@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator as python
 from collections.abc import Callable
 from typing import Any
 
 import num_dual
 import numpy as np
 
-from adbench import Namespace, Operator, Unsupported
+from adbench import Operator, Unsupported
 
 from ._flat import on_numbers
+from ._objects import Objects
 
 REQUIRES = ("num-dual",)
 LICENCE = "MIT OR Apache-2.0"
@@ -38,10 +38,6 @@ KNOWN = {
     "trap_masked_sinc hvp hessian": "0",
 }
 
-PLAIN = (float, int, np.floating, np.integer)
-REAL = {"float", "int", "bool"}
-COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
-
 
 def is_dual(x: Any) -> bool:
     return hasattr(type(x), "from_re")
@@ -54,176 +50,14 @@ def power(x: Any, y: Any) -> Any:
     return y * 0.0 if x == 0.0 and y > 0.0 else (y * float(np.log(x))).exp()
 
 
-def absolute(x: Any) -> Any:
-    return -x if x < 0.0 else x
-
-
-def least(x: Any, y: Any) -> Any:
-    return x if x <= y or x != x else y
-
-
-def largest(x: Any, y: Any) -> Any:
-    return x if x >= y or x != x else y
-
-
-OURS = {
-    "power": np.frompyfunc(power, 2, 1),
-    "absolute": np.frompyfunc(absolute, 1, 1),
-    "minimum": np.frompyfunc(least, 2, 1),  # numpy loses a NaN in arrays of objects
-    "maximum": np.frompyfunc(largest, 2, 1),
-}
-
-
-def bare(x: Any) -> Any:
-    """Unwrap to num_dual's numbers, alone or in plain arrays."""
-    if isinstance(x, Number):
-        return x.dual
-    if isinstance(x, np.ndarray):
-        return x.view(np.ndarray)
-    return type(x)(map(bare, x)) if type(x) in (list, tuple) else x
-
-
-def dressed(x: Any) -> Any:
-    """Wrap numpy's result in `Duals` or `Number`."""
-    if isinstance(x, np.ndarray):
-        return dressed(x[()]) if not x.ndim else x.view(Duals) if x.dtype == object else x
-    return Number(x) if is_dual(x) else x
-
-
-def lifted(x: Any, like: Any) -> Any:
-    """Convert the plain numbers of a mixed array, from `where` or `concat`, to dual numbers."""
-    if like is None:
-        return x.astype(np.float64)
-    return np.frompyfunc(lambda entry: entry if is_dual(entry) else type(like).from_re(float(entry)), 1, 1)(x)
-
-
-def applied(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Apply a numpy function entry by entry with num_dual's operators and methods: np.sin(x) is x.sin()."""
-    plain = [np.asarray(part, dtype=object) for part in map(bare, inputs)]
-    options = {key: bare(option) for key, option in options.items()}
-    if function.__name__ in COMPARISONS:
-        return np.asarray(getattr(function, method)(*plain, **options), dtype=bool)[()]
-    run = getattr(OURS.get(function.__name__, function), method)
-    try:
-        return dressed(run(*plain, **options))
-    except (TypeError, AttributeError):
-        like = next((entry for part in plain for entry in part.ravel() if is_dual(entry)), None)
-    try:
-        return dressed(run(*(lifted(part, like) for part in plain), **options))
-    except (TypeError, AttributeError) as error:
-        others = {type(entry).__name__ for part in plain for entry in part.ravel() if not is_dual(entry)} - REAL
-        raise Unsupported(" of ".join((f"num_dual has no {function.__name__}", *sorted(others)))) from error
-
-
-def moved(function: Any, args: Any, options: Any) -> Any:
-    """Apply a function that numpy writes in Python."""
-    try:
-        return dressed(function(*map(bare, args), **{key: bare(option) for key, option in options.items()}))
-    except (TypeError, AttributeError) as error:  # numpy and Python raise these for a missing operation
-        raise Unsupported(f"num_dual has no {function.__name__}, and numpy has none for objects") from error
-
-
-class Number:
-    """One dual number that leaves arrays to numpy; num_dual's would write into an array that it multiplies."""
-
-    __slots__ = ("dual",)
-
-    def __init__(self, dual: Any) -> None:
-        self.dual = dual
-
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return applied(function, method, inputs, options)
-
-    def __array_function__(self, function: Any, _: Any, args: Any, options: Any) -> Any:
-        return moved(function, args, options)
-
-    shape, ndim, size = (), 0, 1
-
-    def __neg__(self) -> Any:
-        return Number(-self.dual)
-
-    def __bool__(self) -> bool:
-        return bool(self.dual != 0.0)
-
-
-def arithmetic(name: str, function: np.ufunc, wrap: Callable[[Any], Any]) -> None:
-    """Add an operator to Number: direct for numbers, by numpy for arrays."""
-    of_duals = power if name == "pow" else getattr(python, f"__{name}__")
-
-    def forwards(self: Any, other: Any) -> Any:
-        if isinstance(other, Number):
-            return wrap(of_duals(self.dual, other.dual))
-        return wrap(of_duals(self.dual, float(other))) if isinstance(other, PLAIN) else function(self, other)
-
-    def backwards(self: Any, other: Any) -> Any:
-        return wrap(of_duals(float(other), self.dual)) if isinstance(other, PLAIN) else function(other, self)
-
-    setattr(Number, f"__{name}__", forwards)
-    setattr(Number, f"__r{name}__", backwards)
-
-
-OPERATORS: dict[str, tuple[np.ufunc, Callable[[Any], Any]]] = {
-    "add": (np.add, Number),
-    "sub": (np.subtract, Number),
-    "mul": (np.multiply, Number),
-    "truediv": (np.divide, Number),
-    "pow": (np.power, Number),
-    "lt": (np.less, bool),
-    "le": (np.less_equal, bool),
-    "gt": (np.greater, bool),
-    "ge": (np.greater_equal, bool),
-    "eq": (np.equal, bool),
-    "ne": (np.not_equal, bool),
-}
-for name, how in OPERATORS.items():
-    arithmetic(name, *how)
-
-
-class Duals(np.ndarray[Any, Any]):
-    """An array of num_dual's numbers that returns entries as `Number`."""
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return applied(ufunc, method, inputs, options)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return moved(func, args, kwargs)
-
-    def __getitem__(self, index: Any) -> Any:
-        return dressed(super().__getitem__(index))
-
-    def __iter__(self) -> Any:
-        return map(dressed, super().__iter__())
-
-
-def vector_norm(x: Any, *, axis: int | None = None, ord: float = 2) -> Any:
-    return np.sum(np.abs(x) ** ord, axis=axis) ** (1 / ord) if ord != 2 else np.sqrt(np.sum(x * x, axis=axis))
-
-
-def reduction(name: str) -> Callable[..., Any]:
-    def reduced(x: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
-        return dressed(OURS[name].reduce(np.asarray(bare(x), dtype=object), axis=axis, keepdims=keepdims))
-
-    return reduced
-
-
-def stop_gradient(x: Any) -> Any:
-    plain = np.frompyfunc(lambda entry: entry.value if is_dual(entry) else entry, 1, 1)
-    return np.asarray(plain(bare(x)), dtype=np.float64)[()]
-
-
 def derivative(*_: Any) -> Any:
     raise Unsupported("num_dual nests dual numbers in Rust, not in Python")
 
 
-xp = Namespace(
-    np,
-    linalg={"vector_norm": vector_norm},
-    min=reduction("minimum"),
-    max=reduction("maximum"),
-    asarray=lambda x: dressed(np.asarray(bare(x))),
-    derivative=derivative,
-    stop_gradient=stop_gradient,
-)
+# numpy calls methods of the same name for other functions: np.sin(x) is x.sin().
+DUALS = Objects("num_dual", is_dual, lambda x, like: type(like).from_re(x), {"power": power})
+bare, dressed = DUALS.bare, DUALS.dressed
+xp = DUALS.namespace(lambda dual: float(dual.value), derivative=derivative)
 
 
 def values(g: Callable[[Any], Any], x: list[Any]) -> list[Any]:

@@ -6,18 +6,23 @@ import importlib.metadata
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 
 OURS = "autodiff-bench"  # the distribution that adbench is installed as
 MOST_EXTRAS = 3  # that are named in a command
 
 
+ALTERNATIVES = {"tensorflow": ("tensorflow-cpu", "tensorflow-macos")}
+"""Distributions with the same modules as another one."""
+
+
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, without importing it."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    """The version of an installed distribution, or of one with the same modules, without importing it."""
+    for name in (distribution, *ALTERNATIVES.get(distribution, ())):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return None
 
 
 def pip_command(requirements: Iterable[str]) -> str:

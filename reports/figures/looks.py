@@ -52,6 +52,14 @@ FAMILIES = (
     (8, 7, "enzyme_ad"),
     (9, 0, "fastad"),
     (6, 4, "cpp_plain cpp_hand cpp_simd"),
+    (1, 0, "jaxadi"),
+    (1, 7, "asdex"),
+    (2, 0, "mlx"),
+    (3, 2, "drjit"),
+    (4, 3, "tensorflow tensorflow_eager tensorflow_xla"),
+    (5, 5, "xad"),
+    (7, 6, "numdifftools"),
+    (8, 2, "aadc"),
 )
 KNOWN = {
     name: (colour, (first + k) % MARKERS, k % DASHES)

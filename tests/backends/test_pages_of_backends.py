@@ -40,13 +40,16 @@ def test_the_page_shows_the_licences_and_versions_of_files_and_constraints() -> 
             assert version == expected[name].version, name
 
 
-def test_ci_installs_every_available_library() -> None:
+NOT_IN_CI = {"aadc": "its free licence is non-commercial", "tensorflow": "570 MB"}
+
+
+def test_ci_installs_every_available_library_with_few_exceptions() -> None:
     pins, extras = pages.pins(), pages.extras()
     wanted = {pages.normal(name) for source in BACKENDS.values() for name in source.requires}
     assert not [name for name in wanted if name not in pins or name not in extras]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     everything = re.findall(r"[\w-]+", project["optional-dependencies"]["all"][0].partition("[")[2])
-    assert {extras[name] for name in wanted} <= {*everything, "test"}
+    assert {extras[name] for name in wanted} - {*everything, "test"} == set(NOT_IN_CI)
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert not [name for source in BACKENDS.values() for name in source.debian if name not in ci]
 
