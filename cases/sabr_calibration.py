@@ -36,8 +36,8 @@ def volatility(xp, alpha, rho, nu, beta, forward, strikes, expiry):
 
 
 def f(xp, alpha, rho, nu, beta, forwards, strikes, expiries, quotes):
-    columns = [xp.reshape(part, (-1, 1)) for part in (alpha, rho, nu)]
-    model = volatility(xp, *columns, beta, forwards[:, None], strikes, expiries[:, None])
+    a, r, v = (xp.reshape(part, (-1, 1)) for part in (alpha, rho, nu))
+    model = volatility(xp, a, r, v, beta, forwards[:, None], strikes, expiries[:, None])
     return xp.sum((100 * (model - quotes)) ** 2)
 
 
@@ -67,8 +67,8 @@ def inputs(n, rng):
     forwards, sides = rng.uniform(0.8, 1.2, 5), rng.choice([-1.0, 1.0], (5, n))
     strikes = forwards[:, None] * np.exp(sides * rng.uniform(0.05, 0.5, (5, n)))
     alpha, rho, nu = parameters()
-    market = [part[:, None] for part in parameters()]  # other parameters, so that the errors are no noise around 0
-    quotes = volatility(np, *market, 0.5, forwards[:, None], strikes, EXPIRIES[:, None])
+    a, r, v = (part[:, None] for part in parameters())  # other parameters, so that the errors are no noise around 0
+    quotes = volatility(np, a, r, v, 0.5, forwards[:, None], strikes, EXPIRIES[:, None])
     quotes = quotes + rng.normal(0, 0.002, (5, n))
     return {
         "alpha": alpha,

@@ -127,7 +127,7 @@ class Batched(Compiled):
         with suppress(Exception):
             program = self.compiled(Arguments(self, args), careful=False)
             if not signature.programs and not program.matrices:
-                signature.form = "".join({form(self, program)} & {"one", "many"})
+                signature.form = "".join({form(self, program, is_flat=True)} & {"one", "many"})
             signature.programs.append(program)
             signature.dispatch.reserve(program.lowered.work)  # for single calls
             return True
