@@ -87,6 +87,7 @@ CASE = Case(
     sizes=(3, 30, 300, 3_000),
     quick=(3, 300),
     least=2,
+    operators=("value", "gradient", "hvp"),  # 42 derivatives: a reference of the Hessian takes long
     flops=lambda n: n * DATES * (7 * (DATES + 1) + 5),
     tags=("finance", "random", "loop"),
     suites=("finance",),
