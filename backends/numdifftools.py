@@ -32,11 +32,11 @@ KNOWN = {
     "trap_log_add_exp_equal_large": "six digits: rounding of a large value",
     "trap_log_add_exp_of_nothing": "nan: inf - inf, because f is -inf",
     "trap_minimum_with_infinity": "nan: a step from infinity",
-    "trap_power_three_halves": "-5e-17 where the truth is 0",
+    "trap_power_three_halves": "-5e-17: a rounding error, where the truth is 0",
     "trap_square_of_angle": ONE_SIDED,
     "trap_square_of_sqrt": ONE_SIDED,
     "trap_stop_gradient": "6: differences cannot see stop_gradient",
-    "trap_third_derivative_of_power": "3e-16 where the truth is 0",
+    "trap_third_derivative_of_power": "3e-16: a rounding error, where the truth is 0",
     "trap_x_sqrt_x": ONE_SIDED,
 }
 

@@ -1,7 +1,6 @@
 """Eager torch: record tensor operations at every call, in double precision."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import array_api_compat.torch
@@ -10,9 +9,10 @@ import optree
 import torch
 from torch import func
 
-from adbench import Device, Namespace, Operator, Unsupported, on_active
+from adbench import Device, Namespace, Operator, on_active
 from adbench.model.settings import allowed_threads
 
+from ._torch_device import PLACE, on_cuda
 from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD, batch_gradient
 from ._torch_modes import NESTED as NESTED
 from ._torch_modes import to_numpy as to_numpy
@@ -97,33 +97,12 @@ torch.set_default_dtype(torch.float64)  # or `xp.zeros(3)` in a case would be si
 xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 
-PLACE: dict[str, Any] = {}
-"""Options of functions that create tensors: the device of `use_device`."""
-
-CREATE = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
-
-
 def to_native(leaf: Any) -> Any:
     return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64, **PLACE)  # torch takes no negative strides
 
 
 def use_device(name: str) -> Device:
-    if not torch.cuda.is_available():
-        raise Unsupported(f"no {name.upper()} device: torch sees cpu only")
-    PLACE["device"] = torch.device(name)
-    # torch.set_default_device would slow every call down, because it intercepts it.
-    vars(xp).update({each: partial(getattr(array_api_compat.torch, each), **PLACE) for each in CREATE})
-
-    def peak_bytes(call: Callable[[], Any]) -> float:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        result = call()
-        peak = torch.cuda.max_memory_allocated()
-        del result
-        return float(peak - before)
-
-    return Device(torch.cuda.get_device_name(), lambda result: torch.cuda.synchronize(), peak_bytes)
+    return on_cuda(name, xp)
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

@@ -32,7 +32,7 @@ FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("linear algebra", "Factorisations, determinants, solutions", ("linear-algebra",)),
     ("loops", "Loops over numbers", ("scalar-loop", "nested-loops", "elements", "recursion", "loop")),
     ("nested and random", "Nested inputs and random draws", ("nested", "random")),
-    ("matrices", "Matrix products", ("matrix",)),
+    ("matrices", "Matrix products", ("matrix", "network")),
     ("densities", "Probability densities", ("density",)),
     ("vectors", "Sums and products of vectors", ("vectorised", "elementwise", "smoke")),
 )
@@ -116,6 +116,7 @@ derivatives only. *relations* means [relations between calls](../how-to/write-a-
 
 
 ABSENT = "Not checked for this page: "
+ABSENT_CASES = "Cases not checked for this page: "
 UNABLE = "Every operator unsupported: "
 PART = "Checked in part, of {} pairs of case and operator: "
 
@@ -125,7 +126,11 @@ def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[s
     found = _outcomes(records, cases)
     parts = [HEAD]
     if absent := sorted(set(names) - {backend for backend, _, _ in found}):
-        parts.append(f"{ABSENT}{', '.join(f'`{name}`' for name in absent)}.\n")
+        parts.append(f"{ABSENT}{_named(absent)}.\n")
+    checked = {record.job.case for record in records}
+    if unchecked := sorted(set(cases) - checked):
+        parts.append(f"{ABSENT_CASES}{_named(unchecked)}.\n")
+        cases = {name: case for name, case in cases.items() if name in checked}
     parts += [*_in_part(records), *_sections(found, cases), *_composed(found), _reasons(found), _known(records, cases)]
     return "\n".join(parts)
 
@@ -199,7 +204,11 @@ def _in_part(records: Iterable[Record]) -> list[str]:
 def _listed(members: Sequence[str], name: str) -> str:
     if name == "traps":
         return f"The {len(members)} traps at the end of [Cases](cases.md)."
-    return ", ".join(f"`{member}`" for member in members) + "."
+    return f"{_named(members)}."
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 Outcome = tuple[str, str]  # a key of MARKS, and the reason

@@ -50,7 +50,7 @@ def script(fault: Fault, expression: str) -> str:
     if fault.operator == "hvp_forward_over_forward":
         lines.append(f"unit = {_tuple(_unit(fault, found))}")
     lines.append(f"got = {computed}")
-    if fault.operator not in OF_ONE_NUMBER and found is not None:
+    if fault.operator not in OF_ONE_NUMBER and found is not None and found["name"] in fault.active:
         entry = f"[{found['index']}]" if found["index"] else ""
         lines.append(f"got = got[{fault.active.index(found['name'])}]{entry}")
     lines += ['print("got     ", float(got))', f'print("expected", "{fault.expected}")']

@@ -15,7 +15,8 @@ from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
 from adbench.model.record import Figure, Record, Run
 from adbench.results.matched_samples import Array, launch_medians
 
-Quantity = Literal["seconds", "allocated_peak_bytes", "python_peak_bytes", "resident_peak_bytes", "device_peak_bytes"]
+Quantity = Literal["seconds", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes", "device_peak_bytes"]
+"""Time, and memory by each method: the first one with a figure is shown."""
 
 LEAST_TREND = 0.1
 """The exponent above which the gradient cost counts as growing: a quarter more for each tenfold size."""

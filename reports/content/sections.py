@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from adbench.model.operator import BATCH, batch_points
 from adbench.model.record import Job, Run
+from adbench.model.settings import PROCESSOR
 from adbench.results.analysis import bytes_per_operation
 from adbench.results.scaling import Quantity
 
@@ -108,13 +109,12 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:
     """(method, its most frequent reason) for each method of which the run has no figure at all."""
-    found = []
-    for method, title in panels.MEMORY_METHODS:
+    found, has_device = [], cells.findings.run.settings.get("device", PROCESSOR) != PROCESSOR
+    for method, title in panels.MEMORY_METHODS[not has_device :]:
         if not any(_has_memory(cells, case, method) for case in cells.subjects):
             every = (panels.memory_bytes(cell, method)[1] for place in cells.places for cell in cells.row(*place))
             reasons = Counter(reason for reason in every if reason)
-            if reasons or method != "device_peak_bytes":
-                found.append((title, reasons.most_common(1)[0][0] if reasons else NOT_TIMED))
+            found.append((title, reasons.most_common(1)[0][0] if reasons else NOT_TIMED))
     return found
 
 

@@ -76,9 +76,11 @@ def test_the_table_has_every_backend_operator_and_family() -> None:
     heads = [line for line in TABLE.splitlines() if line.startswith("| | value |")]
     full = f"| | {' | '.join(OPERATORS)} | relations |"
     assert heads == ["| | value | jacobian | jvp | vjp | relations |", *[full] * (len(pages.FAMILIES) - 2)]
+    unchecked = named(TABLE.partition(pages.ABSENT_CASES)[2].partition("\n")[0])
+    assert set(unchecked) <= set(CASES)
     for name, title, _ in pages.FAMILIES:
         section = TABLE.partition(f"## {title}\n")[2].partition("\n## ")[0]
-        members = [case for case in CASES if pages.family_of(CASES[case]) == name]
+        members = [case for case in CASES if case not in unchecked and pages.family_of(CASES[case]) == name]
         assert section, title
         assert name == "traps" or all(f"`{member}`" in section for member in members), title
 
@@ -209,10 +211,10 @@ def without_known(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["autograd", "torch"])
-def test_a_python_library_takes_forty_lines(name: str) -> None:
+def test_a_python_library_takes_fifty_lines(name: str) -> None:
     text = without_known(Path(BACKENDS[name].path).read_text(encoding="utf-8"))
     assert "prepare" in text
-    assert 20 < test_page.lines_of_code(text) <= 40
+    assert 20 < test_page.lines_of_code(text) <= 50
 
 
 def test_a_cpp_library_takes_sixty_lines_in_two_files() -> None:

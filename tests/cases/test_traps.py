@@ -15,6 +15,7 @@ from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
 from adbench.cli import cli
 from adbench.execution.known_bugs import read
+from adbench.execution.planning.request import RELATIONS
 from adbench.model.backend import from_module
 from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
@@ -187,7 +188,7 @@ def test_every_known_bug_names_a_case_and_a_reason(name: str) -> None:
     for key, reason in listed.items():
         case, *operators = key.split()
         assert case in CATALOG.cases
-        assert all(fnmatch.filter(EVERY_OPERATOR, pattern) for pattern in operators)
+        assert all(fnmatch.filter((*EVERY_OPERATOR, RELATIONS), pattern) for pattern in operators)
         outcome, _, why = CATALOG.cases[case].known_fault(reason).partition(": ")
         assert outcome
         assert len(why) > 10

@@ -1,0 +1,35 @@
+"""torch on a GPU: where tensors are created, the wait for results, and the peak of a call's memory."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import array_api_compat.torch
+import torch
+
+from adbench import Device, Namespace, Unsupported
+
+PLACE: dict[str, Any] = {}
+"""Options of functions that create tensors: the device of `use_device`."""
+
+CREATE = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
+
+
+def on_cuda(name: str, xp: Namespace) -> Device:
+    """The device for `use_device`, on which `xp` then creates tensors. Raises Unsupported if torch sees none."""
+    if not torch.cuda.is_available():
+        raise Unsupported(f"no {name.upper()} device: torch sees cpu only")
+    PLACE["device"] = torch.device(name)
+    # torch.set_default_device would slow every call down, because it intercepts it.
+    vars(xp).update({each: partial(getattr(array_api_compat.torch, each), **PLACE) for each in CREATE})
+
+    def peak_bytes(call: Callable[[], Any]) -> float:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        result = call()
+        peak = torch.cuda.max_memory_allocated()
+        del result
+        return float(peak - before)
+
+    return Device(torch.cuda.get_device_name(), lambda result: torch.cuda.synchronize(), peak_bytes)
