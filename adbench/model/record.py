@@ -249,7 +249,7 @@ class Memory:
     allocated_peak_bytes  from all allocators, native ones too (memray)
     python_peak_bytes     from Python's allocators (tracemalloc): with numpy's, without those of jax and torch
     resident_peak_bytes   growth of the resident set (VmHWM after a reset): every page touched
-    device_peak_bytes     on the run's device, by the library's own counter (`device_peak_bytes` in the backend's file)
+    device_peak_bytes     on the run's device, by the library's counter (`Device.peak_bytes`)
     """
 
     allocated_peak_bytes: Figure

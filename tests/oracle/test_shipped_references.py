@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adbench.catalog.discovery import catalog
+from adbench.catalog.discovery import catalog, text_of
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
 from scripts import references
@@ -89,3 +89,14 @@ def test_a_changed_case_or_oracle_uses_no_shipped_reference(monkeypatch: pytest.
     assert key not in cache.shipped(cache.SHIPPED)
     monkeypatch.setattr(cache, "ORACLE_VERSION", cache.ORACLE_VERSION + 1)
     assert cache.reference_key("text", (1.0,), (0,), 0) != key
+
+
+def test_the_source_of_a_case_has_the_files_that_it_imports_and_no_others(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.py" for name in ("case", "_direct", "_indirect", "_other")}
+    for name, text in zip(files, ("from ._direct import x", "from . import _indirect", "y = 1", "z = 1"), strict=True):
+        files[name].write_text(text, encoding="utf-8")
+    before = text_of(files["case"])
+    files["_other"].write_text("z = 2", encoding="utf-8")
+    assert text_of(files["case"]) == before
+    files["_indirect"].write_text("y = 2", encoding="utf-8")
+    assert text_of(files["case"]) != before
