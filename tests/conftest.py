@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,9 +125,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """The processes of pytest-xdist collect the same tests: what one has left out, all have."""
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """The processes of pytest-xdist collect the same tests: what one has left out, all have. One that died says how."""
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", 0)
+    if error:  # the report names the test, but not the signal, and a signal such as SIGKILL leaves no other trace
+        print(f"\n{node.gateway.id} ended with exit code {node.gateway._io.popen.wait(5)}", file=sys.stderr)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
