@@ -69,8 +69,10 @@ KNOWN = {
 # All simplifications except `fusion`: without a compiler, fused operations run number by number in Python.
 MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
 pytensor.config.mode = "FAST_COMPILE"  # for graphs inside operations, compiled at their first call
-if kept_programs("pytensor") is not None:  # a check: recording where variables are created takes a quarter of its time
-    pytensor.config.traceback__limit = 0
+IN_LOOPS = None  # what pytensor's users have: a loop's body in C, with a compiler
+if kept_programs("pytensor") is not None:  # a check
+    pytensor.config.traceback__limit = 0  # recording where variables are created takes a quarter of a check's time
+    IN_LOOPS = MODE  # the same simplifications, without seconds of a compiler for a few calls
 MOST_OPERATIONS = 200  # in a graph: simplifying takes 7 ms each, far more inside loops
 
 DEPENDS = "pytensor builds one graph for all data, but a Python loop or branch depends on data"
@@ -94,7 +96,7 @@ def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
     def body(i: Any, *leaves: Any) -> Any:
         return [pt.as_tensor(leaf) for leaf in tree.leaves(step(i, tree.filled(state, leaves)))]
 
-    found = pytensor.scan(body, sequences=pt.arange(n), outputs_info=start, return_updates=False)
+    found = pytensor.scan(body, sequences=pt.arange(n), outputs_info=start, mode=IN_LOOPS, return_updates=False)
     return tree.filled(state, [leaf[-1] for leaf in (found if isinstance(found, list) else [found])])
 
 

@@ -97,7 +97,6 @@ class Cluster:
         except losses as error:
             raise LostCluster(f"{self.address}: lost the connection to the scheduler: {_in_words(error)}") from error
         finally:
-            logging.getLogger("distributed.utils").setLevel(logging.CRITICAL)  # it logs a loss with its traceback
             for end in (stop.set, lambda: client.cancel(list(futures)), client.close):
                 with suppress(*losses):
                     end()
@@ -109,6 +108,8 @@ class Cluster:
 
     def _connected(self) -> Any:
         Client = library("distributed", "--on").Client
+        for module in ("client", "utils"):  # they log a loss with tracebacks; this class raises what they tell
+            logging.getLogger(f"distributed.{module}").setLevel(logging.CRITICAL)
         where = address_of(self.address)
         try:
             client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
