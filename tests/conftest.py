@@ -15,7 +15,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 8  # variants of a test; of more, the default run takes every third, or fewer of very many
+MANY = 8  # variants of a test; of more, CI takes every third, or fewer of very many
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -79,6 +79,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What may take longest begins first, so that nothing waits for it at the end; slow tests left out are counted."""
     items.sort(key=_time_limit, reverse=True)
     thin_out(items)
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker(pytest.mark.slow)
     slow = {item.nodeid for item in items if item.get_closest_marker("slow")}
     yield
     if config.option.markexpr:  # otherwise it is by their names that tests are left out
@@ -94,7 +97,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Mark variants of a test as slow: of more than eight, the default run takes every third but at most eight; CI all.
+    """Mark variants of a test as exhaustive: of more than eight, CI takes every third but at most eight.
 
     Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
     """
@@ -109,7 +112,7 @@ def thin_out(items: list[pytest.Item]) -> None:
             step = max(3, -(-len(variants) // MANY))
             for i, variant in enumerate(variants):
                 if i % step:
-                    variant.add_marker(pytest.mark.slow)
+                    variant.add_marker(pytest.mark.exhaustive)
 
 
 def _time_limit(item: pytest.Item) -> float:

@@ -59,9 +59,9 @@ def test_of_many_variants_a_few_run_by_default() -> None:
     together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
     thin_out([*most, *many, *few, *together, *of_cases])  # type: ignore[list-item]
-    assert [k for k, item in enumerate(most) if "slow" not in item.markers] == list(range(0, 80, 10))
-    assert [k for k, item in enumerate(many) if "slow" not in item.markers] == [0, 3, 6, 9]
-    assert not any("slow" in item.markers for item in (*few, *together, *of_cases))
+    assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == list(range(0, 80, 10))
+    assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 3, 6, 9]
+    assert not any("exhaustive" in item.markers for item in (*few, *together, *of_cases))
 
 
 def test_a_parameter_that_is_fast_must_be_one() -> None:

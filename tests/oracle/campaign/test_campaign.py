@@ -66,7 +66,7 @@ def test_a_fault_of_each_kind_is_caught(kind: str, record_property: Callable[[st
     outcomes(KINDS[kind][:1], record_property)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_faults_of_each_kind_are_caught(kind: str, record_property: Callable[[str, object], None]) -> None:
     outcomes(KINDS[kind], record_property)

@@ -97,7 +97,7 @@ def level_of(f, x):
     return signature.programs[0].level
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3_000)
 def test_a_million_nodes_compile_and_run():
     f = long(112_000)
