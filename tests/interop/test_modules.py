@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench import Unsupported
+from adbench import Namespace, Unsupported, tape
 from adbench.catalog.discovery import catalog, load
+from adbench.interop.gradbench.determinant import determinant
 from adbench.interop.gradbench.modules import MODULES
 from adbench.interop.gradbench.nested_derivatives import MODES, argmin, refuse_wrong_nest
 from adbench.interop.gradbench.tool import Tool
 from adbench.model.backend import from_module
+from adbench.model.case import function_of
 from tests.interop import inputs
 from tests.interop.inputs import slopes
 
@@ -133,6 +135,50 @@ def test_det(ask: Ask) -> None:
     data = {"A": A.ravel().tolist(), "ell": 4}
     near(output(ask, "det", "primal", data), np.linalg.det(A))
     near(output(ask, "det", "gradient", data), (np.linalg.det(A) * np.linalg.inv(A).T).ravel())
+
+
+@pytest.mark.parametrize("backend", ["tape", "tape_compiled", "autograd", "jax", "torch"])
+@pytest.mark.parametrize("ell", [1, 4, 5, 8])  # the recursion, arrays, and a loop over arrays
+def test_det_of_each_form_of_the_program(backend: str, ell: int) -> None:
+    A = np.random.default_rng(ell).random((ell, ell))
+    data, ask = {"A": A.ravel().tolist(), "ell": ell}, asking(tool(backend))
+    det = np.linalg.det(A)
+    np.testing.assert_allclose(output(ask, "det", "primal", data), det, rtol=1e-11)
+    np.testing.assert_allclose(output(ask, "det", "gradient", data), (det * np.linalg.inv(A).T).ravel(), rtol=1e-10)
+
+
+def test_det_has_the_products_of_the_recursion_in_the_same_order() -> None:
+    A = np.random.default_rng(7).normal(size=(6, 6))
+    assert determinant(Namespace(np), A) == load(catalog().case_sources["determinant_by_minors"]).minor(
+        A, 0, tuple(range(6))
+    )
+
+
+def test_the_program_of_det_grows_by_one_loop_for_each_row() -> None:
+    jax = pytest.importorskip("jax")
+    xp = load(catalog().backends["jax"]).xp
+
+    def equations(n: int) -> int:
+        made = jax.make_jaxpr(lambda A: determinant(xp, A))(np.eye(n))
+        return str(made).count(" = ")
+
+    of_a_row = equations(9) - equations(8)
+    assert equations(11) - equations(10) == equations(10) - equations(9) == of_a_row < equations(7)
+
+
+def test_a_compiling_backend_keeps_lstm_a_loop() -> None:
+    """The program of 100 steps has the operations of the one of 1,000: its text reads the next frame."""
+    case = catalog().cases["lstm"]
+
+    def nodes(n: int) -> int:
+        names, args, wrt = case.bind(n, 0)
+        compiled = tape.compile(
+            function_of(case, names, load(catalog().backends["tape_compiled"]).xp, n), *args, wrt=wrt
+        )
+        compiled(*args)
+        return sum(p.nodes for s in compiled._signatures.values() for p in s.programs)
+
+    assert 0 < nodes(1_000) == nodes(100)
 
 
 def test_lse_of_large_numbers(ask: Ask) -> None:

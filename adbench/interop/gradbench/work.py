@@ -109,6 +109,7 @@ def case(name: str, **changes: Any) -> Case:
     return replace(found, name=f"gradbench_{name}" if "f" in changes else name, **changes)
 
 
+@cache
 def case_module(name: str) -> ModuleType:
     """The module of a built-in case, for its parts."""
     return discovery.load(library().case_sources[name])

@@ -82,6 +82,50 @@ def test_a_loop_reads_rows_at_the_counter_and_captures(n, wrt):
     assert is_a_loop(agrees(f, np.linspace(-1.0, 2.0, n), 0.3, 1.4, wrt=wrt))
 
 
+@pytest.mark.parametrize(
+    "read", [lambda y, i: y[i + 2], lambda y, i: y[2 + i], lambda y, i: y[i + 1] + y[i] * y[i + 3]]
+)
+def test_a_long_loop_that_reads_ahead_of_the_counter_stays_a_loop(read):
+    def f(y, mu):
+        return tape.loop(lambda i, s: tape.sin(s * mu) + read(y, i) ** 2, 0.1, 997)
+
+    assert is_a_loop(agrees(f, np.linspace(-1.0, 2.0, 1000), 0.3))
+
+
+def test_a_short_loop_that_reads_ahead_or_behind_the_counter_is_right():
+    def f(y):
+        return tape.loop(lambda i, s: tape.sin(s) + y[i + 1] * y[i - 1] ** 2, 0.1, 11)
+
+    agrees(f, np.linspace(-1.0, 2.0, 12))
+
+
+def test_a_loop_that_reads_ahead_beyond_the_end_raises_as_it_does_eagerly():
+    def f(y):
+        return tape.loop(lambda i, s: s + y[i + 1] ** 2, 0.0, 900)
+
+    with pytest.raises(IndexError):
+        tape.compile(f, np.ones(900))(np.ones(900))
+
+
+@pytest.mark.parametrize("first", [0.0, -np.inf])
+def test_a_loop_of_logaddexp_is_compiled(first):
+    """Its derivative at two infinities needs a formula of its own, which a loop's body cannot choose."""
+
+    def f(x):
+        return tape.loop(lambda i, total: tape.logaddexp(total, x[i]), -np.inf, 10)
+
+    x = np.linspace(-1.0, 1.0, 10)
+    x[:2] = first
+    compiled = tape.compile(f, x)
+    value, gradient = compiled(x)
+    expected, slopes = tape.gradient(f, x)
+    np.testing.assert_allclose([value, *gradient], [expected, *slopes], rtol=1e-13, atol=1e-16)
+    if np.isfinite(first):
+        (signature,) = compiled._signatures.values()
+        assert not signature.eager_because
+        assert is_a_loop(compiled)
+
+
 def test_a_loop_takes_matrices_longer_than_itself_and_a_nest_of_states():
     def f(a, v):
         def step(i, s):

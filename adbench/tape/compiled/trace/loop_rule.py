@@ -172,6 +172,7 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
         captures |= {id(x): x for x in inputs if _is_outside(x, first)}
     captures |= {id(y): y for y in outputs if _is_outside(y, first)}
     trace = Trace(careful=first.careful, outer=True)
+    trace.reads_ahead = first.reads_ahead
     counter = trace.counter = trace.leaf(())
     new_state = [trace.leaf(s.shape, active=True) for s in leaves]
     new_rows = {key: trace.leaf(shape_of(x)[1:], active=True) for key, x in rows.items()}

@@ -38,6 +38,12 @@ from adbench.tape.values import any_active, shape_of
 UNROLL_LIMIT = 8
 """Loops of fewer iterations are unrolled."""
 
+AHEAD_LIMIT = 2_000
+"""Loops that read at the counter plus an integer are unrolled if they have fewer operations.
+
+Such a sweep stores no states, and computes up to 1.6 times as fast; the time to compile grows with the operations.
+"""
+
 
 def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
     """The loop, iteration by iteration."""
@@ -89,6 +95,8 @@ def _emitted(
     body, rows, captures = record_body(turn, leaves)
     if not any_active([*leaves, *rows, *captures]):
         raise DependsOnDataError("nothing in this loop depends on an input")
+    if body.trace.reads_ahead and n * len(body.trace) < AHEAD_LIMIT:
+        raise DependsOnDataError("a short loop that reads ahead is unrolled")
     loop, inputs = Loop(body, n, False, None), (*leaves, *cut(rows, n), *captures)
     found = source_of(loop, inputs)
     if found is not None:

@@ -105,7 +105,12 @@ class Symbol(Operand):
         return bool(self.tape.decide(symbol if symbol.shape == () else symbol.reshape(())))
 
     def has_nan(self) -> bool:
-        """Whether it holds a NaN; adds a guard."""
+        """Whether it holds a NaN; adds a guard.
+
+        A loop's body cannot branch: its plain recording assumes none; a careful one replaces it if a NaN appears.
+        """
+        if self.tape.outer is not None and not self.careful:
+            return False
         return bool(ANY(PREDICATES[np.isnan](self)))
 
     def concrete(self) -> Any:
@@ -172,8 +177,25 @@ class Symbol(Operand):
         return getitem(self, index=_plain_index(index))
 
     def read_from(self, x: Value) -> Value:
-        """x[self]: for the counter of a loop, the row of each iteration."""
-        return TAKE(x, self) if self.tape.counter is self else getitem(x, index=_plain_index(self))
+        """x[self]: for the counter of a loop, or an integer added to it, the row of each iteration."""
+        ahead = self._rows_ahead()
+        if ahead is None:
+            return getitem(x, index=_plain_index(self))
+        if ahead:
+            self.tape.reads_ahead = True
+            x = x[ahead:]
+        return TAKE(x, self.tape.counter)
+
+    def _rows_ahead(self) -> int | None:
+        """The k of an index i + k, for the counter i of a loop and an integer k from 0 on; None for any other index."""
+        counter = self.tape.counter
+        if counter is None or counter is self:
+            return None if counter is None else 0
+        made = self.tape.producer(self)
+        if made is None or made[0] is not e.add or not any(x is counter for x in made[1]):
+            return None
+        added = made[1][0] if made[1][1] is counter else made[1][1]
+        return int(added) if isinstance(added, float) and added.is_integer() and added > 0 else None
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Rebind this symbol to a new one with the elements replaced."""

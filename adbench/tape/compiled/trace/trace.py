@@ -28,6 +28,7 @@ class Trace(Tape):
     outer     None, or True for the trace of a loop's body, which has no example point
     careful   whether sweeps over it handle zero times infinity at every node
     counter   the symbol of a loop's counter, for the trace of a loop's body
+    reads_ahead  whether the body reads a row at the counter plus an integer
     guards    (symbol, its outcome at the example point), in order
     known     operation and operands -> its record
     masks     number of a record -> where its array may differ from zero; None for everywhere
@@ -47,6 +48,7 @@ class Trace(Tape):
             "known",
             "masks",
             "outer",
+            "reads_ahead",
         ),
     )
 
@@ -55,6 +57,7 @@ class Trace(Tape):
         self.careful = careful
         self.outer = outer
         self.counter: Symbol | None = None
+        self.reads_ahead = False
         self.foreign = False
         self.is_differentiated = False
         self.guards: list[tuple[Symbol, bool]] = []
