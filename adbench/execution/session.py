@@ -70,7 +70,7 @@ class Session:
         folder   the folder for a new run's journal; None for none. A resumed run uses its own.
 
         Raises BadFile, before anything is measured, if a user's backend file cannot be used; UsageError if this machine
-        has fewer processors than threads are asked for; BadOutput if the journal cannot be written.
+        has fewer processors than `threads`; BadOutput if the journal cannot be written.
         """
         if on is None:
             refuse_too_many_threads(self.settings)

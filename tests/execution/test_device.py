@@ -1,4 +1,4 @@
-"""Another device than the processor, by a fake one: waiting, copies, memory, and what is said where it is missing."""
+"""Another device than the processor, by a fake one: waiting, copies, memory, and the reason where it is missing."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -127,7 +127,7 @@ def drawn(draw: Draw, coverage: Coverage | None = None, steps: int | None = None
     if not growing.steps:
         growing.grow()
     program = growing.finished()
-    if not program.wrt:  # only of what it does not need, as 0 · x
+    if not program.wrt:  # it depends on no input, as 0 · x
         return drawn(draw, coverage, steps)
     growing.coverage.add(program)
     return program
