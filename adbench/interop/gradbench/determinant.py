@@ -25,11 +25,15 @@ LARGEST_ARRAYS = 7
 def determinant(xp: Any, A: Any) -> Any:
     """det A for a square matrix of at least one row."""
     n = A.shape[0]
+    recursion = case_module("determinant_by_minors").minor
     if n <= SMALL:
-        return case_module("determinant_by_minors").minor(A, 0, tuple(range(n)))
+        return recursion(A, 0, tuple(range(n)))
     if _merges_equal_operations(A):
         return _each_minor_once(A, n)
-    return _by_arrays(xp, A, n) if n <= LARGEST_ARRAYS else _by_loop(xp, A, n)
+    try:
+        return _by_arrays(xp, A, n) if n <= LARGEST_ARRAYS else _by_loop(xp, A, n)
+    except (TypeError, ValueError, RuntimeError):  # Dr.Jit and mlx do not index with arrays of numpy
+        return recursion(A, 0, tuple(range(n)))
 
 
 def _merges_equal_operations(A: Any) -> bool:
