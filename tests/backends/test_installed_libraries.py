@@ -12,7 +12,7 @@ from adbench.catalog import installed
 from adbench.catalog.discovery import catalog
 from tests.backends.loaded import checked
 
-NOT_IN_CI = ("aadc", "tensorflow", "tensorflow_eager", "tensorflow_xla")  # not part of the extra `all`
+NOT_IN_CI = ("aadc", "drjit", "tensorflow", "tensorflow_eager", "tensorflow_xla")  # not part of the extra `all`
 
 # backend, case, operator: correct by the library's own operator
 CORRECT = [

@@ -94,4 +94,4 @@ def test_the_extra_of_each_optional_library_has_it_and_all_has_every_library() -
         assert library in names, f"the extra {extra} lacks {library}"
     assert not {one for one in PROJECT["dependencies"] if re.split("[<>=]", one)[0] in EXTRAS}
     everything = extras["all"][0].removeprefix("autodiff-bench[").removesuffix("]").split(",")
-    assert set(extras) - set(everything) == {"aadc", "all", "benchmark", "dask", "notebook", "tensorflow"}
+    assert set(extras) - set(everything) == {"aadc", "all", "benchmark", "dask", "drjit", "notebook", "tensorflow"}
