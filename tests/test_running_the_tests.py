@@ -60,8 +60,10 @@ def test_of_many_variants_a_few_run_by_default() -> None:
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
     thin_out([*most, *many, *few, *together, *of_cases])  # type: ignore[list-item]
     assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == list(range(0, 80, 10))
+    assert [k for k, item in enumerate(most) if "slow" in item.markers] == [10, 30, 50, 70]
     assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 3, 6, 9]
-    assert not any("exhaustive" in item.markers for item in (*few, *together, *of_cases))
+    assert [k for k, item in enumerate(many) if "slow" in item.markers] == [3, 9]
+    assert not any(item.markers.keys() & {"slow", "exhaustive"} for item in (*few, *together, *of_cases))
 
 
 def test_a_parameter_that_is_fast_must_be_one() -> None:

@@ -83,7 +83,7 @@ def test_a_changed_branch_or_constant_triggers_a_new_recording(tmp_path: Path) -
             np.testing.assert_allclose(got, expected, rtol=1e-13, err_msg=name)
 
 
-@pytest.mark.parametrize("name", mostly_slow([*SCALAR, *OWN_TEXTS], fast=(*BUILT_FAST, "sacado")))
+@pytest.mark.parametrize("name", mostly_slow([*SCALAR, *OWN_TEXTS], fast=("adolc",)))
 def test_the_library_is_correct_on_every_cpp_implementation(name: str, nightly: int) -> None:
     """A build takes seconds, so only `--nightly 2` tests all implementations, otherwise a few."""
     used, wrong = backend(name), []
