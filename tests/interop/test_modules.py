@@ -13,7 +13,7 @@ import pytest
 
 from adbench import Namespace, Unsupported, tape
 from adbench.catalog.discovery import catalog, load
-from adbench.interop.gradbench.determinant import determinant
+from adbench.interop.gradbench.determinant_by_arrays import determinant
 from adbench.interop.gradbench.modules import MODULES
 from adbench.interop.gradbench.nested_derivatives import MODES, argmin, refuse_wrong_nest
 from adbench.interop.gradbench.tool import Tool

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench.interop.gradbench import hand_tracking_input, nested_derivatives
-from adbench.interop.gradbench.determinant import determinant
+from adbench.interop.gradbench.determinant_by_arrays import determinant
 from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part, vector
 from adbench.interop.gradbench.work import CaseWork, Work, case, case_module, number_of
 from adbench.model.case import Case
