@@ -22,7 +22,7 @@ MOST_OPERATIONS, MOST_SECONDS = 3, 60.0
 
 
 def few_without(name: str, number: int) -> frozenset[str]:
-    """All operations but those that call this function and a quarter of the others, so that it is soon drawn."""
+    """The operations to leave out: three quarters of those that do not call this function, so that it is drawn soon."""
     others = [one for one in table() if f"xp.{name}(" not in one.definition + one.text]
     return frozenset(one.name for k, one in enumerate(others) if k % 4 != number % 4)
 

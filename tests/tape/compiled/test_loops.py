@@ -109,7 +109,7 @@ def test_a_loop_that_reads_ahead_beyond_the_end_raises_as_it_does_eagerly():
 
 @pytest.mark.parametrize("first", [0.0, -np.inf])
 def test_a_loop_of_logaddexp_is_compiled(first):
-    """Its derivative at two infinities needs a formula of its own, which a loop's body cannot choose."""
+    """Its derivative at two infinities needs another formula, which the body of a loop cannot choose."""
 
     def f(x):
         return tape.loop(lambda i, total: tape.logaddexp(total, x[i]), -np.inf, 10)
