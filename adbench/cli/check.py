@@ -56,7 +56,8 @@ def check(
     crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
 
     \b
-    adbench check                      every installed backend, at small sizes
+    adbench check                  all traps, the quick suite, other gradients
+    adbench check --suite all      every operator of every case, at small sizes
     adbench check -b my_backend.py -c matrix_product -n 8 --points 5
     adbench check -b my_backend.py --junit check.xml --sarif check.sarif --md check.md
     adbench check --function mymodule:f --at 1.0 2.0

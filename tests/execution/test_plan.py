@@ -87,25 +87,35 @@ def test_a_run_that_names_no_backend_has_the_default_ones_by_what_their_files_sa
     assert {job.backend for job in named.jobs} == {"left", "left_eager", "left_compiled", "builds"}
 
 
-def test_a_check_that_selects_nothing_samples_relations_and_says_so() -> None:
-    cases = {f"c{k}": case(1) for k in range(60)}
+def test_a_check_that_selects_nothing_leaves_most_of_the_cases_outside_the_quick_suite_out_and_says_so() -> None:
+    cases = {f"c{k}": replace(case(1, 10, 100), suites=("quick",) if k % 2 else ()) for k in range(60)}
+    cases["trap_x"] = replace(case(1), tags=("trap",))
     known = catalog_of(**cases)
     built_in = {name: replace(source, builtin=True) for name, source in known.case_sources.items()}
     backends = {"own": backend("own", builtin=False), "theirs": backend("theirs"), "others": backend("others")}
     every = replace(known, case_sources=built_in, backends=backends)
 
-    def related(name: str, **asked: Any) -> set[str]:
-        jobs = plan(every, Request(time=False, **asked)).jobs
-        return {job.case for job in jobs if job.operator == RELATIONS and job.backend == name}
+    def jobs(name: str, **asked: Any) -> set[tuple[str, int, str]]:
+        found = plan(every, Request(time=False, quick=True, **asked)).jobs
+        return {(job.case, job.size, job.operator) for job in found if job.backend == name}
 
-    assert related("own") == set(cases)
-    assert 10 <= len(related("theirs")) <= 30
+    def related(name: str, **asked: Any) -> set[str]:
+        return {case for case, _, operator in jobs(name, **asked) if operator == RELATIONS}
+
+    whole, quick = jobs("own"), {f"c{k}" for k in range(1, 60, 2)}
+    for asked in ({"backends": ["theirs"]}, {"cases": ["*"]}, {"suites": ["all"]}):
+        assert jobs("theirs", **asked) == whole
+        assert not plan(every, Request(time=False, quick=True, **asked)).sentences
+    part = jobs("theirs")
+    assert {job for job in part if job[0] == "c2"} == {("c2", 10, "gradient")}
+    assert {job for job in part if job[0] == "trap_x"} == {job for job in whole if job[0] == "trap_x"}
+    assert {job for job in whole - part if job[0] in quick} == {
+        job for job in whole - part if job[2] == RELATIONS and job[0] in quick
+    }
+    assert 5 <= len(related("theirs")) <= 15
     assert related("theirs") != related("others"), "the same cases for all"
-    assert set.union(*(related("theirs", seed=seed) for seed in range(3))) == set(cases)
-    assert "on 2 of 3 cases" in plan(every, Request(time=False)).sentences[0]
-    for asked in ({"backends": ["theirs"]}, {"operators": [RELATIONS]}, {"cases": ["c*"]}):
-        assert related("theirs", **asked) == set(cases)
-        assert not plan(every, Request(time=False, **asked)).sentences
+    assert set.union(*(related("theirs", seed=seed) for seed in range(3))) == quick
+    assert "of 30 cases outside --suite quick" in plan(every, Request(time=False, quick=True)).sentences[0]
 
 
 @pytest.mark.parametrize(

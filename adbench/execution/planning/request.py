@@ -92,8 +92,8 @@ class Request:
         return SUITE_SECONDS if is_long else None
 
     @property
-    def samples_relations(self) -> bool:
-        """Whether each backend has its relations checked on a part of the cases: in a check that selects nothing."""
+    def selects_nothing(self) -> bool:
+        """Whether this is a check of everything built in, which has only a part of it."""
         chosen = self.cases or self.backends or self.sizes or self.operators or self.suites
         return not self.time and not chosen
 
