@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
+from adbench.tape.compiled.inspection import listing
 
 RNG = np.random.default_rng(3)
 START = RNG.bit_generator.state
@@ -188,6 +189,11 @@ LINEAR_ALGEBRA = {
         + tape.linalg.solve_triangular(positive(a), b.T, lower=False)
         + tape.linalg.solve_triangular(positive(a).T, b, lower=True, transposed=True)
     ) + weighted(tape.linalg.solve_triangular(positive(a), b[1], lower=False, transposed=True)),
+    "solve by a Cholesky factor": lambda a, b: weighted(
+        tape.linalg.solve(tape.linalg.cholesky(positive(a)), b)
+        + tape.linalg.solve(tape.linalg.cholesky(positive(a)).T, b.T)
+        + tape.linalg.solve(tape.linalg.cholesky(positive(a), upper=True), b)
+    ) + weighted(tape.linalg.solve(tape.linalg.cholesky(positive(a)), b[1])),
     "quadratic form": lambda a, b: b[0] @ tape.linalg.solve(positive(a), b[0]) + tape.linalg.slogdet(positive(a))[1],
 }  # fmt: skip
 
@@ -197,6 +203,14 @@ LINEAR_ALGEBRA = {
 def test_linear_algebra_agrees(name, n):
     a, b = RNG.normal(size=(2, n, n))
     agrees(LINEAR_ALGEBRA[name], a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_a_system_of_a_cholesky_factor_is_solved_as_a_triangle():
+    a, b = RNG.normal(size=(2, 4, 4))
+    found = listing(LINEAR_ALGEBRA["solve by a Cholesky factor"], a, b)
+    called = {text.split("(")[0] for _, text in found.operations}
+    assert "solve_triangular" in called
+    assert "solve" not in called
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 90, 96, 97])

@@ -1,4 +1,4 @@
-"""Simplify operations that need no record: x · 1, x / 1, double negation, sums with -y or with scattered values."""
+"""Simplify operations: x · 1, x / 1, double negation, sums with -y or scattered values, systems of Cholesky factors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.identities import KNOWN, product
+from adbench.tape.linalg import factorisations, solving
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
@@ -137,6 +138,17 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
     return None
 
 
+def _solve(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+    """A system of a Cholesky factor, or of its transpose, is triangular: it needs no factors, nor do its derivatives."""
+    factor, transposed, before = inputs[0], False, made(inputs[0])
+    if before is not None and before[0] is shapes._transpose and len(shape_of(factor)) == 2:
+        factor, transposed = before[1][0], before[2]["axes"] == (1, 0)
+        before = made(factor)
+    if before is None or before[0] is not factorisations._cholesky:
+        return None
+    return solving.triangular(factor, inputs[1], lower=True, transposed=transposed)
+
+
 def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
     """The sum of a matrix product without the product: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj)."""
     before = made(inputs[0]) if params["axes"] is None else None
@@ -199,5 +211,6 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     shapes._reshape: _same_shape,
     products.matmul: _matmul,
     reductions._sum: _sum,
+    solving._solve: _solve,
     shapes.copy: lambda inputs, _params, _made: inputs[0],
 }
