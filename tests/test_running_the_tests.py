@@ -1,5 +1,6 @@
 """What `./scripts/test` promises of the run itself."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -37,7 +38,18 @@ def test_slow_tests_that_are_left_out_are_counted(processes: str) -> None:
     asked = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--numprocesses", processes]
     command = [sys.executable, "-m", "pytest", *asked, "tests/test_running_the_tests.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
-    assert "2 slow tests were left out; ./scripts/test --all runs them too" in done.stdout
+    assert "3 slow tests were left out; ./scripts/test --all runs them too" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_exit_code_of_a_process_that_died_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import os, signal\ndef test_it(): os.kill(os.getpid(), signal.SIGKILL)\n")
+    asked = ["-p", "tests.conftest", "-n", "1", "--max-worker-restart=0", "-c", os.devnull, f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", *asked, str(tmp_path)]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "gw0 ended with exit code -9" in done.stderr, done.stdout + done.stderr
 
 
 @dataclass
