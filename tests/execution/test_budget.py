@@ -195,6 +195,13 @@ def test_the_largest_sizes_of_the_slowest_case_are_left_out_first_and_everything
     assert fitted(0.7 * whole).left_out[0].startswith("sizes: dear at 1000")
 
 
+def test_a_quick_run_keeps_the_largest_sizes() -> None:
+    quick = Settings().for_a_first_look()
+    found = fitted(0.6 * Estimate(quick, known()).of(JOBS).total, quick)
+    assert found.left_out[0].startswith("sizes: dear at 1, 10")
+    assert {job.case: job.size for job in found.jobs} == {case: sizes[-1] for case, sizes in CASES.items()}
+
+
 def test_enough_launches_for_an_interval_remain() -> None:
     for seconds in (100.0, 50.0, 20.0, 10.0, 1.0):
         assert fitted(seconds).settings.launches >= FEWEST_LAUNCHES

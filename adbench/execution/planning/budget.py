@@ -1,7 +1,7 @@
 """Fits a plan into a time: it leaves out first what a reader misses least, and reports everything it leaves out.
 
-In this order, until it fits: memory in one process for each backend and method; the largest sizes, of the most
-expensive case first; values of cases with derivatives; memory; launches, down to the fewest that allow an interval;
+In this order, until it fits: memory in one process for each backend and method; the largest sizes (of a quick run the
+smallest, because it bounds its calls, and shows real sizes), of the most expensive case first; values of cases with derivatives; memory; launches, down to the fewest that allow an interval;
 whole cases, the most expensive first. Backends stay: the user wants to compare them.
 """
 
@@ -69,17 +69,18 @@ def _share_processes(state: _Fitting, seconds: float) -> None:
 
 
 def _drop_sizes(state: _Fitting, seconds: float) -> None:
+    at = 0 if state.estimate.settings.quick else -1
     while state.seconds > seconds:
-        largest = {case: sizes[-1] for case, sizes in sizes_by_case(state.jobs).items() if len(sizes) > 1}
-        if not largest:
+        last = {case: sizes[at] for case, sizes in sizes_by_case(state.jobs).items() if len(sizes) > 1}
+        if not last:
             return
-        dear: dict[str, float] = dict.fromkeys(largest, 0.0)
+        dear: dict[str, float] = dict.fromkeys(last, 0.0)
         for job in state.jobs:
-            if job.size == largest.get(job.case):
+            if job.size == last.get(job.case):
                 dear[job.case] += _alone(state.estimate, job)
         case = max(dear, key=lambda name: dear[name])
-        state.sizes[case].append(largest[case])
-        state.drop(case, largest[case])
+        state.sizes[case].append(last[case])
+        state.drop(case, last[case])
 
 
 def _drop_values(state: _Fitting, seconds: float) -> None:

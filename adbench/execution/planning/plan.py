@@ -103,7 +103,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
 
 
 def _in_sample(catalog: Catalog, job: Job) -> bool:
-    """Whether a check that selects nothing has this job, to fit in minutes: all of a user's own case or backend, of
+    """Whether a check that selects nothing has this job, to fit in minutes: all of a user's case or backend, of
     traps, and of the quick suite, with relations on a part of it; of other cases the gradient, at the second size.
     """
     case = catalog.cases[job.case]
