@@ -1,8 +1,9 @@
 """Fits a plan into a time: it leaves out first what a reader misses least, and reports everything it leaves out.
 
 In this order, until it fits: memory in one process for each backend and method; the largest sizes (of a quick run the
-smallest, because it bounds its calls, and shows real sizes), of the most expensive case first; values of cases with derivatives; memory; launches, down to the fewest that allow an interval;
-whole cases, the most expensive first. Backends stay: the user wants to compare them.
+smallest, because it bounds its calls, and shows real sizes), of the most expensive case first; values of cases with
+derivatives; memory; launches, down to the fewest that allow an interval; whole cases, the most expensive first.
+Backends stay: the user wants to compare them.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
 
 
 def _solve(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    """A system of a Cholesky factor, or of its transpose, is triangular: it needs no factors, nor do its derivatives."""
+    """A system of a Cholesky factor or its transpose is triangular: neither it nor its derivatives need an LU."""
     factor, transposed, before = inputs[0], False, made(inputs[0])
     if before is not None and before[0] is shapes._transpose and len(shape_of(factor)) == 2:
         factor, transposed = before[1][0], before[2]["axes"] == (1, 0)
