@@ -2,7 +2,7 @@
 
 template <class T, class F, class L, class A, class V, class Z, class G, class C, class H, class D>
 T f(const adbench::Vector<F>& forwards, const adbench::Vector<L>& hazards, const A& reversion, const V& volatility,
-    const adbench::Matrix<Z>& draws, const adbench::Matrix<G>&, const adbench::Matrix<C>& cash,
+    const adbench::Matrix<Z>& draws, const adbench::Matrix<G>& gaps, const adbench::Matrix<C>& cash,
     const adbench::Vector<H>& times, const D& loss) {
     using std::exp, std::sqrt;
     using Y = adbench::Of<T, A, V, H>;
@@ -20,9 +20,9 @@ T f(const adbench::Vector<F>& forwards, const adbench::Vector<L>& hazards, const
     const Y noise = sqrt(spread * (1.0 - kept * kept));
     for (std::size_t j = 0; j < dates; ++j) {
         const T variance = spread * (1.0 - exp(-2.0 * reversion * times[j]));
-        const T last = exp(-reversion * (times[dates] - times[j]));
+        const T last = exp(-reversion * gaps(j, dates));
         for (std::size_t i = j; i <= dates; ++i) {
-            const T load = (exp(-reversion * (times[i] - times[j])) - last) / reversion;
+            const T load = (exp(-reversion * gaps(j, i)) - last) / reversion;
             loads.push_back(load);
             weights.push_back(-0.5 * variance * load * load);
         }
@@ -53,7 +53,7 @@ T f(const adbench::Vector<F>& forwards, const adbench::Vector<L>& hazards, const
 // only the chain of x goes backward.
 inline double gradient(const adbench::Vector<double>& forwards, const adbench::Vector<double>& hazards,
                        double reversion, double volatility, const adbench::Matrix<double>& draws,
-                       const adbench::Matrix<double>&, const adbench::Matrix<double>& cash,
+                       const adbench::Matrix<double>& gaps, const adbench::Matrix<double>& cash,
                        const adbench::Vector<double>& times, double loss, adbench::Result<1> by_forwards,
                        adbench::Result<1> by_hazards, double& by_reversion, double& by_volatility, adbench::Nothing,
                        adbench::Nothing, adbench::Nothing, adbench::Nothing, adbench::Nothing) {
@@ -65,9 +65,9 @@ inline double gradient(const adbench::Vector<double>& forwards, const adbench::V
         bonds[j + 1] = bonds[j] * std::exp(-h * forwards[j]);
         survival[j + 1] = survival[j] * std::exp(-h * hazards[j]);
         variances[j] = spread * (1.0 - std::exp(-2.0 * a * times[j]));
-        const double last = std::exp(-a * (times[dates] - times[j]));
+        const double last = std::exp(-a * gaps(j, dates));
         for (std::size_t i = j; i < ends; ++i) {
-            loads[j * ends + i] = (std::exp(-a * (times[i] - times[j])) - last) / a;
+            loads[j * ends + i] = (std::exp(-a * gaps(j, i)) - last) / a;
         }
     }
     std::vector<double> exposures(dates), by_bonds(ends), by_loads(dates * ends), by_variances(dates);
@@ -111,9 +111,9 @@ inline double gradient(const adbench::Vector<double>& forwards, const adbench::V
         total += (survival[j] - survival[j + 1]) * exposures[j];
         by_spread += by_variances[j] * variances[j] / spread;
         by_a += by_variances[j] * spread * 2.0 * times[j] * std::exp(-2.0 * a * times[j]);
-        const double ahead = times[dates] - times[j], last = std::exp(-a * ahead);
+        const double ahead = gaps(j, dates), last = std::exp(-a * ahead);
         for (std::size_t i = j; i < ends; ++i) {
-            const double gap = times[i] - times[j];
+            const double gap = gaps(j, i);
             by_a += by_loads[j * ends + i] * ((ahead * last - gap * std::exp(-a * gap)) - loads[j * ends + i]) / a;
         }
     }
