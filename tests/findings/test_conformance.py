@@ -388,6 +388,23 @@ def test_a_fault_names_the_thread_of_the_same_known_bug() -> None:
     assert with_thread(replace(fault, operation="tanh", library="jax_eager"), {}).thread == "jax-ml/jax#40343"
 
 
+def test_a_thread_about_one_kind_of_fault_is_not_named_for_another() -> None:
+    fault = Fault(
+        "log_ndtr", "torch", "hvp_reverse_over_reverse", "wrong", 0.0, {"x": -13000.0}, "range", "x", "1", "2"
+    )
+    assert with_thread(fault, {}).thread == "as jax-ml/jax#25564"
+    assert with_thread(replace(fault, kind="nan", point={"x": 1e300}), {}).thread == ""
+    assert with_thread(replace(fault, operator="gradient"), {}).thread == ""
+    jvp = replace(fault, operation="cholesky_inverse", operator="jvp")
+    assert with_thread(jvp, {}).thread == "pytorch/pytorch#196682"
+
+
+def test_a_norm_that_overflows_is_not_the_norm_at_zero() -> None:
+    fault = Fault("vector_norm", "autograd", "value", "nan", 0.0, {"x": [1e200, 1.0]}, "range", "", "inf", "1e200")
+    assert with_thread(fault, {"trap_norm_at_zero": "nan (HIPS/autograd#151)"}).thread == ""
+    assert with_thread(replace(fault, library="torch"), {}).thread == "pytorch/pytorch#193006"
+
+
 def test_known_bugs_are_looked_up_under_names_that_exist() -> None:
     assert TRAPS.keys() <= OPERATIONS.keys()
     assert {key.split()[0] for of in THREADS.values() for key in of} <= OPERATIONS.keys()
