@@ -111,6 +111,43 @@ def test_the_core_alone_gives_the_same_results(name):
         np.testing.assert_allclose(ours, theirs, rtol=4e-15, atol=4e-15 * scale)
 
 
+def _rational(x, y):
+    return (x - 3.0) * y / (2.0 - x * y) + 1.0 / (y - 0.5) - (-x + 2) / tape.sqrt(1.0 + x * x) + 0.5 * (x * x - y)
+
+
+@pytest.mark.parametrize("inner", ["forward", "reverse"])
+@pytest.mark.parametrize("outer", ["forward", "reverse"])
+def test_nested_derivatives_of_numbers_equal_those_of_the_core_alone(inner, outer):
+    slope = {
+        "forward": lambda f, x: tape.jvp(f, x, 1.0)[1],
+        "reverse": lambda f, x: tape.gradient(f, x)[1],
+    }
+
+    def twice(x, y):
+        return slope[outer](lambda a: a * slope[inner](lambda b: _rational(a, b) * a, y + 0.0 * a), x)
+
+    points = [(0.7, 1.3), (-2.0, 0.25), (1e-3, 40.0)]
+    fast = [twice(*point) for point in points]
+    with switch.switched_off():
+        np.testing.assert_allclose(fast, [twice(*point) for point in points], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "slope"),
+    [
+        (lambda x: x * tape.sqrt(x), 0.0, 0.0),  # 0 · inf
+        (lambda x: tape.sqrt(x) * tape.sqrt(x), 0.0, 1.0),  # the square of a root
+        (lambda x: x / x, 0.0, 0.0),
+        (lambda x: 1.0 / (1.0 + tape.exp(x)), 400.0, -np.exp(-400.0)),  # its divisor's square overflows
+        (lambda x: 2 - x, 1, -1.0),
+        (lambda x: (x - 1.0) / 0.0, 2.0, np.inf),
+    ],
+)
+def test_forward_mode_of_numbers_leaves_singular_points_to_the_rules(f, x, slope):
+    with np.errstate(all="ignore"):
+        assert tape.jvp(f, float(x), 1.0)[1] == pytest.approx(slope, rel=1e-12, abs=0.0)
+
+
 def test_switching_fast_paths_off_leaves_only_the_core():
     """Records have one form without partials, the sweep is the plain one, and everything is restored afterwards."""
 
