@@ -18,7 +18,7 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence, Spread
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
@@ -31,13 +31,15 @@ class Known:
     """The references at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
 
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
-    points: index -> reference of the function at this one of many points.
+    points: index -> reference of the function at this one of many points. spreads: operator -> the spread of a foreign
+    program's results here (rounding_spread.py); it stays in its process.
     """
 
     first: Reference
     hvp: Reference | None = None
     hessian: Reference | None = None
     points: Mapping[int, Reference] = field(default_factory=dict)
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
@@ -195,6 +197,7 @@ def examined(
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
         single=at.single,
+        spread=known.spreads.get(operator),
     )
 
 

@@ -1,4 +1,4 @@
-"""Operators of `Dual` on numbers, without a call of their rules: forward mode takes a quarter of the time.
+"""Operators of `Dual` on numbers, without a call of their rules: nested forward mode takes a third of the time.
 
 They compute the rules' values and tangents, also where value and tangent are scalars on a tape or duals of an outer
 level, and leave every other case to the rule: arrays, symbols, singular points, and squares of roots.
@@ -111,7 +111,7 @@ def _reflected(rule: Rule) -> Callable[[Any, Any], Value]:
 
 PLAIN: dict[Rule, Callable[[Any, Any], Value]] = {rule: rule for rule in FORMULAS}
 """The rule, or `Operand`'s own operator, which also knows squares of roots."""
-PLAIN[multiply] = lambda self, other: Active.__mul__(self, other)  # type: ignore[attr-defined]  # from Operand
+PLAIN[multiply] = lambda self, other: Active.__mul__(self, other)  # type: ignore[operator]  # from Operand
 
 
 def _negated(self: Dual) -> Value:
