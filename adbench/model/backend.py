@@ -199,7 +199,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Backend:
-    """A loaded backend file, with defaults filled in. foreign: another program, with its own order of operations."""
+    """A loaded backend file, with defaults filled in.
+
+    foreign   whether another program computes, in its own order of operations; only generated files declare it
+    """
 
     name: str
     xp: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approxima
 
 BADNESS: Mapping[Word, int] = {"right": 0, "approximate": 0, "verified": 1, "inconclusive": 1, "blind": 2, "wrong": 3}
 
-Spread = Mapping[str, float]
-"""Place of a compared number -> the standard deviation of its rounding error, measured for one program."""
+Spread = Callable[[str], float]
+"""Place of a compared number -> the standard deviation of its rounding error in one program; 0 if unknown."""
 
 BARS = 25.0
 SIGMAS = 20.0
@@ -149,7 +149,7 @@ def compare(
 
 def widened(item: EntryEvidence, spread: Spread) -> EntryEvidence:
     """The evidence with the program's measured spread in its bound, and the word for that."""
-    wider = SIGMAS * spread.get(item.place, 0.0)
+    wider = SIGMAS * spread(item.place)
     if not (0 < item.bound < math.inf and wider > 0 and math.isfinite(item.got - item.expected)):
         return item
     bound = min(item.bound + wider, MOST_WIDER * item.bound)

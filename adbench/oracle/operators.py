@@ -172,8 +172,8 @@ def _judged(
     try:
         with np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
             found = _compared(operator, result, known, nonzeros, claim)
-            if spread:
-                found = [_widened(one, spread) for one in found]
+            if spread is not None:
+                found = _widened(found, spread)
             entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
             return conclude(found, known.all_outputs, claim), tuple(entries)
     except Misshapen as error:
@@ -181,10 +181,18 @@ def _judged(
         return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
 
 
-def _widened(found: Comparison, spread: Spread) -> Comparison:
-    value = None if found.value is None else widened(found.value, spread)
-    entries, along = ([widened(item, spread) for item in items] for items in (found.entries, found.along))
-    return replace(found, value=value, entries=entries, along=along)
+def _widened(found: Sequence[Comparison], spread: Spread) -> list[Comparison]:
+    """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
+
+    def wider(one: Comparison) -> Comparison:
+        value = None if one.value is None else widened(one.value, spread)
+        entries, along = ([widened(item, spread) for item in items] for items in (one.entries, one.along))
+        return replace(one, value=value, entries=entries, along=along)
+
+    results = [wider(one) for one in found]
+    before, after = ([item.bound for one in each for item in one.evidence] for each in (found, results))
+    factor = max((new / old for old, new in zip(before, after, strict=True) if new > old), default=1.0)
+    return [replace(one, hidden=[each and each.times(factor) for each in one.hidden]) for one in results]
 
 
 def _compared(

@@ -1,6 +1,7 @@
 """The core is short, knows no function, and gives the same results without fast paths."""
 
 import ast
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,14 @@ def test_nested_derivatives_of_numbers_equal_those_of_the_core_alone(inner, oute
 def test_forward_mode_of_numbers_leaves_singular_points_to_the_rules(f, x, slope):
     with np.errstate(all="ignore"):
         assert tape.jvp(f, float(x), 1.0)[1] == pytest.approx(slope, rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_root_in_forward_mode_sees_the_product_that_an_outer_level_records(fast):
+    """cosh √x² has the second derivative 1 at 0, where the chain rule alone gives 0 · ∞."""
+    with contextlib.nullcontext() if fast else switch.switched_off():
+        second = tape.gradient(lambda x: tape.jvp(lambda y: tape.cosh(tape.sqrt(y * y)), x, 1.0)[1], 0.0)[1]
+    assert np.isnan(second) or second == pytest.approx(1.0)
 
 
 def test_switching_fast_paths_off_leaves_only_the_core():

@@ -31,15 +31,13 @@ class Known:
     """The references at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
 
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
-    points: index -> reference of the function at this one of many points. spreads: operator -> the spread of a foreign
-    program's results here (rounding_spread.py); it stays in its process.
+    points: index -> reference of the function at this one of many points.
     """
 
     first: Reference
     hvp: Reference | None = None
     hessian: Reference | None = None
     points: Mapping[int, Reference] = field(default_factory=dict)
-    spreads: Mapping[str, Spread] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
@@ -178,18 +176,19 @@ def refuse_another_function(at: Point, known: Known) -> None:
         )
 
 
-def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
-    """The verdict on the operator's result, in numpy."""
-    return examined(at, operator, result, known, claimed_relative_error)[0]
-
-
 def examined(
-    at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None
+    at: Point,
+    operator: str,
+    result: Any,
+    known: Known,
+    claimed_relative_error: float | None,
+    *,
+    spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict, with every compared number."""
+    """The verdict on the operator's result, in numpy, with every compared number; rounding_spread.py has the spread."""
     if count := batch_points(operator):
-        x = tuple(at.args[k] for k in at.wrt)
-        return many_points.judged(x, count, result, known.points, claimed_relative_error, single=at.single)
+        x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
+        return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)
     return judge_entries(
         operator,
         result,
@@ -197,7 +196,7 @@ def examined(
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
         single=at.single,
-        spread=known.spreads.get(operator),
+        spread=spread,
     )
 
 

@@ -13,7 +13,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
@@ -28,7 +28,7 @@ from adbench.execution.operators import fallback, on_device, prepared_point, rel
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
-from adbench.execution.operators.rounding_spread import spread_of
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
@@ -40,9 +40,8 @@ from adbench.model.operator import batch_points
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import PROCESSOR
-from adbench.oracle.evidence import EntryEvidence, Spread, worst_entries
+from adbench.oracle.evidence import worst_entries
 from adbench.oracle.reference import Reference
-from adbench.oracle.verdict import Verdict
 
 MOST_TRACEBACK = 8192  # characters
 WORTH_COLLECTING = 2**26  # growth of a worker's memory since the last collection, in bytes
@@ -60,7 +59,7 @@ class WorkerState:
     call: Callable[[], Any] | None = None
     timed: TimedCall | None = None  # the same call, at alternating inputs
     remote: Bound | None = None  # the same call, if another process runs and times it
-    spreads: dict[Any, dict[str, Spread]] = field(default_factory=dict)  # of its results, by cell; see _examined
+    judge: Judge | None = None  # of its results
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last garbage collection
 
@@ -182,7 +181,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     objects are then frozen: the collection before each epoch, which traversed them, took as long as the epoch. They
     stay until memory has grown.
     """
-    state.call = state.timed = state.remote = None
+    state.call = state.timed = state.remote = state.judge = None
     is_timed = "rotate" in request
     state.forget_last_cell()
     at, backend, operator = _point(request), _loaded(state), request["operator"]
@@ -199,6 +198,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
+    state.judge = Judge(backend, operator, state.timed.call)
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     if request.get("keep") and made.how == fallback.NATIVE:
@@ -214,8 +214,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         "claimed": backend.claimed_relative_error,
     }
     if "reference" in request:
-        known = _known(request, at)
-        verdict, entries = _examined(state, at, operator, numbers, known)
+        verdict, entries = state.judge.examined(at, numbers, _known(request, at))
         if count := batch_points(operator):
             verdict = with_other_points(verdict, entries, at, backend, f, made, count)
         answer["verdict"] = to_plain(verdict)
@@ -230,8 +229,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
             ns = min(ns, clock.once(state.call)[1])
         answer["call_seconds"] = ns * 1e-9
         if ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
-            sites = _sites(state, at, [request["reference"], request.get("perturbed")])
-            answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
+            sites = _sites(at, [request["reference"], request.get("perturbed")])
+            answer["between_calls"] = first_fault(state.judge, sites)
             answer["call_seconds"] = _seconds_of(state.call, ns)
     return answer
 
@@ -307,12 +306,13 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
 
     The request brings the references of the case's inputs, and of the perturbed ones if used.
     """
-    timed, backend, operator = _timed(state), _loaded(state), request["operator"]
-    sites = _sites(state, _point(request), request["references"])
+    timed, backend, judge = _timed(state), _loaded(state), state.judge
+    assert judge is not None  # made with `timed`
+    sites = _sites(_point(request), request["references"])
 
     def fault(where: str, which: int, result: Any) -> str | None:
         site, numbers = sites[which], backend.numpy_result(result)
-        verdict = _examined(state, site.at, operator, numbers, site.known)[0]
+        verdict = judge.judged(site.at, numbers, site.known)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
     found = [fault("returned while timed", which, result) for which, result in timed.results.items()]
@@ -321,36 +321,9 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
     return next((one for one in found if one is not None), None)
 
 
-def _examined(
-    state: WorkerState, at: prepared_point.Point, operator: str, numbers: Any, known: prepared_point.Known
-) -> tuple[Verdict, Sequence[EntryEvidence]]:
-    """The verdict with its numbers. Before a foreign program is called wrong, the spread of its results is measured."""
-    backend = _loaded(state)
-    claimed = backend.claimed_relative_error
-    found = prepared_point.examined(at, operator, numbers, known, claimed)
-    if found[0].word != "wrong" or not backend.foreign or claimed is not None or batch_points(operator):
-        return found
-
-    def run(there: prepared_point.Point) -> Any:
-        return backend.numpy_result(_timed(state).call(*there.native(backend, operator)[1]))
-
-    try:
-        spread = spread_of(at, operator, known, run)
-    except Exception:  # the program may fail at other inputs; then the verdict stays
-        return found
-    spreads = state.spreads.setdefault((at.case.name, at.size, at.seed), {})
-    spreads[operator] = spread
-    return prepared_point.examined(at, operator, numbers, replace(known, spreads=spreads), claimed)
-
-
-def _with_spreads(state: WorkerState, at: prepared_point.Point, known: prepared_point.Known) -> prepared_point.Known:
-    return replace(known, spreads=state.spreads.get((at.case.name, at.size, at.seed), {}))
-
-
-def _sites(state: WorkerState, at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
+def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
     """The inputs of the references: the case's, then perturbed ones, without None."""
-    read = prepared_point.Known.from_plain
-    known = [None if plain is None else _with_spreads(state, at, read(plain)) for plain in references]
+    known = [None if plain is None else prepared_point.Known.from_plain(plain) for plain in references]
     found = [Site(at, known[0], "the case's inputs")] if known[0] is not None else []
     if len(known) > 1 and known[1] is not None:
         found.append(Site(perturbed(at), known[1], "perturbed inputs"))
@@ -375,8 +348,7 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The relations between calls of the backend's operators (relations/)."""
     at = _point(request)
-    known = _with_spreads(state, at, _known(request, at))
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, known, dict(_kept(state, at)))
+    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
     state.kept = None, {}
     found: dict[str, Any] = to_plain(relations.related(setting))
     return found

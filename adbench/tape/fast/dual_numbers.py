@@ -6,6 +6,7 @@ level, and leave every other case to the rule: arrays, symbols, singular points,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -21,25 +22,39 @@ Formula = Callable[[Value, Value, Value, Value], tuple[Value, Value]]
 
 
 def _sum(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    return x + y, t if s is None else s if t is None else s + t
+    return _value(add, x, y), t if s is None else s if t is None else s + t
 
 
 def _difference(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    return x - y, -t if s is None else s if t is None else s - t
+    return _value(subtract, x, y), -t if s is None else s if t is None else s - t
 
 
 def _product(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    of_x, of_y = _scaled(s, y), _scaled(t, x)
-    return x * y, of_y if of_x is None else of_x if of_y is None else of_x + of_y
+    val, of_x, of_y = _value(multiply, x, y), _scaled(s, y), _scaled(t, x)
+    return val, of_y if of_x is None else of_x if of_y is None else of_x + of_y
 
 
 def _quotient(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    val = x / y
+    val = _value(divide, x, y)
     of_x = s if s is None or (type(s) is float and s == 0.0) else s / y
     if t is None:
         return val, of_x
     of_y = _scaled(t, val / -y)
     return val, of_y if of_x is None else of_x + of_y
+
+
+def _value(rule: Rule, x: Value, y: Value) -> Value:
+    """The rule's value. The operators of outer levels drop inputs that a later root has to see."""
+    return PYTHON[rule](x, y) if type(x) is float and type(y) is float else rule(x, y)
+
+
+PYTHON: dict[Rule, Callable[[float, float], float]] = {
+    add: operator.add,
+    subtract: operator.sub,
+    multiply: operator.mul,
+    divide: operator.truediv,
+}
+"""The rules for floats."""
 
 
 def _scaled(tangent: Value, factor: Value) -> Value:
@@ -87,11 +102,11 @@ def _operator(rule: Rule) -> Callable[[Any, Any], Value]:
 
     def operate(self: Dual, other: Value) -> Value:
         kind = type(other)
-        if kind is not float and kind is not int and isinstance(other, Active):
-            if other.level > self.level or (kind is Dual and self.origin is not None and rule is multiply):
+        if kind is not float and kind is not int:
+            if not isinstance(other, Active) or other.level > self.level:
                 return PLAIN[rule](self, other)
-        elif kind is not float and kind is not int:
-            return PLAIN[rule](self, other)
+            if rule is multiply and kind is Dual and self.origin is not None:  # perhaps the square of a root
+                return PLAIN[rule](self, other)
         result = _computed(formula, self.level, self, other)
         return PLAIN[rule](self, other) if result is None else result
 
