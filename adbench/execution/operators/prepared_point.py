@@ -176,6 +176,11 @@ def refuse_another_function(at: Point, known: Known) -> None:
         )
 
 
+def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
+    """The verdict on the operator's result, in numpy."""
+    return examined(at, operator, result, known, claimed_relative_error)[0]
+
+
 def examined(
     at: Point,
     operator: str,
@@ -185,7 +190,7 @@ def examined(
     *,
     spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict on the operator's result, in numpy, with every compared number; rounding_spread.py has the spread."""
+    """The same with every compared number. spread: of a foreign program's rounding errors (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)
