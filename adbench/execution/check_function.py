@@ -16,6 +16,7 @@ from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import Known, Point, examined, needs_second_order, operator_named, point
 from adbench.execution.operators.references import known_at
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
 from adbench.functions.user_arguments import Wrt
@@ -187,7 +188,7 @@ def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> 
     """One derivative at one point, or the reason why it does not exist."""
     try:
         with np.errstate(all="ignore"):
-            result, how = _taken(at, used, mode)
+            result, prepared = _taken(at, used, mode)
     except UsageError:
         raise
     except (Unsupported, NotImplementedError) as refusal:
@@ -195,17 +196,17 @@ def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> 
     except Exception as error:  # raised by the library, or by the function in this mode
         refused = _refuses(error, at.case)
         return CheckedMode(mode, where, None if refused else _raised(mode, error), reason=told(error))
-    verdict, entries = examined(at, mode, result, known, used.claimed_relative_error)
-    return CheckedMode(mode, where, verdict, entries, how)
+    verdict, entries = Judge(used, mode, prepared.call).examined(at, result, known)
+    return CheckedMode(mode, where, verdict, entries, prepared.how)
 
 
-def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, str]:
-    """The derivative in numpy, and how it was computed. Raises any exception of the library."""
+def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, fallback.Prepared]:
+    """The derivative in numpy, and how it was prepared. Raises any exception of the library."""
     elsewhere, native = at.native(used, mode)
     f = used.function(at.case, at.names, at.size)
     try:
         prepared = fallback.prepare(used, mode, f, elsewhere, at.wrt)
-        return used.numpy_result(used.waited(prepared.call(*native))), prepared.how
+        return used.numpy_result(used.waited(prepared.call(*native))), prepared
     except Exception as error:
         if mode not in ANY_MODE or not _refuses(error, at.case):
             raise
@@ -214,7 +215,7 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, str]:
             prepared = fallback.instead(replace(used, prepare=_tried(used)), mode, f, elsewhere, at.wrt, error)
         except Exception:
             raise error from None
-        return used.numpy_result(used.waited(prepared.call(*native))), prepared.how
+        return used.numpy_result(used.waited(prepared.call(*native))), prepared
 
 
 def _tried(used: Backend) -> Callable[..., Any]:

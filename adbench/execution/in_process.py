@@ -14,9 +14,10 @@ from adbench.catalog.selection import Selection, resolve
 from adbench.execution.check_function import REFERENCE_SECONDS
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import examined, needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import needs_second_order, operator_named, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.phases.memory_phase import measure_memory
 from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
@@ -164,8 +165,7 @@ def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) ->
     f = backend.function(case, at.names, size)
 
     def judge(made: fallback.Prepared, result: Any) -> Verdict:
-        claimed, numbers = backend.claimed_relative_error, backend.numpy_result(result)
-        verdict, entries = examined(at, operator, numbers, known, claimed)
+        verdict, entries = Judge(backend, operator, made.call).examined(at, backend.numpy_result(result), known)
         return with_other_points(verdict, entries, at, backend, f, made, count) if count else verdict
 
     return _Bound(lambda: fallback.prepare(backend, asked, f, elsewhere, at.wrt), native, judge)

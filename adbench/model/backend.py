@@ -199,7 +199,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Backend:
-    """A loaded backend file, with defaults filled in."""
+    """A loaded backend file, with defaults filled in.
+
+    foreign   whether another program computes, in its own order of operations; only generated files declare it
+    """
 
     name: str
     xp: Any
@@ -216,6 +219,7 @@ class Backend:
     limits: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
+    foreign: bool = False
     device: Device | None = None
 
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
@@ -305,6 +309,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         limits=limits,
         nested=nested if is_table else {},
         not_nested=nested if isinstance(nested, str) else "",
+        foreign=bool(getattr(module, "FOREIGN", False)),
         precision=precision,
     )
 

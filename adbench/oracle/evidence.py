@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,8 +19,13 @@ Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approxima
 
 BADNESS: Mapping[Word, int] = {"right": 0, "approximate": 0, "verified": 1, "inconclusive": 1, "blind": 2, "wrong": 3}
 
+Spread = Callable[[str], float]
+"""Place of a compared number -> the standard deviation of its rounding error in one program; 0 if unknown."""
+
 BARS = 25.0
 SIGMAS = 20.0
+MOST_WIDER = 10.0
+"""A measured spread multiplies a bound by this at most: it costs one digit, and a program in float32 stays wrong."""
 ROUNDINGS = 8.0
 RESOLVED = 0.5e-9
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
@@ -140,6 +145,17 @@ def compare(
     error, scale = abs(got - expected), max(size, least_scale) or zero_scale
     word: Word = "wrong" if error > bound else _resolved(bound, scale)
     return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
+
+
+def widened(item: EntryEvidence, spread: Spread) -> EntryEvidence:
+    """The evidence with the program's measured spread in its bound, and the word for that."""
+    wider = SIGMAS * spread(item.place)
+    if not (0 < item.bound < math.inf and wider > 0 and math.isfinite(item.got - item.expected)):
+        return item
+    bound = min(item.bound + wider, MOST_WIDER * item.bound)
+    digits = max(0.0, item.digits_resolvable - math.log10(bound / item.bound))
+    word = "wrong" if abs(item.got - item.expected) > bound else _resolved(10.0**-digits, 1.0)
+    return replace(item, bound=bound, word=word, digits_resolvable=digits)
 
 
 def _resolved(bound: float, scale: float) -> Word:

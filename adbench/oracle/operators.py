@@ -32,12 +32,14 @@ from adbench.oracle.evidence import (
     ROUNDINGS,
     SINGLE,
     EntryEvidence,
+    Spread,
     compare,
     entry_name,
     judging_in,
     not_finite,
     not_zero,
     precision,
+    widened,
 )
 from adbench.oracle.leaves import (
     direction_weights,
@@ -144,28 +146,53 @@ def judge_entries(
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
     single: bool = False,
+    spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict with every compared number: the value, entries and sums; none if the structure is wrong."""
+    """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
+
+    spread   of the rounding errors of the program, in the bounds of a result in float64
+    """
     if not (single and holds_single(result)):
         with judging_in(DOUBLE):
-            return _judged(operator, result, known, nonzeros, claimed_relative_error)
+            return _judged(operator, result, known, nonzeros, claimed_relative_error, spread)
     with judging_in(SINGLE):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error)
     return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
 
 
 def _judged(
-    operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
+    operator: str,
+    result: Any,
+    known: Reference,
+    nonzeros: Nonzeros | None,
+    claim: float | None,
+    spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict in the chosen arithmetic, and the compared numbers."""
     try:
         with np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
             found = _compared(operator, result, known, nonzeros, claim)
+            if spread is not None:
+                found = _widened(found, spread)
             entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
             return conclude(found, known.all_outputs, claim), tuple(entries)
     except Misshapen as error:
         row = known.all_outputs
         return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
+
+
+def _widened(found: Sequence[Comparison], spread: Spread) -> list[Comparison]:
+    """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
+
+    def wider(one: Comparison) -> Comparison:
+        value = None if one.value is None else widened(one.value, spread)
+        entries, along = ([widened(item, spread) for item in items] for items in (one.entries, one.along))
+        return replace(one, value=value, entries=entries, along=along)
+
+    results = [wider(one) for one in found]
+    before, after = ([item.bound for one in each for item in one.evidence] for each in (found, results))
+    factor = max((new / old for old, new in zip(before, after, strict=True) if new > old), default=1.0)
+    return [replace(one, hidden=[each and each.times(factor) for each in one.hidden]) for one in results]
 
 
 def _compared(

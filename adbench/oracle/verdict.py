@@ -14,6 +14,9 @@ A result is as good as the worst number in it. Files of earlier versions have "i
 A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
 begin with "in float32".
 
+A foreign program's own rounding errors, measured before it is called wrong, widen tau tenfold at most
+(`adbench.execution.operators.rounding_spread`).
+
 Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right if its tau is below
 0.5e-9 of the largest entry.
 
@@ -62,6 +65,11 @@ class Hidden:
     error: float
     of_largest: float
     of_median: float
+
+    def times(self, factor: float) -> Hidden:
+        """The same with a larger error."""
+        more = {name: factor * getattr(self, name) for name in ("error", "of_largest", "of_median")}
+        return replace(self, **more)
 
     def __str__(self) -> str:
         if math.isinf(self.error):

@@ -164,6 +164,14 @@ FALSE_FINDINGS = {
         (1.4e87,),
         (Step("negative_power", "{0} ** -3", (0,)), Step("multiply", "{0} * 1e90", (1,))),
     ),
+    "log(1 - exp -sinc(1)), which is -∞ or -37.8": (
+        (1.0,),
+        (
+            Step("sinc", "xp.sinc({0})", (0,)),
+            Step("log1mexp", "xp.log(-xp.expm1(-{0}))", (1,)),
+            Step("atan", "xp.atan({0})", (2,)),
+        ),
+    ),
     "log Γ of sinc(2), which is 0 or -4e-17": (
         (2.0,),
         (Step("sinc", "xp.sinc({0})", (0,)), Step("lgamma", "xp.lgamma({0})", (1,))),

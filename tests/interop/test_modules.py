@@ -164,6 +164,16 @@ def test_det_of_a_library_that_does_not_index_with_arrays() -> None:
     assert determinant(Namespace(np), Numbers(A)) == pytest.approx(np.linalg.det(A))
 
 
+def test_a_fault_of_dets_arrays_is_not_hidden() -> None:
+    class Faulty(Namespace):
+        def concat(self, arrays: Any, axis: int = 0) -> Any:
+            raise ValueError("a fault of the library")
+
+    A = np.random.default_rng(7).normal(size=(5, 5))
+    with pytest.raises(ValueError, match="a fault of the library"):
+        determinant(Faulty(np), A)
+
+
 def test_det_has_the_products_of_the_recursion_in_the_same_order() -> None:
     A = np.random.default_rng(7).normal(size=(6, 6))
     assert determinant(Namespace(np), A) == load(catalog().case_sources["determinant_by_minors"]).minor(

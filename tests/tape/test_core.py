@@ -1,6 +1,7 @@
 """The core is short, knows no function, and gives the same results without fast paths."""
 
 import ast
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,51 @@ def test_the_core_alone_gives_the_same_results(name):
         assert type(ours) is type(theirs)
         scale = np.max(np.abs(theirs)) + 1.0  # sums may run in another order
         np.testing.assert_allclose(ours, theirs, rtol=4e-15, atol=4e-15 * scale)
+
+
+def _rational(x, y):
+    return (x - 3.0) * y / (2.0 - x * y) + 1.0 / (y - 0.5) - (-x + 2) / tape.sqrt(1.0 + x * x) + 0.5 * (x * x - y)
+
+
+@pytest.mark.parametrize("inner", ["forward", "reverse"])
+@pytest.mark.parametrize("outer", ["forward", "reverse"])
+def test_nested_derivatives_of_numbers_equal_those_of_the_core_alone(inner, outer):
+    slope = {
+        "forward": lambda f, x: tape.jvp(f, x, 1.0)[1],
+        "reverse": lambda f, x: tape.gradient(f, x)[1],
+    }
+
+    def twice(x, y):
+        return slope[outer](lambda a: a * slope[inner](lambda b: _rational(a, b) * a, y + 0.0 * a), x)
+
+    points = [(0.7, 1.3), (-2.0, 0.25), (1e-3, 40.0)]
+    fast = [twice(*point) for point in points]
+    with switch.switched_off():
+        np.testing.assert_allclose(fast, [twice(*point) for point in points], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "slope"),
+    [
+        (lambda x: x * tape.sqrt(x), 0.0, 0.0),  # 0 · inf
+        (lambda x: tape.sqrt(x) * tape.sqrt(x), 0.0, 1.0),  # the square of a root
+        (lambda x: x / x, 0.0, 0.0),
+        (lambda x: 1.0 / (1.0 + tape.exp(x)), 400.0, -np.exp(-400.0)),  # its divisor's square overflows
+        (lambda x: 2 - x, 1, -1.0),
+        (lambda x: (x - 1.0) / 0.0, 2.0, np.inf),
+    ],
+)
+def test_forward_mode_of_numbers_leaves_singular_points_to_the_rules(f, x, slope):
+    with np.errstate(all="ignore"):
+        assert tape.jvp(f, float(x), 1.0)[1] == pytest.approx(slope, rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_root_in_forward_mode_sees_the_product_that_an_outer_level_records(fast):
+    """cosh √x² has the second derivative 1 at 0, where the chain rule alone gives 0 · ∞."""
+    with contextlib.nullcontext() if fast else switch.switched_off():
+        second = tape.gradient(lambda x: tape.jvp(lambda y: tape.cosh(tape.sqrt(y * y)), x, 1.0)[1], 0.0)[1]
+    assert np.isnan(second) or second == pytest.approx(1.0)
 
 
 def test_switching_fast_paths_off_leaves_only_the_core():

@@ -5,13 +5,14 @@ A check without times tests many more relations (relations/).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adbench.execution.operators.prepared_point import Known, Point, judged
+from adbench.execution.operators.prepared_point import Known, Point
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend
 
@@ -25,11 +26,12 @@ class Site:
     name: str
 
 
-def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites: Sequence[Site]) -> str | None:
+def first_fault(judge: Judge, sites: Sequence[Site]) -> str | None:
     """Call at each site, twice in turns. Returns why a result is wrong or which state a call changed, or None.
 
-    call   prepared at the inputs of the first site; returns a finished result
+    judge   of a call that was prepared at the inputs of the first site, and returns a finished result
     """
+    backend, operator, call = judge.backend, judge.operator, judge.call
     inputs = [site.at.copied().native(backend, operator)[1] for site in sites]
     before = [_numbers(backend, native) for native in inputs]
     results, kept = [], []
@@ -46,7 +48,7 @@ def first_fault(backend: Backend, operator: str, call: Callable[..., Any], sites
     for found, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
         for site, result in zip(sites, found, strict=True):
             numbers = backend.numpy_result(result) if found is again else result
-            verdict = judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
+            verdict = judge.judged(site.at, numbers, site.known)
             if verdict.word == "wrong":
                 return f"prepared at the case's inputs and {when} at {site.name}: {verdict.sentence}"
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from adbench.model import tree
 from adbench.model.errors import Unsupported
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence, Spread
 from adbench.oracle.operators import judge_entries
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
@@ -94,6 +95,7 @@ def judged(
     claim: float | None,
     *,
     single: bool,
+    spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict on the points that have a reference, in one, and every compared number.
 
@@ -105,7 +107,8 @@ def judged(
     found = {}
     for index, known in references.items():
         row = tree.map_leaves(itemgetter(index), result)
-        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=single)
+        own = partial(_at_point, spread, index) if spread else None
+        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=single, spread=own)
     verdicts = {index: verdict for index, (verdict, _) in found.items()}
     worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
     total = {name: sum(getattr(one, name) for one in verdicts.values()) for name in COUNTS}
@@ -119,9 +122,17 @@ def judged(
         **total,
     )
     named_entries = (
-        replace(item, where=f"point {index + 1:,}: {item.where}") for index, (_, own) in found.items() for item in own
+        replace(item, where=_place(index, item.where)) for index, (_, own) in found.items() for item in own
     )
     return verdict, tuple(named_entries)
+
+
+def _place(index: int, place: str) -> str:
+    return f"point {index + 1:,}: {place}"
+
+
+def _at_point(spread: Spread, index: int, place: str) -> float:
+    return spread(_place(index, place))
 
 
 def misshapen(x: tuple[Any, ...], count: int, result: Any) -> str:

@@ -18,7 +18,7 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence, Spread
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
@@ -182,12 +182,18 @@ def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative
 
 
 def examined(
-    at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None
+    at: Point,
+    operator: str,
+    result: Any,
+    known: Known,
+    claimed_relative_error: float | None,
+    *,
+    spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict, with every compared number."""
+    """The same with every compared number. spread: of a foreign program's rounding errors (rounding_spread.py)."""
     if count := batch_points(operator):
-        x = tuple(at.args[k] for k in at.wrt)
-        return many_points.judged(x, count, result, known.points, claimed_relative_error, single=at.single)
+        x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
+        return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)
     return judge_entries(
         operator,
         result,
@@ -195,6 +201,7 @@ def examined(
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
         single=at.single,
+        spread=spread,
     )
 
 

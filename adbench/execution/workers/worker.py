@@ -28,6 +28,7 @@ from adbench.execution.operators import fallback, on_device, prepared_point, rel
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
@@ -58,6 +59,7 @@ class WorkerState:
     call: Callable[[], Any] | None = None
     timed: TimedCall | None = None  # the same call, at alternating inputs
     remote: Bound | None = None  # the same call, if another process runs and times it
+    judge: Judge | None = None  # of its results
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last garbage collection
 
@@ -179,7 +181,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     objects are then frozen: the collection before each epoch, which traversed them, took as long as the epoch. They
     stay until memory has grown.
     """
-    state.call = state.timed = state.remote = None
+    state.call = state.timed = state.remote = state.judge = None
     is_timed = "rotate" in request
     state.forget_last_cell()
     at, backend, operator = _point(request), _loaded(state), request["operator"]
@@ -196,6 +198,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
+    state.judge = Judge(backend, operator, state.timed.call)
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     if request.get("keep") and made.how == fallback.NATIVE:
@@ -211,8 +214,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         "claimed": backend.claimed_relative_error,
     }
     if "reference" in request:
-        known, claimed = _known(request, at), backend.claimed_relative_error
-        verdict, entries = prepared_point.examined(at, operator, numbers, known, claimed)
+        verdict, entries = state.judge.examined(at, numbers, _known(request, at))
         if count := batch_points(operator):
             verdict = with_other_points(verdict, entries, at, backend, f, made, count)
         answer["verdict"] = to_plain(verdict)
@@ -228,7 +230,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         answer["call_seconds"] = ns * 1e-9
         if ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
             sites = _sites(at, [request["reference"], request.get("perturbed")])
-            answer["between_calls"] = first_fault(backend, operator, state.timed.call, sites)
+            answer["between_calls"] = first_fault(state.judge, sites)
             answer["call_seconds"] = _seconds_of(state.call, ns)
     return answer
 
@@ -304,12 +306,13 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
 
     The request brings the references of the case's inputs, and of the perturbed ones if used.
     """
-    timed, backend, operator = _timed(state), _loaded(state), request["operator"]
+    timed, backend, judge = _timed(state), _loaded(state), state.judge
+    assert judge is not None  # made with `timed`
     sites = _sites(_point(request), request["references"])
 
     def fault(where: str, which: int, result: Any) -> str | None:
         site, numbers = sites[which], backend.numpy_result(result)
-        verdict = prepared_point.judged(site.at, operator, numbers, site.known, backend.claimed_relative_error)
+        verdict = judge.judged(site.at, numbers, site.known)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
     found = [fault("returned while timed", which, result) for which, result in timed.results.items()]

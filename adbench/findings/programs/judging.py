@@ -264,7 +264,7 @@ class Trial:
         bad = [one for one in entries if one.word == "wrong"]
         # At a kink any mixture may be right, and of several kinks even numbers outside the interval.
         single = [one for one in bad if one.kind == "smooth" and not one.place.startswith("the sum")]
-        if bad and (not single or rounding_decides(self.program)):
+        if bad and (not single or rounding_decides(self.program) or pi_decides(self.program)):
             return None
         if bad and operator in ("gradient", "value_and_gradient"):
             single = [one for one in single if _error(one) > ADDED * UNIT_ROUNDOFF * self._added(one)]

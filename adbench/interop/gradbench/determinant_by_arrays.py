@@ -26,14 +26,11 @@ def determinant(xp: Any, A: Any) -> Any:
     """det A for a square matrix of at least one row."""
     n = A.shape[0]
     recursion = case_module("determinant_by_minors").minor
-    if n <= SMALL:
-        return recursion(A, 0, tuple(range(n)))
-    if _merges_equal_operations(A):
+    if n > SMALL and _merges_equal_operations(A):
         return _each_minor_once(A, n)
-    try:
-        return _by_arrays(xp, A, n) if n <= LARGEST_ARRAYS else _by_loop(xp, A, n)
-    except (TypeError, ValueError, RuntimeError):  # Dr.Jit and mlx do not index with arrays of numpy
+    if n <= SMALL or not _is_indexed_by_arrays(A[0]):
         return recursion(A, 0, tuple(range(n)))
+    return _by_arrays(xp, A, n) if n <= LARGEST_ARRAYS else _by_loop(xp, A, n)
 
 
 def _merges_equal_operations(A: Any) -> bool:
@@ -42,6 +39,15 @@ def _merges_equal_operations(A: Any) -> bool:
     Its program of the recursion has only n 2ⁿ⁻¹ products, fewer than the arrays have.
     """
     return A[0, 0] * A[0, 0] is A[0, 0] * A[0, 0]
+
+
+def _is_indexed_by_arrays(row: Any) -> bool:
+    """Whether the library indexes with numpy's arrays; Dr.Jit and mlx do not."""
+    try:
+        row[np.zeros(1, dtype=np.intp)]
+    except (TypeError, ValueError, IndexError, RuntimeError):
+        return False
+    return True
 
 
 def _each_minor_once(A: Any, n: int) -> Any:

@@ -17,12 +17,14 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar
 from adbench.tape.core.recording import Cell, Tape
 from adbench.tape.core.rule import Rule
-from adbench.tape.fast import blocks, collector, quick_records, quick_sweep, scalar_functions, written_out
+from adbench.tape.fast import blocks, collector, dual_numbers, quick_records, quick_sweep, scalar_functions, written_out
 from adbench.tape.levels import nested
 
 PATHS: list[tuple[Any, str, Any]] = [
     (sweep, "PASSES", [quick_sweep.sweep, quick_sweep.careful_sweep]),
     (Dual, "part", staticmethod(quick_sweep.careful_part)),
+    (Dual, "interpret", dual_numbers.interpret),
+    *((Dual, f"__{name}__", function) for name, function in dual_numbers.OPERATORS.items()),
     (Recorded, "interpret", quick_records.interpret),
     (Array, "__getitem__", quick_records.getitem),
     (Array, "shape", quick_records.shape),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.fallback import lacking
-from adbench.execution.operators.prepared_point import Known, Point, judged, needs_second_order, point
+from adbench.execution.operators.prepared_point import Known, Point, needs_second_order, point
 from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
+from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import Case
@@ -156,6 +157,7 @@ class Subject:
     fault: str = ""
 
     def __post_init__(self) -> None:
+        self._judge = Judge(self.setting.backend, self.operator, self.call)
         self.base = self.result(self.native())
         if self.setting.judges(self.operator) and self.wrt == self.setting.at.wrt:
             self.fault = self._judged(self.base)
@@ -208,9 +210,7 @@ class Subject:
 
     def _judged(self, result: Any) -> str:
         """The sentence of a wrong verdict; "" for any other."""
-        setting = self.setting
-        claim = setting.backend.claimed_relative_error
-        verdict = judged(setting.at, self.operator, result, setting.known, claim)
+        verdict = self._judge.judged(self.setting.at, result, self.setting.known)
         return verdict.sentence if verdict.word == "wrong" else ""
 
 

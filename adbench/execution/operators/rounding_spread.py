@@ -1,0 +1,108 @@
+"""Judging a prepared call: the verdict on a foreign program allows for the program's own rounding errors.
+
+The noise of a reference is that of the case's operations in their order. A foreign program computes the same function,
+but may add in another order or use other formulas, so its rounding errors differ. They jump between close inputs, and
+a mistake does not. So high differences of the results at equally spaced inputs on a line contain the noise alone.
+
+Moré and Wild (2011), "Estimating computational noise".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adbench.execution.operators.prepared_point import Known, Point, examined
+from adbench.model import tree
+from adbench.model.backend import Backend
+from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.verdict import Verdict
+
+CALLS = 8
+ORDERS = (3, 4, 5)  # of the differences
+STEP = 2.0**-30
+"""The relative distance of two inputs: far above rounding, and smooth functions are straight at a few of them."""
+
+
+@dataclass
+class Judge:
+    """The verdicts on results of one prepared call, which takes native arguments.
+
+    A foreign program's spread is measured only before it is called wrong, and only if a spread can change that. It
+    applies to the point where it was measured.
+    """
+
+    backend: Backend
+    operator: str
+    call: Callable[..., Any]
+    _spreads: dict[int, Mapping[str, float]] = field(default_factory=dict)  # by the seed of the point
+
+    def judged(self, at: Point, result: Any, known: Known) -> Verdict:
+        """The verdict on a result there, in numpy."""
+        return self.examined(at, result, known)[0]
+
+    def examined(self, at: Point, result: Any, known: Known) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+        """The verdict, with every compared number."""
+        claimed = self.backend.claimed_relative_error
+        judged = partial(examined, at, self.operator, result, known, claimed)
+        found = judged()
+        if found[0].word != "wrong" or not self.backend.foreign or claimed is not None:
+            return found
+        if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
+            return found
+        try:
+            spread = self._spread_at(at, known)
+        except Exception:  # the program may fail at other inputs; then the verdict stays
+            return found
+        return judged(spread=lambda place: spread.get(place, 0.0))
+
+    def _spread_at(self, at: Point, known: Known) -> Mapping[str, float]:
+        def numbers(there: Point) -> dict[str, float]:
+            result = self.backend.waited(self.call(*there.native(self.backend, self.operator)[1]))
+            compared = examined(there, self.operator, self.backend.numpy_result(result), known, None)[1]
+            return {item.place: item.got for item in compared}
+
+        if at.seed not in self._spreads:
+            self._spreads[at.seed] = spread_of(numbers, at)
+        return self._spreads[at.seed]
+
+
+def spread_of(numbers: Callable[[Point], Mapping[str, float]], at: Point) -> dict[str, float]:
+    """Place of each compared number -> the standard deviation of its rounding error.
+
+    numbers   numbers(point) -> the program's numbers there, by place
+    """
+    found = []
+    for step in range(CALLS):
+        move = partial(_moved, np.random.default_rng([at.seed, at.size, CALLS]), step)  # the same line for each step
+        args = tuple(tree.map_leaves(move, arg) if k in at.wrt else arg for k, arg in enumerate(at.args))
+        found.append(numbers(replace(at, args=args)))
+    return {place: noise(np.array([each[place] for each in found])) for place in found[0]}
+
+
+def noise(values: NDArray[np.float64]) -> float:
+    """The standard deviation of the errors of a smooth function's values at equal distances."""
+    squares = [
+        np.square(np.diff(values, order)).mean() * math.factorial(order) ** 2 / math.factorial(2 * order)
+        for order in ORDERS
+    ]
+    return float(np.sqrt(np.mean(squares)))
+
+
+def _moved(rng: np.random.Generator, steps: int, leaf: Any) -> Any:
+    """The floats of a leaf, moved by so many steps, each a random share of `STEP` of the number.
+
+    The steps are multiples of a unit, so that no sum is rounded and an exact program has no noise.
+    """
+    if tree.is_static(leaf) or not tree.is_active(leaf):
+        return leaf
+    array = np.asarray(leaf, dtype=np.float64)
+    unit = 2 * np.spacing(np.abs(array))
+    moved = array + steps * unit * np.rint(array * STEP * rng.uniform(0.5, 1.0, array.shape) / unit)
+    return moved if isinstance(leaf, np.ndarray) else float(moved)
