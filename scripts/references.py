@@ -1,9 +1,10 @@
-"""Compute the shipped references: built-in cases at the sizes of a check and of a quick run, and the default seed.
+"""Compute the shipped references: built-in cases at the sizes of a check, a quick run and the published figures of
+finance, and the default seed.
 
 This includes the perturbed inputs of timed calls. With --keep, compute only missing references.
 
 Requests are the same as those of `adbench check` and `adbench run`, so both find the references by key. The large sizes
-of a quick run get more time here, so that more of their expected values are proved.
+of runs get more time here, so that more of their expected values are proved.
 """
 
 from __future__ import annotations
@@ -23,15 +24,21 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack, shipped
+from scripts.published import FINANCE
 
 SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
-EFFORT_SECONDS = 60.0  # for a reference at a size of a quick run
+EFFORT_SECONDS = 300.0  # at most, for a reference at a size of a run
 
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
     """The requests of a check of every built-in case, and of a quick run, each once; those with second order first."""
     asked = {}
-    for request in (Request(backends=["tape"], quick=True, time=time) for time in (False, True)[: 1 + settings.quick]):
+    wanted = [Request(backends=["tape"], quick=True, time=False)]
+    if settings.quick:
+        wanted.append(Request(backends=["tape"], quick=True))
+    else:
+        wanted += [Request(backends=["tape"], cases=[c], sizes=[str(n)], operators=["gradient"]) for c, n in FINANCE]
+    for request in wanted:
         for job in plan(known, request).jobs:
             asked[job.case, job.size, *needs(job.operator).values()] = job, request.time
     context = Context(Supervisor(), known, settings)
