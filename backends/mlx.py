@@ -126,6 +126,7 @@ def sync(result: Any) -> None:
 REFUSALS = (
     "ot implemented",
     "not yet implemented",
+    "Cannot calculate JVP",
     "Cannot calculate VJP",
     "Cannot index",
     "has no attribute",
