@@ -56,7 +56,11 @@ def prepare(
             f"casadi's program has more than {MOST_INSTRUCTIONS:,} instructions, which XLA compiles slowly"
         )
     with phase("lower"):
-        translated = jaxadi.convert(function)
+        try:
+            translated = jaxadi.convert(function)
+        except KeyError as error:  # in its table of casadi's operations
+            names = [name for name in dir(casadi) if name.startswith("OP_") and getattr(casadi, name) == error.args[0]]
+            raise Unsupported(f"jaxadi has no translation of casadi's {', '.join(names)}") from error
     x = tuple(args[i] for i in wrt)
     shapes = [np.shape(leaf) for leaf in tree.leaves(x)]
 
