@@ -87,7 +87,10 @@ def prepare(
 
 
 def jacobian(program: Callable[..., Any], given: list[Any], active: tuple[int, ...]) -> Callable[..., Any]:
-    """Sparse blocks of a vector's Jacobian, one for each active array."""
+    """Sparse blocks of an array's Jacobian, one for each active array; dense ones for a number's."""
+    if not jax.eval_shape(program, *given).shape:
+        of_number: Callable[..., Any] = asdex.jacobian(program, *given, argnums=active, output_format="dense")
+        return of_number
     made: Callable[..., Any] = asdex.jacobian(lambda *every: jax.numpy.ravel(program(*every)), *given, argnums=active)
     return made
 
