@@ -8,6 +8,8 @@ VARIANT_OF = "finite_differences"
 
 KNOWN = {
     **{case: why for case, why in OF_TWO_POINTS.items() if case != "trap_sinc_near_zero"},  # as accurate as claimed
+    "credit_valuation_adjustment": "two digits at 3: four steps cross kinks of max",
+    "libor_market_model": "two digits at 4: four steps cross kinks of max",
     "lotka_volterra_adaptive": "four digits at 100: four steps cross jumps, where the solver's step halves or doubles",
     "projectile": "six digits at 100 steps: four steps cross a kink, where the flight takes one more step",
     "sir_adaptive": "seven digits at 2, in the end time: two steps cross a jump, where the solver takes one more",

@@ -64,6 +64,7 @@ KNOWN = {
     "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
     "trap_unread_entry": MASKED,
     # Second order: the key ends with the operators that fail.
+    "trap_equal_singular_values h*": "0 where singular values are equal (as tensorflow/tensorflow#17476)",
     "trap_half_square_hypot h*": "nan: 0 · inf where sqrt is vertical",
     "trap_half_square_norm h*": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
     "trap_half_square_root h*": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",

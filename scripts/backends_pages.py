@@ -1,5 +1,7 @@
 """Write docs/reference/backends-table.md and the table in docs/reference/backends.md; called by scripts/backends-pages.
 
+With --newer, write docs/reference/backends-table-newer.md, the same page for the cases of the given runs only.
+
 The facts about each backend come from the literals in its file, its abilities from checks.
 """
 
@@ -22,6 +24,7 @@ from adbench.results.store import read_run
 
 ROOT = Path(__file__).parents[1]
 PAGE, TABLE = ROOT / "docs" / "reference" / "backends.md", ROOT / "docs" / "reference" / "backends-table.md"
+NEWER = TABLE.with_name("backends-table-newer.md")
 BEGIN, END = "<!-- Made by scripts/backends-pages from the literals in the backends' files. -->\n", "<!-- made -->\n"
 OURS = "adbench's own"
 FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -92,11 +95,7 @@ def facts_table(found: Iterable[Fact]) -> str:
     return "\n".join(lines) + "\n"
 
 
-HEAD = """# What each backend can do
-
-This page shows which operators of each backend are correct on which cases. [Backends](backends.md) explains how adbench
-calls each backend.
-
+LEGEND = """\
 Each section covers one family of cases. A row holds the backends with equal results, a column one operator. The cell
 `✓83 ∅18 ⊗13` means: 83 cases are correct, 18 are unsupported and 13 show a known bug. A mark without a number holds for
 all cases of the family. An empty cell was not checked.
@@ -110,8 +109,22 @@ all cases of the family. An empty cell was not checked.
 
 Functions with array values have a Jacobian instead of a gradient. Traps are checked for their gradient and second
 derivatives only. *relations* means [relations between calls](../how-to/write-a-backend.md#relations-between-calls).
+"""
+HEAD = f"""# What each backend can do
 
+This page shows which operators of each backend are correct on which cases. [Backends](backends.md) explains how adbench
+calls each backend. [Newer cases and backends](backends-table-newer.md) have their own page.
+
+{LEGEND}
 `scripts/backends-pages` makes this page from checks of every case at up to three seeds.
+"""
+NEWER_HEAD = f"""# Newer cases and backends
+
+This page continues [What each backend can do](backends-table.md): newer cases with every backend, and traps with newer
+backends.
+
+{LEGEND}
+`scripts/backends-pages --newer` makes this page from checks of these cases, most at their smallest size and one seed.
 """
 
 
@@ -121,10 +134,10 @@ UNABLE = "Every operator unsupported: "
 PART = "Checked in part, of {} pairs of case and operator: "
 
 
-def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[str] = ()) -> str:
+def page(records: Sequence[Record], cases: Mapping[str, Case], names: Iterable[str] = (), head: str = HEAD) -> str:
     """docs/reference/backends-table.md, from the records of checks; `names` are those of all backends."""
     found = _outcomes(records, cases)
-    parts = [HEAD]
+    parts = [head]
     if absent := sorted(set(names) - {backend for backend, _, _ in found}):
         parts.append(f"{ABSENT}{_named(absent)}.\n")
     checked = {record.job.case for record in records}
@@ -139,6 +152,8 @@ def _sections(found: Found, cases: Mapping[str, Case]) -> Iterator[str]:
     """One table per family; backends with equal cells share a row."""
     for name, title, _ in FAMILIES:
         members = [case for case in sorted(cases) if family_of(cases[case]) == name]
+        if not members:
+            continue
         asked = {operator for _, family, operator in found if family == name}
         own = tuple(operator for operator in (*OPERATORS, "relations") if operator in asked)
         lines = [f"## {title}", "", _listed(members, name), ""]
@@ -147,11 +162,12 @@ def _sections(found: Found, cases: Mapping[str, Case]) -> Iterator[str]:
         rows: dict[str, list[str]] = {}
         for backend in sorted({backend for backend, _, _ in found}):
             places = [found.get((backend, name, operator), {}) for operator in own]
+            cells = [_cell(place, _checked(found, name, one)) for place, one in zip(places, own, strict=True)]
             if {kind for place in places for kind, _ in place.values()} == {"none"}:
                 unable.append(backend)
             elif any(places):
-                rows.setdefault(" | ".join(map(_cell, places)), []).append(backend)
-        lines += [f"| {_names(backends)} | {cells} |" for cells, backends in rows.items()]
+                rows.setdefault(" | ".join(cells), []).append(backend)
+        lines += [f"| {_names(backends)} | {row} |" for row, backends in rows.items()]
         if unable:
             lines += ["", f"{UNABLE}{_names(unable)}."]
         yield "\n".join([*lines, ""])
@@ -166,7 +182,9 @@ def _composed(found: Found) -> Iterator[str]:
     families: dict[tuple[str, str], list[str]] = {}
     for family, _, _ in FAMILIES:
         for backend in sorted({who for who, of, operator in found if of == family and operator in own}):
-            cells = " | ".join(_cell(found.get((backend, family, operator), {})) for operator in own)
+            cells = " | ".join(
+                _cell(found.get((backend, family, operator), {}), _checked(found, family, operator)) for operator in own
+            )
             families.setdefault((backend, cells), []).append(family)
     rows: dict[tuple[str, str], list[str]] = {}
     for (backend, cells), of in families.items():
@@ -259,10 +277,17 @@ def general(reason: str, case: Case) -> str:
     return re.sub(r"(?<![\w.^-])\d[\d,]*(?![\w.])", "…", reason).replace("|", r"\|")
 
 
-def _cell(outcomes: Mapping[str, Outcome]) -> str:
+def _checked(found: Found, family: str, operator: str) -> int:
+    """The number of the family's cases on which some backend's operator was checked."""
+    return len({case for (_, of, one), cases in found.items() if (of, one) == (family, operator) for case in cases})
+
+
+def _cell(outcomes: Mapping[str, Outcome], of: int) -> str:
+    """The marks with their numbers; a mark alone if it holds for all of so many cases."""
     kinds = [kind for kind, _ in outcomes.values()]
     there = [kind for kind in ORDER if kind in kinds]
-    return " ".join(f"{MARKS[kind]}{kinds.count(kind)}" if len(there) > 1 else MARKS[kind] for kind in there)
+    whole = len(there) == 1 and len(kinds) == of
+    return " ".join(MARKS[kind] if whole else f"{MARKS[kind]}{kinds.count(kind)}" for kind in there)
 
 
 def _reasons(found: Found) -> str:
@@ -389,15 +414,21 @@ def table_of_facts(there: Catalog) -> str:
     return facts_table(found)
 
 
-def main(runs: list[str]) -> None:
-    """Write both pages; later runs override earlier ones. Without runs, write the facts only."""
+def main(arguments: Sequence[str]) -> None:
+    """Write the pages; later runs override earlier ones. Without runs, write the facts only."""
     there = catalog()
+    newer, runs = "--newer" in arguments, [one for one in arguments if one != "--newer"]
+    latest = {record.job: record for run in runs for record in read_run(Path(run)).records}
+    records = [record for job, record in latest.items() if job.backend in there.backends and job.case in there.cases]
+    if newer:
+        checked = {job.case for job in latest}
+        cases = {name: case for name, case in there.cases.items() if name in checked}
+        NEWER.write_text(page(records, cases, there.backends, NEWER_HEAD), encoding="utf-8")
+        return
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}{table_of_facts(there)}{END}{rest.partition(END)[2]}", encoding="utf-8")
     if runs:
-        latest = {record.job: record for run in runs for record in read_run(Path(run)).records}
-        records = [record for job, record in latest.items() if job.backend in there.backends]
         TABLE.write_text(page(records, there.cases, there.backends), encoding="utf-8")
 
 

@@ -134,9 +134,11 @@ def compare(
     if math.isnan(known.size) or math.isnan(known.bar) or math.isnan(known.noise):
         return evidence(math.nan, math.nan, "blind", 0.0, 0.0)
     expected, size, by = known.nearest(got), known.size, precision()
-    # The noise is known for float64; other arithmetics scale it by the ratio of their unit roundoffs.
-    noise = SIGMAS * known.noise * (by.unit / UNIT_ROUNDOFF)
-    bound = BARS * known.bar + noise + ROUNDINGS * by.unit * size + by.smallest + extra
+    # The noise is known for float64; other arithmetics scale it by the ratio of their unit roundoffs. Differences have
+    # no noise: the roundings of the function in float64 are in their bar, which scales instead.
+    ratio = by.unit / UNIT_ROUNDOFF
+    bars = BARS * known.bar * (1.0 if known.noise else ratio)
+    bound = bars + SIGMAS * known.noise * ratio + ROUNDINGS * by.unit * size + by.smallest + extra
     if by.largest < size < math.inf:  # the arithmetic has no number of this size
         return evidence(expected, math.inf, "blind", 0.0, 0.0)
     if math.isinf(size) or not math.isfinite(got):

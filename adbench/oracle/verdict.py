@@ -12,7 +12,8 @@ For every entry known to the oracle, with the reference g* (an interval at a kin
 A result is as good as the worst number in it. Files of earlier versions have "inconclusive" for "verified" and "blind".
 
 A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
-begin with "in float32".
+begin with "in float32". A reference by differences has no noise, because its bar contains the roundings of float64;
+float32 then allows 2^29 times the bar.
 
 A foreign program's own rounding errors, measured before it is called wrong, widen tau tenfold at most
 (`adbench.execution.operators.rounding_spread`).

@@ -1,5 +1,6 @@
 """References need double precision; single precision is judged by its own noise, or refused."""
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,6 +163,25 @@ def test_declared_float32_is_judged_by_its_own_noise() -> None:
 def test_a_backend_that_declares_float32_and_returns_float64_is_judged_as_double() -> None:
     right = np.sin(2 * X.astype(np.float32).astype(np.float64))
     assert judge_operator("gradient", (right * (1 + 1e-7),), of_sines(), single=True).word == "wrong"
+
+
+def test_a_reference_by_differences_allows_float32_more_rounding_than_its_own() -> None:
+    """Such a reference has no noise. This is the log density of a normal distribution, summed term by term."""
+    y, scale = np.random.default_rng(0).normal(1.0, 1.0, 100_000).astype(np.float32), np.float32(2.0)
+    constant = np.float32(math.log(2.0) + 0.5 * math.log(2 * math.pi))
+
+    def f(y: Any, scale: Any) -> Any:
+        return -0.5 * np.sum((y / scale) ** 2) - len(y) * (np.log(scale) + 0.5 * math.log(2 * math.pi))
+
+    known = reference(Subject.of(f, (y.astype(np.float64), float(scale)), (1,)))
+    squares = np.cumsum((y / scale) ** 2, dtype=np.float32)[-1]
+    value, slope = np.float32(-0.5) * squares - len(y) * constant, (squares - len(y)) / scale
+    assert known.scalar.value.noise == 0
+    assert abs(value - known.scalar.value.lower) > 16 * 2.0**-24 * abs(value)
+    assert judge_operator("value", value, known, single=True).word == "right"
+    assert judge_operator("value", value * np.float32(1 + 1e-4), known, single=True).word == "wrong"
+    assert judge_operator("gradient", (slope,), known, single=True).word == "verified"
+    assert judge_operator("gradient", (np.float32(2.0) * slope,), known, single=True).word == "wrong"
 
 
 def test_a_number_too_large_for_float32_is_not_its_fault() -> None:
