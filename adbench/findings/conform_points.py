@@ -234,12 +234,16 @@ def _patterns(
             for k in group:
                 made, kind = _pattern(number, arguments[k], operation.domain[k], rng)
                 arguments[k] = made
-            inner = all(
-                bool(((a >= d.lower) & (a <= d.upper) & (np.abs(a) <= most)).all())
-                for a, d in zip(map(np.asarray, arguments), operation.domain, strict=True)
-            )
-            if inner:
+            arrays = zip(map(np.asarray, arguments), operation.domain, strict=True)
+            if all(_is_inside(a, d) and bool((np.abs(a) <= most).all()) for a, d in arrays):
                 yield tuple(arguments), kind
+
+
+def _is_inside(array: Floats, domain: Domain) -> bool:
+    """Whether all numbers are inside, or on the edge; elsewhere a library may refuse what the definition computes."""
+    if domain.kind == "definite" and np.linalg.eigvalsh(array + np.swapaxes(array, -1, -2)).min(initial=0.0) < 0.0:
+        return False
+    return bool(((array >= domain.lower) & (array <= domain.upper)).all())
 
 
 _FIXED = 9

@@ -133,6 +133,8 @@ def test_points_lie_in_the_domain_and_are_the_same_for_the_same_seed(name: str) 
         for domain, x, y in zip(operation.domain, place.arguments, same.arguments, strict=True):
             np.testing.assert_array_equal(x, y)
             assert ((np.asarray(x) >= domain.lower) & (np.asarray(x) <= domain.upper)).all()
+            if domain.kind == "definite":
+                assert (np.linalg.eigvalsh(np.add(x, np.swapaxes(x, -1, -2))) >= 0.0).all()
         if place.weights is not None:
             assert place.weights.shape == output_shape(operation, place.shapes)
 
