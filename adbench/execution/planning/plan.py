@@ -93,8 +93,8 @@ def plan(catalog: Catalog, request: Request) -> Plan:
         sample = [job for job in jobs if _in_sample(catalog, job)]
         if reduced := {job.case for job in set(jobs).difference(sample) if job.operator != RELATIONS}:
             left_out.append(
-                f"of {len(reduced)} cases outside --suite quick all but one gradient, of the others relations between"
-                f" calls for {SAMPLE - 1} of {SAMPLE}; --suite all or -b NAME checks everything"
+                f"all but one gradient of {len(reduced)} cases outside --suite quick, and relations between calls on"
+                f" {SAMPLE - 1} of {SAMPLE} cases inside; --suite all or -b NAME checks everything"
             )
         jobs = sample
     if not jobs:
