@@ -37,7 +37,7 @@ def float64() -> Iterator[None]:
 def row_of(f: Function, args: Any) -> Row:
     """The row of the reference of f. Differences would be those of a constant."""
     subject = Subject.of(lambda *_: 0.0, args, tuple(range(len(args))), text=torch_text(f, args))
-    return reference(subject, Effort(max_seconds=1.0, max_entries=4, max_directions=1)).outputs[0][1]
+    return reference(subject, Effort(max_seconds=30.0, max_entries=4, max_directions=1)).outputs[0][1]
 
 
 def proved(f: Function, *args: Any) -> Row:
