@@ -1,12 +1,15 @@
 """Worker processes: whatever a library starts ends with them, and signals end a run in order."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -65,6 +68,25 @@ def test_a_daemon_ends_with_its_worker(tmp_path: Path, worker: WorkerProcess) ->
     assert resident_bytes(worker.every_pid) > resident_bytes([pid]) > 0
     worker.close()
     assert gone(pid)
+
+
+def test_two_threads_may_close_a_worker_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, worker: WorkerProcess
+) -> None:
+    """As at an interrupt: the main thread ends the run, and the one that waited for an answer ends its worker."""
+    both = threading.Barrier(2)
+
+    def wait_for_the_other(self: WorkerProcess) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        end(self)
+
+    end = WorkerProcess._end_everything
+    monkeypatch.setattr(WorkerProcess, "_end_everything", wait_for_the_other)
+    with ThreadPoolExecutor(2) as threads:
+        for closing in [threads.submit(worker.close) for _ in range(2)]:
+            closing.result()
+    assert gone(worker.pid)
 
 
 def test_a_daemon_ends_with_a_worker_that_dies(tmp_path: Path, worker: WorkerProcess) -> None:

@@ -86,6 +86,7 @@ class WorkerProcess:
         self._group = ControlGroup.make(self._mark)
         self._turn = 0
         self._sentence: str | None = None
+        self._killing = threading.Lock()  # at the end of a run two threads may kill it
         self._killed = False
         self._pids: list[int] = []  # as of `_looked`
         self._looked = -math.inf
@@ -200,7 +201,9 @@ class WorkerProcess:
             raise WorkerLost("crashed", reason, self._last_words()) from None
 
     def _kill(self) -> None:
-        if not self._killed:
+        with self._killing:
+            if self._killed:
+                return
             self._end_everything()
             self._process.wait()
             if self._group:
@@ -239,10 +242,13 @@ class WorkerProcess:
         return f"died of {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
     def _last_words(self) -> str:
-        """The end of stdout and stderr. Undecodable bytes are escaped."""
-        size = self._output.seek(0, os.SEEK_END)
-        self._output.seek(max(0, size - STDERR_KEPT))
-        return self._output.read().decode(errors="backslashreplace").strip()
+        """The end of stdout and stderr, empty after `close`. Undecodable bytes are escaped."""
+        with self._output_lock:
+            if self.is_closed:
+                return ""
+            size = self._output.seek(0, os.SEEK_END)
+            self._output.seek(max(0, size - STDERR_KEPT))
+            return self._output.read().decode(errors="backslashreplace").strip()
 
 
 def of_session(session: int) -> Iterator[int]:
