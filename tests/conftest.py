@@ -15,7 +15,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 8  # variants of a test; of more, CI takes every third, or fewer of very many, and the default run half of those
+MANY = 6  # variants of a test; of more, CI takes every third, or fewer of very many, and the default run a third of it
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -97,7 +97,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Of more than eight variants of a test, CI takes every third but at most eight, the default run half of those.
+    """Of more than six variants of a test, CI takes every third but at most six, the default run a third of those.
 
     Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
     """
@@ -113,7 +113,7 @@ def thin_out(items: list[pytest.Item]) -> None:
             for i, variant in enumerate(variants):
                 if i % step:
                     variant.add_marker(pytest.mark.exhaustive)
-                elif i // step % 2:
+                elif i // step % 3:
                     variant.add_marker(pytest.mark.slow)
 
 

@@ -78,6 +78,7 @@ def test_a_worker_refuses_a_second_backend() -> None:
     assert bench.backend.name == "finite_differences"
 
 
+@pytest.mark.slow
 def test_a_call_slower_than_the_limit_is_not_repeated_to_be_judged() -> None:
     known, worker, references = catalog(), WorkerState(), WorkerState()
     asked = {"case": to_plain(known.case_sources["matrix_product"]), "size": 8, "seed": 0, "operator": "gradient"}

@@ -95,6 +95,7 @@ def test_an_included_header_is_part_of_the_content(tmp_path: Path, capsys: pytes
         assert built(capsys) == 1
 
 
+@pytest.mark.slow
 def test_different_flags_need_a_separate_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = square(tmp_path)
     for flags in ((), ("-DNOTHING",)):
@@ -117,6 +118,7 @@ def test_a_damaged_build_is_rebuilt(damage: str, tmp_path: Path, capsys: pytest.
     assert built(capsys) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_precompiled_header_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = CppLibrary(PLAIN, precompile=True)
     assert value(library, square(tmp_path)) == 13.0
@@ -237,6 +239,7 @@ def test_a_library_is_found_by_variable_distribution_or_compiler_path(
     assert CppLibrary(DUAL, needs="cmath").found().links == ()
 
 
+@pytest.mark.slow
 def test_another_library_version_needs_a_separate_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ TWINS = {name: case for name, case in catalog().cases.items() if not case.is_tra
 FEW = ("product_plus_constant", "normal_log_density", "lotka_volterra", "projectile", "recurrence")
 
 # A build takes seconds, for Stan Math up to twenty.
-BUILT_FAST = ("adolc", "adolc_reuse")
+BUILT_FAST = ("adolc",)
 every_library = pytest.mark.parametrize("name", mostly_slow(SCALAR, fast=BUILT_FAST))
 
 

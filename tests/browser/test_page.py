@@ -186,7 +186,7 @@ def test_without_script_everything_is_there_to_read(opened: Open, text: str) -> 
     assert page.locator("table.verdicts thead button").count() == 0
 
 
-@pytest.mark.parametrize("name", one_in(5, [pytest.param(name, id=key) for key, name in HOSTILE.items()]))
+@pytest.mark.parametrize("name", one_in(9, [pytest.param(name, id=key) for key, name in HOSTILE.items()]))
 def test_hostile_names_are_text(opened: Open, name: str) -> None:
     records = [
         runs.record(case, n, b, memory=runs.memory()) for case in (name, "p") for n in (1, 2) for b in (name, "q")

@@ -157,9 +157,7 @@ def calls_of_the_slope(size: int, seed: int) -> int:
 
 @pytest.mark.parametrize(
     "name",
-    mostly_slow(
-        ("tape_compiled", "cppad_reuse", "cppad_optimised", "adolc_reuse"), fast=("tape_compiled", "adolc_reuse")
-    ),
+    mostly_slow(("tape_compiled", "cppad_reuse", "cppad_optimised", "adolc_reuse"), fast=("adolc_reuse",)),
 )
 def test_a_recording_is_not_reused_for_other_steps(name: str) -> None:
     case: Case = LOTKA_VOLTERRA

@@ -138,6 +138,7 @@ def test_references_of_a_checked_case_are_in_the_cache() -> None:
     assert Estimate(Settings(), costs).references([job]) < before / 10
 
 
+@pytest.mark.slow
 def test_a_check_records_its_backends_cost_for_the_next_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))  # the default cache would know other runs
     backend = tmp_path / "slow.py"

@@ -34,6 +34,7 @@ BUGS = (
 )
 
 
+@pytest.mark.slow
 def test_a_run_holds_what_the_files_of_its_backends_say_also_when_it_is_resumed(tmp_path: Path) -> None:
     write(tmp_path, softplus=CASE, hand=MINE, other=RIGHT)
     files = [str(tmp_path / f"{name}.py") for name in ("hand", "other")]

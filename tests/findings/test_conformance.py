@@ -304,6 +304,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_sweep(tmp_path: Pat
     assert "cannot be written" in done.err
 
 
+@pytest.mark.slow
 def test_a_sweep_that_ended_early_is_continued(planted: str, tmp_path: Path) -> None:
     names = ["--operation", "sin", "--operation", "tanh", "--operation", "cos", "--points", "3"]
     whole, part = tmp_path / "whole.json", tmp_path / "part.json"

@@ -42,7 +42,7 @@ def first_finding(lab: Laboratory, name: str, seed: int, operations: int) -> Fin
     raise AssertionError(f"no fault in {name} was found")
 
 
-@pytest.mark.parametrize("name", one_in(2, PLANTED))
+@pytest.mark.parametrize("name", one_in(4, PLANTED))
 def test_a_planted_fault_is_found_and_shrunk_to_three_operations(name: str) -> None:
     lab = laboratory(planted(name, 1e-4))
     found = first_finding(lab, name, 7, 30)
@@ -52,6 +52,7 @@ def test_a_planted_fault_is_found_and_shrunk_to_three_operations(name: str) -> N
     assert found.program.size > 10
 
 
+@pytest.mark.slow
 def test_a_right_library_has_no_wrong_number() -> None:
     lab = laboratory(backend("tape"))
     campaign = Campaign(lab, 2)

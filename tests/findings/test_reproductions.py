@@ -127,6 +127,7 @@ def test_a_file_that_is_no_finding_is_one_line(tmp_path: Path) -> None:
     assert "is not a finding" in done.err
 
 
+@pytest.mark.slow
 def test_minimise_shrinks_a_file_and_runs_its_script(tmp_path: Path) -> None:
     more = (Step("exp", "xp.exp({0})", (0,)), Step("multiply", "{0} * {1}", (3, 4)))
     program = Program(HYPOT.inputs, (*HYPOT.steps, *more))

@@ -44,6 +44,7 @@ def test_equal_commands_share_a_file_and_others_do_not(tmp_path: Path) -> None:
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_a_tool_may_declare_that_it_is_inexact(tmp_path: Path) -> None:
     """A tool of differences: its answers have six wrong digits of fifteen, as it says."""
     at = "gradient = [math.exp(v - lse(x)) for v in x]"

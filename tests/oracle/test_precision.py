@@ -94,6 +94,7 @@ def test_a_function_that_differs_between_processes_blames_no_backend(
     assert "different values in different processes" in (found.reason or "")
 
 
+@pytest.mark.slow
 def test_a_change_in_a_neighbouring_file_makes_a_new_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))

@@ -335,6 +335,7 @@ print(call(x)[1][-1])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.slow
 def test_without_memory_for_a_result_a_call_raises_memory_error_and_the_next_is_right():
     done = subprocess.run([sys.executable, "-c", TIGHT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
