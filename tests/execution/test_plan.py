@@ -10,7 +10,16 @@ from adbench import Case, Job, UsageError
 from adbench.catalog import discovery, inventory
 from adbench.catalog.discovery import Catalog, Source, requirement
 from adbench.catalog.installed import pip_command
-from adbench.execution.planning.plan import FIRST_LOOK, check_inputs, plan, positive, sizes_by_case, sizes_of, three_of
+from adbench.execution.planning.plan import (
+    FIRST_BACKENDS,
+    FIRST_LOOK,
+    check_inputs,
+    plan,
+    positive,
+    sizes_by_case,
+    sizes_of,
+    three_of,
+)
 from adbench.execution.planning.request import QUICK_SECONDS, RELATIONS, SUITE_SECONDS, Request
 from adbench.model.errors import UnknownName
 from adbench.model.operator import COMPOSITIONS
@@ -80,11 +89,23 @@ def with_backends(*more: Source) -> Catalog:
 def test_a_run_that_names_no_backend_has_the_default_ones_by_what_their_files_say() -> None:
     every = with_backends(*VARIED)
     default = {"left", "right", "left_compiled", "mine"}
-    for request in (Request(quick=True), Request(), Request(quick=True, time=False)):
+    for request in (Request(quick=True, cases=["a"]), Request(), Request(quick=True, time=False)):
         assert {job.backend for job in plan(every, request).jobs} == default
     assert {job.backend for job in plan(every, Request(time=False)).jobs} == set(every.backends)
     named = plan(every, Request(quick=True, backends=["left*", "builds"]))
     assert {job.backend for job in named.jobs} == {"left", "left_eager", "left_compiled", "builds"}
+
+
+def test_a_first_look_has_the_best_known_libraries_and_counts_the_others() -> None:
+    every = with_backends(backend("jax"), backend("torch", "adbench-none"), backend("xad"), *VARIED)
+    built_in = {name: replace(source, builtin=True) for name, source in every.backends.items() if name != "mine"}
+    found = plan(replace(every, backends={**every.backends, **built_in}), Request(quick=True))
+    assert {job.backend for job in found.jobs} == {"jax", "mine"}
+    assert found.sentences == (
+        "left out: 4 more installed backends; select them with -b NAME or -c NAME",
+        "not installed: torch; pip install 'autodiff-bench[torch]'",
+    )
+    assert set(FIRST_BACKENDS) <= {name for name, source in discovery.catalog().backends.items() if source.is_default}
 
 
 def test_a_check_that_selects_nothing_leaves_most_of_the_cases_outside_the_quick_suite_out_and_says_so() -> None:
@@ -148,7 +169,7 @@ def test_what_is_not_installed_is_left_out_in_one_line_unless_it_is_named() -> N
     (line,) = made.sentences
     assert line.startswith("not installed: casadi, mine; pip install ")
     assert line.endswith(" adbench-none adbench-no")
-    many = plan(with_backends(*(backend(f"b{k}", "adbench-none") for k in range(8))), Request(quick=True))
+    many = plan(with_backends(*(backend(f"b{k}", "adbench-none") for k in range(8))), Request())
     assert many.sentences == ("not installed: 8 more backends; pip install adbench-none",)
     named = plan(every, Request(quick=True, backends=["casadi"]))
     assert {job.backend for job in named.jobs} == {"casadi"}

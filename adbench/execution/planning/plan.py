@@ -28,6 +28,8 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
 """The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
 on data; and their sizes in that run and in a quick one."""
 
+FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "torch", "autograd", "casadi")
+"""The built-in backends of a quick run that names no backend, case or suite: they fit into a minute."""
 
 SAMPLE = 3  # relations hold for a library or not: what breaks one on a single case is rare
 MOST_NAMES = 3  # of backends that are not installed, in a line
@@ -69,7 +71,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
         if name not in EVERY_OPERATOR and name != RELATIONS and not batch_points(name):
             raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
-    backends, not_installed = _backends(catalog, request)
+    backends, not_installed = _backends(catalog, request, left_out)
     jobs: list[Job] = []
     if all(catalog.backends[name].refuses(request.device) for name in backends):
         there = sorted({PROCESSOR, *(device for source in catalog.backends.values() for device in source.devices)})
@@ -115,16 +117,23 @@ def _in_sample(catalog: Catalog, job: Job) -> bool:
     return job.operator != RELATIONS or (crc32(f"{job.case} {job.backend}".encode()) + job.seed) % SAMPLE == 0
 
 
-def _backends(catalog: Catalog, request: Request) -> tuple[list[str], dict[str, str]]:
+def _backends(catalog: Catalog, request: Request, left_out: list[str]) -> tuple[list[str], dict[str, str]]:
     """The backends of a request, and the missing ones that it would use: backend -> what pip needs.
 
-    One that names none has the default ones that are installed; a check that is not quick has all of these.
+    One that names none has the default ones that are installed; a check that is not quick has all of these, and a
+    quick run that selects nothing a few. Adds to `left_out`, in words, the others that are installed.
     """
     names = select("backend", catalog.backends, request.backends)
     if request.backends:
         return list(names), {}
     by_default = request.quick or request.time
     wanted = [catalog.backends[name] for name in names if catalog.backends[name].is_default or not by_default]
+    if request.quick and request.time and not (request.cases or request.suites):
+        first = [source for source in wanted if source.name in FIRST_BACKENDS or not source.builtin]
+        if any(not source.missing for source in first):
+            if more := sum(not source.missing for source in wanted if source not in first):
+                left_out.append(f"{more} more installed backends; select them with -b NAME or -c NAME")
+            wanted = first
     missing = {s.name: requirement(s) for s in wanted if s.missing}
     return [source.name for source in wanted if source.name not in missing], missing
 
