@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -88,7 +89,13 @@ def pull_back(g: Callable[[Any], Any], x: list[float], w: Any = (1.0,)) -> Any:
         active = [adj_1st.Real(number) for number in x]
         tape.registerInputs(active)
         tape.newRecording()
-        found = values(g, active, adj_1st.Real)
+        try:
+            found = values(g, active, adj_1st.Real)
+        except BaseException as error:
+            # A number that outlives its tape takes a place on the next one when it dies, which changes derivatives.
+            active.clear()
+            traceback.clear_frames(error.__traceback__)
+            raise
         tape.registerOutputs(found)
         for value, weight in zip(found, w, strict=True):
             value.setDerivative(value.getDerivative() + weight)  # two outputs may be the same number
