@@ -28,7 +28,7 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
 """The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
 on data; and their sizes in that run and in a quick one."""
 
-FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "torch", "autograd", "casadi")
+FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "torch", "autograd")
 """The built-in backends of a quick run that names no backend, case or suite: they fit into a minute."""
 
 SAMPLE = 3  # relations hold for a library or not: what breaks one on a single case is rare
