@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 
 from adbench import tape
+from adbench.tape.linalg import factorisations
 from tests.tape import truth
 
 L = tape.linalg
@@ -459,3 +460,50 @@ def test_factors_without_a_derivative_raise_an_error():
     ):
         with pytest.raises(NotImplementedError, match=r"argument \w+: expected"):
             call()
+
+
+@pytest.fixture
+def by_the_formula(monkeypatch):
+    """Runs a function with the adjoint of a Cholesky factor by its formula, which other tests hold to 50 digits."""
+
+    def run(f):
+        with monkeypatch.context() as changed:
+            changed.setattr(factorisations, "BLOCK", 10**9)
+            return f()
+
+    return run
+
+
+@pytest.mark.parametrize("n", [65, 129, 200])
+def test_the_blocked_adjoint_of_a_cholesky_factor_agrees_with_its_formula(n):
+    rng = np.random.default_rng(n)
+    lower = np.tril(rng.normal(size=(n, n))) + 2.0 * np.sqrt(n) * np.eye(n)
+    adj = rng.normal(size=(n, n))
+    found = factorisations._blocked_adjoint(lower, adj)
+    np.testing.assert_allclose(found, factorisations._whole_adjoint(lower, adj), rtol=1e-11, atol=1e-14)
+    assert not np.any(np.triu(found, 1))
+
+
+@pytest.mark.parametrize("operator", ["gradient", "hvp", "vjp of jvp", "third"])
+def test_derivatives_of_a_large_cholesky_factor_agree_with_its_formula(operator, by_the_formula):
+    n = 70
+    rng = np.random.default_rng(3)
+    weights, x, along = rng.normal(size=(3, n, n))
+    a = x @ x.T / n + np.eye(n)
+
+    def f(a):
+        return tape.sum(weights * L.cholesky(a)) + 0.3 * tape.sum(L.cholesky(a)) ** 2
+
+    def rate(a):
+        return tape.jvp(f, (a,), (along,))[1]
+
+    def found():
+        if operator == "gradient":
+            return tape.gradient(f, a)[1]
+        if operator == "hvp":
+            return tape.jvp(lambda a: tape.gradient(f, a)[1], (a,), (along,))[1]
+        if operator == "vjp of jvp":
+            return tape.gradient(rate, a)[1]
+        return tape.jvp(lambda a: tape.gradient(rate, a)[1], (a,), (along,))[1]
+
+    np.testing.assert_allclose(found(), by_the_formula(found), rtol=1e-9, atol=1e-9)

@@ -213,6 +213,18 @@ def test_a_system_of_a_cholesky_factor_is_solved_as_a_triangle():
     assert "solve" not in called
 
 
+@pytest.mark.parametrize("n", [65, 130, pytest.param(1100, marks=pytest.mark.slow)])
+def test_the_adjoint_of_a_large_cholesky_factor_agrees(n):
+    """The last order needs larger blocks, as there are 16 at most; none is a multiple of its block."""
+    a = RNG.normal(size=(n, n)) / np.sqrt(n)
+
+    def f(a):
+        return weighted(tape.linalg.cholesky(positive(a)))
+
+    agrees(f, a, rtol=1e-9, atol=1e-9)
+    assert "cholesky_adjoint" in {text.split("(")[0] for _, text in listing(f, a).operations}
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 90, 96, 97])
 def test_inverses_and_determinants_are_as_accurate_as_lapacks(n):
     normal = RNG.normal(size=(n, n))

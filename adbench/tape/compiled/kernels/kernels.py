@@ -236,6 +236,7 @@ KERNELS: dict[Rule, Kernel] = {
     solving.triangular: matrix_factors.triangular,
     solving._log_abs_det: matrix_factors.log_abs_det,
     factorisations._cholesky: matrix_factors.cholesky,
+    factorisations._blocked_adjoint: matrix_factors.cholesky_adjoint,
     reductions._cumsum: _running("fadd", -0.0),
     reductions._cumprod: _running("fmul", 1.0),
     solving._sign_of_det: matrix_factors.sign_of_det,

@@ -15,6 +15,7 @@ from adbench.tape.compiled.kernels.simd import Name, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
+from adbench.tape.linalg import factorisations
 
 
 def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
@@ -148,20 +149,104 @@ def cholesky(operation: Operation) -> Location | None:
         return None
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()
-    code, source = emission.code, emission.in_memory(operation.operands[0])
+    source = emission.in_memory(operation.operands[0])
     if n <= substitution.LARGEST:
         substitution.cholesky(emission, source, out)
         return emission.result(out)
     emission.fill(out.flat(), literal(0.0))
-
-    def row(i: Name) -> None:
-        stop = code.emit(f"add i64 {i}, 1")
-        left = code.element(emission.pointer(source), i, source.strides[0])
-        right = code.element(emission.pointer(out), i, n)
-        code.loop(
-            stop, lambda j: code.store(code.load(code.element(left, j, source.strides[1])), code.element(right, j))
-        )
-
-    code.loop(n, row)
+    _copy_triangle(emission, source, out)
     call_lapack(emission, "dpotrf", "U", n, emission.pointer(out), n, "info")
     return emission.result(out)
+
+
+def cholesky_adjoint(operation: Operation) -> Location | None:
+    """The adjoint of A from that of its factor, see `factorisations._blocked_value`; here with at most 16 blocks."""
+    emission, n = operation.emission, operation.shape[0]
+    lower, adj = (emission.contiguous(x) for x in operation.operands)
+    out, size = operation.output(), max(factorisations.BLOCK, -(-n // 16))
+    emission.fill(out.flat(), literal(0.0))
+    _copy_triangle(emission, adj, out)
+    work = emission.allocate((size, size))
+    minus, one = literal(-1.0), literal(1.0)
+    for first in reversed(range(0, n, size)):
+        last = min(first + size, n)
+        width, below = last - first, n - last
+        corner, block = _part(lower, first, first, width), _part(out, first, first, width)
+        # LAPACK sees the transpose of each matrix. It gets a place and the distance between rows.
+        diagonal, left = (emission.pointer(corner), n), (emission.pointer(_part(lower, first, 0, 1)), n)
+        target, row = (emission.pointer(block), n), (emission.pointer(_part(out, first, 0, 1)), n)
+        if below:
+            under, of_under, rows, of_rows = (
+                (emission.pointer(_part(matrix, last, column, 1)), n)
+                for column in (first, 0)
+                for matrix in (lower, out)
+            )
+            call_lapack(emission, "dtrsm", "L", "U", "N", "N", width, below, one, *diagonal, *of_under)
+            if first:
+                call_lapack(emission, "dgemm", "N", "N", first, below, width, minus, *left, *of_under, one, *of_rows)
+                call_lapack(emission, "dgemm", "N", "T", first, width, below, minus, *rows, *of_under, one, *row)
+            call_lapack(emission, "dgemm", "N", "T", width, width, below, minus, *under, *of_under, one, *target)
+        whole = Buffer.packed(work.base, work.offset, (width, width))
+        _adjoint_of_block(emission, corner, block, whole)
+        if first:
+            found = emission.pointer(whole), width
+            call_lapack(emission, "dgemm", "N", "N", first, width, width, minus, *left, *found, one, *row)
+    return emission.result(out)
+
+
+def _part(matrix: Buffer, i: int, j: int, width: int) -> Buffer:
+    """The square block that starts at (i, j)."""
+    return view_of(matrix, lambda array: array[i : i + width, j : j + width])
+
+
+def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buffer) -> None:
+    """Replace the lower triangle `adj` by its `factorisations._whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
+    code, n, zero = emission.code, work.shape[0], literal(0.0)
+    one, target = literal(1.0), (emission.pointer(work), n)
+    triangle = emission.pointer(lower), lower.strides[0]
+    emission.fill(work.flat(), zero)
+    _copy_triangle(emission, adj, work)
+    call_lapack(emission, "dtrmm", "R", "U", "T", "N", n, n, one, *triangle, *target)
+
+    def place(matrix: Buffer, i: Name, j: Name) -> Name:
+        return code.element(code.element(emission.pointer(matrix), i, matrix.strides[0]), j, matrix.strides[1])
+
+    def halve(i: Name) -> None:
+        middle = place(work, i, i)
+        code.store(code.emit(f"fmul double {code.load(middle)}, {literal(0.5)}"), middle)
+        code.loop(n, lambda j: code.store(zero, place(work, i, j)), start=code.emit(f"add i64 {i}, 1"))
+
+    code.loop(n, halve)
+    call_lapack(emission, "dtrsm", "R", "U", "T", "N", n, n, one, *triangle, *target)
+    call_lapack(emission, "dtrsm", "L", "U", "N", "N", n, n, one, *triangle, *target)
+
+    def add(i: Name) -> None:
+        def pair(j: Name) -> None:
+            left, right = place(work, i, j), place(work, j, i)
+            total = code.emit(f"fadd double {code.load(left)}, {code.load(right)}")
+            for where in (left, right, place(adj, i, j)):
+                code.store(total, where)
+            code.store(zero, place(adj, j, i))
+
+        code.loop(i, pair)
+        middle = place(work, i, i)
+        number = code.load(middle)
+        code.store(number, place(adj, i, i))
+        code.store(code.emit(f"fadd double {number}, {number}"), middle)
+
+    code.loop(n, add)
+
+
+def _copy_triangle(emission: Emission, source: Buffer, target: Buffer) -> None:
+    """Copy the lower triangle of a matrix."""
+    code = emission.code
+
+    def row(i: Name) -> None:
+        left = code.element(emission.pointer(source), i, source.strides[0])
+        right = code.element(emission.pointer(target), i, target.strides[0])
+        code.loop(
+            code.emit(f"add i64 {i}, 1"),
+            lambda j: code.store(code.load(code.element(left, j, source.strides[1])), code.element(right, j)),
+        )
+
+    code.loop(target.shape[0], row)

@@ -31,7 +31,7 @@ TRACED_GRADIENTS: set[Rule] = {
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
     *(solving._inv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
-    *(factorisations._cholesky, LEAF),
+    *(factorisations._cholesky, factorisations._blocked_adjoint, LEAF),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
 densities."""

@@ -38,7 +38,9 @@ SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
     products.matmul: _matmul,
     solving._solve: _solve,
     solving.triangular: _solve,
-    **dict.fromkeys((solving._inv, factorisations._cholesky), lambda shapes, _params: shapes[0]),
+    **dict.fromkeys(
+        (solving._inv, factorisations._cholesky, factorisations._blocked_adjoint), lambda shapes, _params: shapes[0]
+    ),
     **dict.fromkeys(
         (solving._log_abs_det, solving._sign_of_det, determinant._det), lambda shapes, _params: shapes[0][:-2]
     ),
