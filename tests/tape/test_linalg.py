@@ -495,15 +495,37 @@ def test_derivatives_of_a_large_cholesky_factor_agree_with_its_formula(operator,
         return tape.sum(weights * L.cholesky(a)) + 0.3 * tape.sum(L.cholesky(a)) ** 2
 
     def rate(a):
-        return tape.jvp(f, (a,), (along,))[1]
+        return tape.jvp(f, a, along)[1]
 
     def found():
         if operator == "gradient":
             return tape.gradient(f, a)[1]
         if operator == "hvp":
-            return tape.jvp(lambda a: tape.gradient(f, a)[1], (a,), (along,))[1]
+            return tape.jvp(lambda a: tape.gradient(f, a)[1], a, along)[1]
         if operator == "vjp of jvp":
             return tape.gradient(rate, a)[1]
-        return tape.jvp(lambda a: tape.gradient(rate, a)[1], (a,), (along,))[1]
+        return tape.jvp(lambda a: tape.gradient(rate, a)[1], a, along)[1]
 
     np.testing.assert_allclose(found(), by_the_formula(found), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("which", ["the factor", "its adjoint", "both"])
+def test_derivatives_of_the_blocked_adjoint_agree_with_those_of_its_formula(which):
+    n = 66
+    rng = np.random.default_rng(5)
+    weights, adj, along, other = rng.normal(size=(4, n, n))
+    lower = np.tril(rng.normal(size=(n, n))) + 2.0 * np.sqrt(n) * np.eye(n)
+
+    def results(rule):
+        def f(x):
+            given = {"the factor": (x[0], adj), "its adjoint": (lower, x[1]), "both": x}[which]
+            return tape.sum(weights * rule(*given))
+
+        point = (lower, adj)
+        slope, rate = tape.gradient(f, point)[1], tape.jvp(f, point, (np.tril(along), other))[1]
+        return np.tril(slope[0]), np.tril(slope[1]), rate  # the other triangle of both is not read
+
+    for found, expected in zip(
+        results(factorisations._blocked_adjoint), results(factorisations._whole_adjoint), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
