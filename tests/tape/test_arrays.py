@@ -36,6 +36,8 @@ FUNCTIONS = {
     "mean": (lambda xp, x: xp.mean(x * x, axis=1), X),
     "var": (lambda xp, x: xp.var(x, axis=1), X),
     "var, unbiased": (lambda xp, x: xp.var(x, ddof=1), X),
+    "var, corrected": (lambda xp, x: xp.var(x, correction=1), X),
+    "std, corrected": (lambda xp, x: xp.std(x, axis=0, correction=1), X),
     "max": (lambda xp, x: xp.max(x, axis=1), X),
     "min, kept": (lambda xp, x: xp.min(x, axis=0, keepdims=True) * x, X),
     "cumsum": (lambda xp, x: xp.cumsum(x, axis=1) * x, X),
@@ -249,3 +251,9 @@ def test_spectra_of_real_signals_are_pairs_of_real_values(n):
     np.testing.assert_allclose(round_trip, np.eye(8)[:, :n], atol=1e-15)
     h = tape.hessian(power, x)[2]
     np.testing.assert_allclose(h, h.T, rtol=1e-9, atol=1e-9)
+
+
+def test_two_names_of_the_degrees_of_freedom_are_refused():
+    for f in (tape.var, tape.std):
+        with pytest.raises(ValueError, match="give ddof or correction, which mean the same; got 1 and 2"):
+            f(X, ddof=1, correction=2)

@@ -97,16 +97,28 @@ def mean(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     return sum(x, axis, keepdims) / _count(x, axis)
 
 
-def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    """Σ (x - mean)² / (n - ddof) over the axes; a constant, 0, for a single element."""
-    x = asarray(x)
+def _freedom(ddof: float, correction: float | None) -> float:
+    if correction is not None and ddof:
+        raise ValueError(f"give ddof or correction, which mean the same; got {ddof} and {correction}")
+    return ddof if correction is None else correction
+
+
+def var(
+    x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False, *, correction: float | None = None
+) -> Value:
+    """Σ (x - mean)² / (n - ddof) over the axes; a constant, 0, for a single element. `correction` is another name of
+    ddof, that of the array API; both raise ValueError."""
+    x, ddof = asarray(x), _freedom(ddof, correction)
     if _count(x, axis) == 1:  # so that its root has a derivative, too
         x = stop_gradient(value_of(x))
     return sum(square(x - mean(x, axis, True)), axis, keepdims) / (_count(x, axis) - ddof)
 
 
-def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Value:
+def std(
+    x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False, *, correction: float | None = None
+) -> Value:
     """The square root of `var`; its derivative is 0 where all elements are equal."""
+    ddof = _freedom(ddof, correction)
     variance = var(x, axis, ddof, keepdims)
     if isinstance(variance, Active) and not np.all(value_of(variance)):  # at 0, a norm knows more than a root
         axes = normal_axes(axis, len(shape_of(x)))
