@@ -67,14 +67,14 @@ class Item:
 
 
 def test_of_many_variants_a_few_run_by_default() -> None:
-    most, many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (80, 12, 8))
+    most, many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (80, 12, 6))
     together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
     thin_out([*most, *many, *few, *together, *of_cases])  # type: ignore[list-item]
-    assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == list(range(0, 80, 10))
-    assert [k for k, item in enumerate(most) if "slow" in item.markers] == [10, 30, 50, 70]
+    assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == list(range(0, 80, 14))
+    assert [k for k, item in enumerate(most) if "slow" in item.markers] == [14, 28, 56, 70]
     assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 3, 6, 9]
-    assert [k for k, item in enumerate(many) if "slow" in item.markers] == [3, 9]
+    assert [k for k, item in enumerate(many) if "slow" in item.markers] == [3, 6]
     assert not any(item.markers.keys() & {"slow", "exhaustive"} for item in (*few, *together, *of_cases))
 
 
