@@ -108,6 +108,10 @@ def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> No
     assert explanation(finding, known, chosen.catalog.cases).startswith("trap_half_square_hypot: nan")
     other = Finding(program, "gradient", "torch", "wrong", "3.0", "0.0", "x0", "")
     assert explanation(other, known, chosen.catalog.cases) == ""
+    large = Program((Input(800.0),), (Step("sinh", "xp.sinh({0})", (0,)), Step("negative_power", "{0} ** -2", (1,))))
+    overflow = Finding(large, "hvp", "tape", "nan", "nan", "0.0", "x0", "")
+    raises = {"trap_square_of_singular_values": "raises"}
+    assert explanation(overflow, raises, chosen.catalog.cases) == "", "its slope is infinite because sinh overflows"
 
 
 def test_the_command_prints_its_throughput_and_finds_nothing_new(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ def is_vertical(finding: Finding) -> bool:
         operands = [np.asarray(values[number]) for number in step.operands]
         if step.name in AT_ONE and (np.abs(operands[0]) == 1).any():
             return True
+        if not np.isfinite(operands[0]).all():
+            continue
         if step.name in AT_ZERO and ((operands[0] == 0).any() or not np.asarray(values[known + k]).any()):
             return True
     return False
@@ -82,7 +84,8 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
     if finding.kind not in OUTCOMES:
         return ""
     here = calls(finding.program.source())
-    if finding.kind == "nan":
+    vertical = finding.kind == "nan" and is_vertical(finding)
+    if vertical:  # the other functions only pass the NaN on
         here = here & VERTICAL or here
     for name in dict.fromkeys(key.split()[0] for key in known):
         fault = known_fault(known, name, finding.operator)
@@ -91,7 +94,7 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
         outcome = trap_outcome(traps[name].known_fault(fault.reason))
         if finding.kind in outcome and here <= calls(_text(traps[name])):
             return f"{name}: {traps[name].known_fault(fault.reason)}"
-    if finding.kind == "nan" and is_vertical(finding):
+    if vertical:
         for name in VERTICAL_TRAPS:
             if name in traps and (fault := known_fault(known, name, finding.operator)) is not None:
                 return f"as {name}: {traps[name].known_fault(fault.reason)}"
