@@ -15,7 +15,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 6  # variants of a test; of more, CI takes every third, or fewer of very many, and the default run a third of it
+MANY = 6  # variants of a test; of more, CI takes every third, or fewer of very many; the default run a third of CI's
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 

@@ -91,7 +91,7 @@ def test_the_newer_page_has_every_case_and_backend_that_the_table_lacks() -> Non
     cases = named(TABLE.partition(pages.ABSENT_CASES)[2].partition("\n")[0])
     assert not [case for case in cases if f"`{case}`" not in sections], "./scripts/backends-pages --newer"
     absent = named(TABLE.partition(pages.ABSENT)[2].partition("\n")[0])
-    assert [name for name in absent if f"`{name}`" not in sections] == ["aadc", "drjit"]  # NOT_IN_CI says why
+    assert [name for name in absent if f"`{name}`" not in sections] == ["aadc", "drjit"]  # the reason is in NOT_IN_CI
 
 
 def test_a_page_of_some_cases_has_no_empty_section() -> None:

@@ -73,7 +73,7 @@ def test_a_daemon_ends_with_its_worker(tmp_path: Path, worker: WorkerProcess) ->
 def test_two_threads_may_close_a_worker_at_the_same_time(
     monkeypatch: pytest.MonkeyPatch, worker: WorkerProcess
 ) -> None:
-    """As at an interrupt: the main thread ends the run, and the one that waited for an answer ends its worker."""
+    """At an interrupt the main thread closes all workers, and the thread that waits for an answer closes its own."""
     both = threading.Barrier(2)
 
     def wait_for_the_other(self: WorkerProcess) -> None:

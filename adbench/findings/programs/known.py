@@ -57,9 +57,8 @@ def is_vertical(finding: Finding) -> bool:
         operands = [np.asarray(values[number]) for number in step.operands]
         if step.name in AT_ONE and (np.abs(operands[0]) == 1).any():
             return True
-        if not np.isfinite(operands[0]).all():
-            continue
-        if step.name in AT_ZERO and ((operands[0] == 0).any() or not np.asarray(values[known + k]).any()):
+        is_finite = step.name in AT_ZERO and np.isfinite(operands[0]).all()  # a result of 0 at infinity has slope 0
+        if is_finite and ((operands[0] == 0).any() or not np.asarray(values[known + k]).any()):
             return True
     return False
 

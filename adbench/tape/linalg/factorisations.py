@@ -92,7 +92,11 @@ BLOCK = 64
 
 def _whole_adjoint(lower: Value, adj: Value) -> Value:
     """S = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹ (Murray 2016, section 3.1), as the gradient in the triangle that was read."""
-    inner = _lower_half(matmul(t(lower), tril(adj)))
+    return _outside(lower, _lower_half(matmul(t(lower), tril(adj))))
+
+
+def _outside(lower: Value, inner: Value) -> Value:
+    """The gradient L⁻ᵀ inner L⁻¹ in the triangle that was read."""
     left = triangular(lower, inner, lower=True, transposed=True)
     return _as_lower(t(triangular(lower, t(left), lower=True, transposed=True)))
 
@@ -137,8 +141,7 @@ def _blocked_along(val: Value, tans: Sequence[Value], lower: Value, of_factor: V
         tan = tril(tan)
         turned = matmul(matmul(t(tan), 0.5 * (val + t(val))), lower)
         inner = inner + _lower_half(matmul(t(tan), tril(of_factor))) - turned - t(turned)
-    left = triangular(lower, inner, lower=True, transposed=True)
-    return _as_lower(t(triangular(lower, t(left), lower=True, transposed=True)))
+    return _outside(lower, inner)
 
 
 _blocked_adjoint = function_gradients(
