@@ -23,8 +23,6 @@ TEXT = '''"""{summary}"""
 
 from {module} import driven
 
-FOREIGN = True
-
 prepare = driven({command!r}, {folder!r})
 '''
 CLAIM = "CLAIMED_RELATIVE_ERROR = 1e-{digits}\n"

@@ -199,10 +199,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Backend:
-    """A loaded backend file, with defaults filled in.
-
-    foreign   whether another program computes, in its own order of operations; only generated files declare it
-    """
+    """A loaded backend file, with defaults filled in."""
 
     name: str
     xp: Any
@@ -219,7 +216,6 @@ class Backend:
     limits: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
-    foreign: bool = False
     device: Device | None = None
 
     def known_fault(self, case: str, operator: str) -> KnownFault | None:
@@ -309,7 +305,6 @@ def from_module(name: str, module: ModuleType) -> Backend:
         limits=limits,
         nested=nested if is_table else {},
         not_nested=nested if isinstance(nested, str) else "",
-        foreign=bool(getattr(module, "FOREIGN", False)),
         precision=precision,
     )
 

@@ -190,7 +190,7 @@ def examined(
     *,
     spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every compared number. spread: of a foreign program's rounding errors (rounding_spread.py)."""
+    """The same with every compared number. spread: of the library's rounding errors (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)

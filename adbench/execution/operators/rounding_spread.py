@@ -1,8 +1,9 @@
-"""Judging a prepared call: the verdict on a foreign program allows for the program's own rounding errors.
+"""Judging a prepared call: the verdict on a library allows for the library's own rounding errors.
 
-The noise of a reference is that of the case's operations in their order. A foreign program computes the same function,
-but may add in another order or use other formulas, so its rounding errors differ. They jump between close inputs, and
-a mistake does not. So high differences of the results at equally spaced inputs on a line contain the noise alone.
+The noise of a reference is that of the case's operations in their order. A library computes the same function, but may
+add in another order: many tapes add the contributions to an adjoint one by one. So its rounding errors differ. They
+jump between close inputs, and a mistake does not. So high differences of the results at equally spaced inputs on a line
+contain the noise alone.
 
 Moré and Wild (2011), "Estimating computational noise".
 """
@@ -34,8 +35,8 @@ STEP = 2.0**-30
 class Judge:
     """The verdicts on results of one prepared call, which takes native arguments.
 
-    A foreign program's spread is measured only before it is called wrong, and only if a spread can change that. It
-    applies to the point where it was measured.
+    The spread of its rounding errors is measured only before a result is called wrong, and only if a spread can change
+    that. It applies to the point where it was measured. Traps allow none: they ask for the digits of a formula.
     """
 
     backend: Backend
@@ -52,7 +53,7 @@ class Judge:
         claimed = self.backend.claimed_relative_error
         judged = partial(examined, at, self.operator, result, known, claimed)
         found = judged()
-        if found[0].word != "wrong" or not self.backend.foreign or claimed is not None:
+        if found[0].word != "wrong" or at.case.is_trap or claimed is not None:
             return found
         if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
             return found
