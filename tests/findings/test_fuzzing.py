@@ -114,6 +114,18 @@ def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> No
     assert explanation(overflow, raises, chosen.catalog.cases) == "", "its slope is infinite because sinh overflows"
 
 
+def test_a_trap_of_a_matrix_function_explains_only_programs_that_call_it() -> None:
+    cases = resolve(backends=("tape",)).catalog.cases
+    known = {"trap_square_of_singular_values h*": "raises"}
+    power = Step("power_of_three", "{0} ** 3", (0,))
+    singular = Step("singular", "xp.sum(xp.linalg.svdvals({0}) ** 2)", (0,))
+    explained = [
+        explanation(Finding(Program((Input(x),), (step,)), "hvp", "tape", "raises", "", "0.0", "x0", ""), known, cases)
+        for x, step in ((0.0, power), (((1.0, 0.0), (0.0, 0.0)), singular))
+    ]
+    assert explained == ["", "trap_square_of_singular_values: raises"]
+
+
 def test_the_command_prints_its_throughput_and_finds_nothing_new(tmp_path: Path) -> None:
     done = adbench(tmp_path, "fuzz", "-b", "tape", "--programs", "6", "--seed", "1")
     assert done.code == 0, done.err

@@ -1,8 +1,8 @@
 """Is a finding one of the faults that a backend's KNOWN already names?
 
 KNOWN names traps, small functions with one fault each. A finding is explained by a trap if its smallest program calls
-only functions that the trap calls too, in the same order of derivative and with the same outcome. This is a guess, and
-it is printed as one: such a finding is shown and not counted as new.
+only functions that the trap calls too, among them its matrix functions, in the same order of derivative and with the
+same outcome. This is a guess, and it is printed as one: such a finding is shown and not counted as new.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from adbench.model.backend import known_fault
 from adbench.model.case import Case, parts_of_reason
 
 CALLS = re.compile(r"xp\.(?:linalg\.)?(\w+)")
+MATRIX_CALLS = re.compile(r"xp\.linalg\.(\w+)")
 OPERATORS = {"**": "pow", "/": "divide", "@": "matmul"}
 NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
 """Linear, and in nearly every program."""
@@ -82,7 +83,8 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
     """The known bug that may explain it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""."""
     if finding.kind not in OUTCOMES:
         return ""
-    here = calls(finding.program.source())
+    text = finding.program.source()
+    here, matrices = calls(text), set(MATRIX_CALLS.findall(text))
     vertical = finding.kind == "nan" and is_vertical(finding)
     if vertical:  # the other functions only pass the NaN on
         here = here & VERTICAL or here
@@ -90,9 +92,10 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
         fault = known_fault(known, name, finding.operator)
         if fault is None or name not in traps or not here:
             continue
-        outcome = trap_outcome(traps[name].known_fault(fault.reason))
-        if finding.kind in outcome and here <= calls(_text(traps[name])):
-            return f"{name}: {traps[name].known_fault(fault.reason)}"
+        reason, theirs = traps[name].known_fault(fault.reason), _text(traps[name])
+        is_same = here <= calls(theirs) and matrices >= set(MATRIX_CALLS.findall(theirs))  # a matrix function is at fault
+        if is_same and finding.kind in trap_outcome(reason):
+            return f"{name}: {reason}"
     if vertical:
         for name in VERTICAL_TRAPS:
             if name in traps and (fault := known_fault(known, name, finding.operator)) is not None:
