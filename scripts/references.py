@@ -1,5 +1,5 @@
-"""Compute the shipped references: built-in cases at the sizes of a check, a quick run and the published figures of
-finance, and the default seed.
+"""Compute the shipped references of built-in cases, at the default seed and at the sizes of a check, a quick run, a
+default run, the published figures of finance and the measured workloads.
 
 This includes the perturbed inputs of timed calls. With --keep, compute only missing references.
 
@@ -26,26 +26,49 @@ from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack, shipped
 from scripts.published import FINANCE
 
+WORKLOADS = (
+    ("attention", 100),
+    ("convolution", 100),
+    ("implicit_layer", 100),
+    ("mlp", 100),
+    ("normalising_flow", 100),
+    ("transformer", 10),
+    ("burgers_equation", 100),
+    ("gaussian_process", 100),
+    ("heat_equation", 30),
+    ("kalman_filter", 100),
+    ("lennard_jones", 100),
+    ("optimal_control", 100),
+    ("robot_arm", 8),
+    ("robot_arm_rollout", 100),
+)
+"""Of machine learning and science in docs/reference/workloads.md."""
+
 SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
-EFFORT_SECONDS = 300.0  # at most, for a reference at a size of a run
+EFFORT_SECONDS = 300.0  # at most, for a reference at a size of a quick run or of a published figure
+RUN_SECONDS = 60.0  # at a size of a default run
+WORKLOAD_SECONDS = 15.0  # of a workload: most take all of it
 
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
     """The requests of a check of every built-in case, and of a quick run, each once; those with second order first."""
     asked = {}
-    wanted = [Request(backends=["tape"], quick=True, time=False)]
-    if settings.quick:
-        wanted.append(Request(backends=["tape"], quick=True))
-    else:
-        wanted += [Request(backends=["tape"], cases=[c], sizes=[str(n)], operators=["gradient"]) for c, n in FINANCE]
-    for request in wanted:
+    wanted = [(Request(backends=["tape"], quick=True, time=False), 0.0)]
+    wanted.append((Request(backends=["tape"], quick=settings.quick), EFFORT_SECONDS if settings.quick else RUN_SECONDS))
+    if not settings.quick:
+        for sizes, seconds in ((FINANCE, EFFORT_SECONDS), (WORKLOADS, WORKLOAD_SECONDS)):
+            wanted += [
+                (Request(backends=["tape"], cases=[case], sizes=[str(n)], operators=["gradient"]), seconds)
+                for case, n in sizes
+            ]
+    for request, seconds in wanted:
         for job in plan(known, request).jobs:
-            asked[job.case, job.size, *needs(job.operator).values()] = job, request.time
+            asked[job.case, job.size, *needs(job.operator).values()] = job, seconds
     context = Context(Supervisor(), known, settings)
     found = []
-    for _, (job, is_timed) in sorted(asked.items(), key=lambda item: item[0][2:], reverse=True):
+    for _, (job, seconds) in sorted(asked.items(), key=lambda item: item[0][2:], reverse=True):
         if known.case_sources[job.case].builtin:
-            effort = {"effort_seconds": EFFORT_SECONDS} if is_timed else {}
+            effort = {"effort_seconds": seconds} if seconds else {}
             one = context.request(job, "reference", **needs(job.operator), **effort)
             found.append(one | {"reference_seconds": settings.reference_seconds})
             if not known.cases[job.case].is_trap:

@@ -15,7 +15,7 @@ A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise a
 begin with "in float32". A reference by differences has no noise, because its bar contains the roundings of float64;
 float32 then allows 2^29 times the bar.
 
-A library's own rounding errors, measured before its result is called wrong, widen tau tenfold at most, but not for traps
+A library's own rounding errors, measured before its result is called wrong, widen tau tenfold at most, except at traps
 (`adbench.execution.operators.rounding_spread`).
 
 Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right if its tau is below

@@ -118,7 +118,7 @@ def test_a_trap_of_a_matrix_function_explains_only_programs_that_call_it() -> No
     cases = resolve(backends=("tape",)).catalog.cases
     known = {"trap_square_of_singular_values h*": "raises"}
     power = Step("power_of_three", "{0} ** 3", (0,))
-    singular = Step("singular", "xp.sum(xp.linalg.svdvals({0}) ** 2)", (0,))
+    singular = Step("singular", "xp.sum(xp.linalg.svd({0})[1] ** 2)", (0,))
     explained = [
         explanation(Finding(Program((Input(x),), (step,)), "hvp", "tape", "raises", "", "0.0", "x0", ""), known, cases)
         for x, step in ((0.0, power), (((1.0, 0.0), (0.0, 0.0)), singular))

@@ -93,7 +93,7 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
         if fault is None or name not in traps or not here:
             continue
         reason, theirs = traps[name].known_fault(fault.reason), _text(traps[name])
-        is_same = here <= calls(theirs) and matrices >= set(MATRIX_CALLS.findall(theirs))  # a matrix function is at fault
+        is_same = here <= calls(theirs) and matrices >= set(MATRIX_CALLS.findall(theirs))
         if is_same and finding.kind in trap_outcome(reason):
             return f"{name}: {reason}"
     if vertical:

@@ -31,11 +31,16 @@ from adbench.tape.linalg.spectrum import (
     direction_basis,
     eigenvalue_rates,
     equal_pairs,
+    is_symbol,
     quotient,
+    surely,
     zero_pairs,
 )
-from adbench.tape.rules.elementwise import where
+from adbench.tape.rules.elementwise import absolute, where
+from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.products import matmul
+from adbench.tape.rules.reductions import max as largest
+from adbench.tape.rules.reductions import min as least
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, flip, matrix_transpose, reshape, tril
 from adbench.tape.singular import UNDEFINED
@@ -494,6 +499,11 @@ def _qr_value(a: Value) -> Value:
 
 def _independent(r: Value) -> Value:
     """R; raises LinAlgError if a column of A depends on earlier columns, where Q has no derivative."""
+    if is_symbol(value_of(r)):
+        sizes = absolute(value_of(r))
+        smallest = diagonal(sizes, 0, -2, -1) - 2.0**-50 * shape_of(r)[-1] * largest(sizes, -2)
+        surely(least(smallest) > 0.0, r, "a decision on dependent columns")
+        return r
     sizes = np.abs(value_of(r))
     columns = np.max(sizes, -2, initial=0.0)
     if np.any(np.diagonal(sizes, axis1=-2, axis2=-1) <= 2.0**-50 * sizes.shape[-1] * columns):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.rules.elementwise import where
-from adbench.tape.rules.reductions import sum  # numpy's name
+from adbench.tape.rules.elementwise import absolute, where
+from adbench.tape.rules.reductions import max, min, sum  # numpy's names
 from adbench.tape.values import value_of
 
 Evidence = Sequence[tuple[Value, Value]]
@@ -24,17 +25,40 @@ class EqualEigenvaluesError(TapeError, np.linalg.LinAlgError):
     """Eigenvalues or singular values are equal, so the derivative through their vectors does not exist."""
 
 
+def is_symbol(plain: Value) -> bool:
+    """Whether this plain value is a symbol of compiled code, whose numbers are unknown."""
+    return isinstance(plain, Active)
+
+
+def surely(condition: Value, symbol: Any, what: str) -> None:
+    """Let compiled code check a condition on a symbol at every call. Raises TapeError where it does not hold."""
+    if not bool(condition):
+        symbol._refuse(what)
+
+
 def equal_pairs(w: Value) -> Value:
-    """Whether w[i] and w[j] are equal up to rounding, for each i ≠ j: (..., n) -> (..., n, n)."""
+    """Whether w[i] and w[j] are equal up to rounding, for each i ≠ j: (..., n) -> (..., n, n), w in order.
+
+    Symbols of compiled code are all different: it checks this.
+    """
     n = w.shape[-1]
+    if is_symbol(w):
+        if n > 1:
+            gaps, sizes = absolute(w[..., 1:] - w[..., :-1]), max(absolute(w), -1, keepdims=True)
+            surely(min(gaps - _ROUNDINGS * n * 2.0**-53 * sizes) > 0.0, w, "a decision on equal eigenvalues")
+        return np.zeros((*w.shape, n), bool)
     limit = _ROUNDINGS * n * 2.0**-53 * np.max(np.abs(w), -1, initial=0.0)
     near = np.abs(w[..., None, :] - w[..., :, None]) <= limit[..., None, None]
     return near & ~np.eye(n, dtype=bool)
 
 
 def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
-    """A mask of this shape: the columns that belong to a singular value of 0."""
-    limit = _ROUNDINGS * max(shape[-2:]) * 2.0**-53 * np.max(s, -1, initial=0.0)
+    """A mask of this shape: the columns that belong to a singular value of 0. Symbols are not 0, see `equal_pairs`."""
+    if is_symbol(s):
+        largest = max(s, -1, keepdims=True)
+        surely(min(s - _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * largest) > 0.0, s, "a decision on singular values")
+        return np.zeros(shape, bool)
+    limit = _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * np.max(s, -1, initial=0.0)
     return np.broadcast_to((s <= limit[..., None])[..., None, :], shape)
 
 

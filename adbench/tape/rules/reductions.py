@@ -134,14 +134,14 @@ def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
 
 # Lengths
 
-_TINY, _HUGE = 2.0**-500, 2.0**500
+TINY, HUGE = 2.0**-500, 2.0**500
 """Between these, squares neither overflow nor lose digits, even in sums of 2⁹⁰ terms."""
 
 
 def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
     """√Σx², scaled by the largest element where the squares would overflow or vanish."""
     largest = np.maximum.reduce(np.abs(x), axes, keepdims=True, initial=0.0)
-    usual = (largest == 0.0) | ((largest > _TINY) & (largest < _HUGE)) | ~np.isfinite(largest)
+    usual = (largest == 0.0) | ((largest > TINY) & (largest < HUGE)) | ~np.isfinite(largest)
     if np.all(usual):
         return np.sqrt(np.add.reduce(np.square(x), axes))
     scale = np.where(usual, 1.0, largest)

@@ -5,6 +5,7 @@ import pytest
 
 from adbench import tape
 from adbench.tape.compiled.inspection import listing
+from adbench.tape.compiled.kernels import orthogonal_factors
 
 RNG = np.random.default_rng(3)
 START = RNG.bit_generator.state
@@ -225,7 +226,91 @@ def test_the_adjoint_of_a_large_cholesky_factor_agrees(n):
     assert "cholesky_adjoint" in {text.split("(")[0] for _, text in listing(f, a).operations}
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 90, 96, 97])
+def of_vectors(packed):
+    """A function of eigenvectors or singular vectors that does not depend on their signs."""
+    return sum(weighted(part * part) for part in packed)
+
+
+SPECTRAL = {
+    "eigvalsh": lambda a: weighted(tape.linalg.eigvalsh(a + a.T)),
+    "eigh": lambda a: of_vectors(tape.linalg.eigh(a + a.T)),
+    "eigh of the upper triangle": lambda a: of_vectors(tape.linalg.eigh(a, UPLO="U")),
+    "svdvals": lambda a: weighted(tape.linalg.svdvals(a)),
+    "svd": lambda a: of_vectors(tape.linalg.svd(a, full_matrices=False)),
+    "qr": lambda a: sum(map(weighted, tape.linalg.qr(a))),
+    "norm": lambda a: tape.linalg.norm(a) + weighted(tape.linalg.norm(a, axis=0)),
+    "nuclear norm": lambda a: tape.linalg.matrix_norm(a, ord="nuc"),
+    "det": tape.linalg.det,
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (5, 5), (9, 4), (4, 9), (40, 40)])
+@pytest.mark.parametrize("name", SPECTRAL)
+def test_spectra_norms_and_determinants_agree_and_are_native(name, shape):
+    if shape[0] != shape[1] and ("eig" in name or name == "det"):
+        shape = (3, 3)
+    f, a, v = SPECTRAL[name], RNG.normal(size=shape) * (0.4 if name == "det" else 1.0), RNG.normal(size=shape)
+    agrees(f, a, rtol=1e-8, atol=1e-9)
+    for operator, expected in (("jvp", tape.jvp(f, a, v)), ("hvp", tape.hvp(f, a, v))):
+        compiled = tape.compile(f, a, v, operator=operator)
+        np.testing.assert_allclose(compiled(a, v)[-1], expected[-1], rtol=1e-7, atol=1e-7)
+        assert "eager" not in compiled.explain()
+
+
+@pytest.mark.parametrize(("name", "lapack"), [("eigvalsh", "dsyevd"), ("svdvals", "dgesdd")])
+def test_a_spectrum_and_its_derivative_share_one_factorisation(name, lapack, monkeypatch):
+    called, call = [], orthogonal_factors.call_lapack
+    monkeypatch.setattr(
+        orthogonal_factors, "call_lapack", lambda emission, *rest: [called.append(rest[:2]), call(emission, *rest)]
+    )
+    a = RNG.normal(size=(5, 5))
+    for operator, job in (("gradient", "V" if name == "eigvalsh" else "S"), ("value", "N")):
+        called.clear()
+        tape.compile(SPECTRAL[name], a, operator=operator)
+        assert called == [(lapack, job)]
+
+
+UNUSUAL = {
+    "norm": (SPECTRAL["norm"], (np.zeros((3, 3)), np.full((3, 3), 1e-200), np.full((3, 3), 1e200))),
+    "det": (tape.linalg.det, (np.zeros((3, 3)), np.diag([1.0, 0.0, 2.0]), np.ones((3, 3)), np.full((3, 3), 1e-150))),
+    "nearly singular": (tape.linalg.det, (np.ones((3, 3)) + 1e-13 * np.diag([1.0, 2.0, 5.0]),)),
+    "equal eigenvalues": (lambda a: tape.sum(tape.linalg.eigvalsh(a) ** 3), (np.eye(3), np.zeros((3, 3)))),
+    "exponential": (lambda a: (lambda w, v: tape.sum(v * tape.exp(w) * v))(*tape.linalg.eigh(a)), (np.eye(3),)),
+    "equal singular values": (lambda a: tape.sum(tape.linalg.svdvals(a) ** 2), (np.eye(3), np.zeros((3, 3)))),
+    "singular value of 0": (lambda a: tape.linalg.matrix_norm(a, ord=2), (np.diag([2.0, 0.0, 1.0]),)),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_matrices_have_the_derivative_of_the_eager_engine(name):
+    """Compiled code leaves them to the general form, and takes the usual one again afterwards."""
+    f, matrices = UNUSUAL[name]
+    usual = RNG.normal(size=(3, 3))
+    usual = usual + usual.T
+    compiled = tape.compile(f, usual)
+    for a in (usual, *matrices, usual):
+        value, slope = compiled(a)
+        expected, theirs = tape.gradient(f, a)
+        np.testing.assert_allclose(value, expected, rtol=1e-3 if name == "nearly singular" else 1e-12)
+        np.testing.assert_allclose(slope, theirs, rtol=1e-10, atol=1e-300)
+
+
+NEARLY_DEPENDENT = np.array([[1.0, 1.0, 0.0], [0.0, 1e-17, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "undefined"), [("eigh", np.ones((3, 3))), ("svd", np.ones((3, 3))), ("qr", NEARLY_DEPENDENT)]
+)
+def test_a_derivative_that_does_not_exist_raises_as_in_the_eager_engine(name, undefined):
+    compiled = tape.compile(SPECTRAL[name], RNG.normal(size=(3, 3)))
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            tape.gradient(SPECTRAL[name], undefined)
+        with pytest.raises(np.linalg.LinAlgError):
+            compiled(undefined)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 90, 97, 255, 256, 257])
 def test_inverses_and_determinants_are_as_accurate_as_lapacks(n):
     normal = RNG.normal(size=(n, n))
     matrices = {
@@ -318,9 +403,9 @@ def test_two_matrices_in_the_same_memory_are_not_confused():
 
 
 def test_a_rule_without_a_native_form_is_called_in_python_and_reported():
-    f = lambda a: tape.sum(tape.linalg.eigh(a + a.T)[1][:, -1] * a[0]) + tape.sum(tape.polygamma(a * a, 1))  # noqa: E731
+    f = lambda a: tape.sum(tape.linalg.expm(a)) + tape.sum(tape.polygamma(a * a, 1))  # noqa: E731
     compiled = agrees(f, RNG.normal(size=(5, 5)), rtol=1e-10, native=False)
-    assert "eigh: has no native form, and is called in Python" in compiled.explain()
+    assert "expm: has no native form, and is called in Python" in compiled.explain()
     cube = np.vectorize(lambda x: float(x) ** 3)
     mine = tape.function_gradients(cube, (lambda _v, adj, x: adj * 3.0 * x * x,), name="cube")
     compiled = agrees(lambda x: tape.sum(mine(x)), RNG.normal(size=30), native=False)

@@ -18,7 +18,7 @@ from adbench.tape.compiled.kernels.small_products import has_registers
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
 
-LARGEST, LARGEST_ELSEWHERE = 96, 32
+LARGEST, LARGEST_ELSEWHERE = 256, 32
 """The largest order of matrices factored here; LAPACK, which works in blocks, factors larger ones. The second holds
 without optimisation, and for processors without registers for the tiles."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from adbench.tape.compiled.kernels import matrix_factors
+from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
 from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
 from adbench.tape.compiled.kernels.simd import Name, literal
 from adbench.tape.compiled.kernels.small_products import is_small, product
@@ -30,7 +30,7 @@ from adbench.tape.compiled.lowering.storage import (
 )
 from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
 from adbench.tape.core.rule import Rule
-from adbench.tape.linalg import factorisations, solving
+from adbench.tape.linalg import determinant, factorisations, solving
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[Operation], "Location | None"]
@@ -237,9 +237,15 @@ KERNELS: dict[Rule, Kernel] = {
     solving._log_abs_det: matrix_factors.log_abs_det,
     factorisations._cholesky: matrix_factors.cholesky,
     factorisations._blocked_adjoint: matrix_factors.cholesky_adjoint,
+    factorisations._eigh: orthogonal_factors.eigh,
+    factorisations._eigvalsh: orthogonal_factors.eigvalsh,
+    factorisations._svd: orthogonal_factors.svd,
+    factorisations._svdvals: orthogonal_factors.svdvals,
+    factorisations._qr: orthogonal_factors.qr,
     reductions._cumsum: _running("fadd", -0.0),
     reductions._cumprod: _running("fmul", 1.0),
     solving._sign_of_det: matrix_factors.sign_of_det,
+    determinant._det: matrix_factors.determinant,
     TAKE: _take,
     PUT: _put,
 }

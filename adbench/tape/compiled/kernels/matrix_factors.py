@@ -66,6 +66,25 @@ def log_abs_det(operation: Operation) -> Location | None:
     return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
 
 
+def determinant(operation: Operation) -> Location | None:
+    """The product of the diagonal of U, with the sign of the row exchanges."""
+    if not _is_matrix(operation.operands[0]):
+        return None
+    emission, code = operation.emission, operation.emission.code
+    lu, pivots = _factored(emission, operation.operands[0])
+    diagonal, total = _diagonal(lu), code.variable("double")
+    code.store(literal(1.0), total)
+
+    def step(i: Name) -> None:
+        value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
+        exchanged, opposite = _exchanged(emission, pivots, i), code.emit(f"fneg double {value}")
+        signed = code.emit(f"select i1 {exchanged}, double {opposite}, double {value}")
+        code.store(code.emit(f"fmul double {code.load(total)}, {signed}"), total)
+
+    code.loop(diagonal.shape[0], step)
+    return Registers((code.load(total),), ())
+
+
 def sign_of_det(operation: Operation) -> Location | None:
     """One change of sign for each exchanged row, one for each negative entry of the diagonal."""
     if not _is_matrix(operation.operands[0]):
@@ -76,16 +95,22 @@ def sign_of_det(operation: Operation) -> Location | None:
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
-        pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
-        own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
-        exchanged = code.emit(f"icmp ne i32 {pivot}, {own}")
         value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
-        changes = code.emit(f"xor i1 {exchanged}, {code.emit(f'fcmp olt double {value}, {literal(0.0)}')}")
+        is_negative = code.emit(f"fcmp olt double {value}, {literal(0.0)}")
+        changes = code.emit(f"xor i1 {_exchanged(emission, pivots, i)}, {is_negative}")
         sign = code.load(total)
         code.store(code.emit(f"select i1 {changes}, double {code.emit(f'fneg double {sign}')}, double {sign}"), total)
 
     code.loop(diagonal.shape[0], step)
     return Registers((code.load(total),), ())
+
+
+def _exchanged(emission: Emission, pivots: Name, i: Name) -> Name:
+    """Whether row i was exchanged with another one."""
+    code = emission.code
+    pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
+    own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
+    return code.emit(f"icmp ne i32 {pivot}, {own}")
 
 
 def _diagonal(matrix: Buffer) -> Buffer:

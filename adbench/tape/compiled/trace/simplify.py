@@ -1,4 +1,6 @@
-"""Simplify operations: x · 1, x / 1, double negation, sums with -y or scattered values, systems of Cholesky factors."""
+"""Simplify operations: x · 1, x / 1, double negation, sums with -y or scattered values, systems of Cholesky factors,
+norms and determinants in their usual range.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape.compiled.trace.symbol_rules import ALL
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.identities import KNOWN, product
-from adbench.tape.linalg import factorisations, solving
+from adbench.tape.linalg import determinant, factorisations, solving
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
 from adbench.tape.rules.predicates import of_both_sides
-from adbench.tape.rules.shapes import reshape
+from adbench.tape.rules.shapes import matrix_transpose, reshape
 from adbench.tape.singular import UNDEFINED
 from adbench.tape.values import shape_of
+
+WELL_CONDITIONED = 1e4
+"""Largest |A⁻¹| |A| (of row sums) for which cofactors, and their derivatives, come from A⁻¹."""
 
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 
@@ -161,6 +167,51 @@ def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
     return reductions.sum(reductions.sum(a, 0) * of_rows)
 
 
+def _norm(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
+    """√Σ x² where no square overflows or vanishes. That adds a guard: not in loops."""
+    if inputs[0].tape.outer is not None:
+        return None
+    total = reductions.sum(e.square(inputs[0]), params["axes"])
+    usual = (total > reductions.TINY**2) & (total < reductions.HUGE**2)
+    return e.sqrt(total) if bool(usual if total.shape == () else ALL(usual)) else None
+
+
+def _inverse(a: Value) -> Value:
+    """A⁻¹ of a matrix that is far from singular, or None. That adds a guard: not in loops."""
+    if a.tape.outer is not None or len(a.shape) != 2 or a.size == 0:
+        return None
+    inverse, det = solving._inv(a), determinant._det(a)
+    condition = reductions.max(reductions.sum(abs(inverse), 1)) * reductions.max(reductions.sum(abs(a), 1))
+    usual = (condition < WELL_CONDITIONED) & (abs(det) > reductions.TINY) & (abs(det) < reductions.HUGE)
+    return inverse if bool(usual) else None
+
+
+def _cofactors(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    """det A · A⁻ᵀ."""
+    inverse = _inverse(inputs[0])
+    return None if inverse is None else determinant._det(inputs[0]) * matrix_transpose(inverse)
+
+
+def _slope_of_cofactors(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+    """det A · (tr X · A⁻¹ - X A⁻¹)ᵀ along H, X = A⁻¹H."""
+    a, h = inputs
+    inverse = _inverse(a)
+    if inverse is None:
+        return None
+    x = inverse @ h
+    return determinant._det(a) * matrix_transpose(reductions.trace(x) * inverse - x @ inverse)
+
+
+def _with_vectors(factors: Callable[[Value], Value]) -> Callable[..., Value]:
+    """Record the factors first if the derivative will read them; the kernel of the values then reads them too."""
+
+    def values(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+        if inputs[0].tape.is_differentiated:
+            factors(inputs[0])
+
+    return values
+
+
 def _all_entries(x: Value, made: Producer) -> Value:
     """The common value of all entries of a matrix, or None if they are not known to be equal."""
     number = one_number(x)
@@ -211,6 +262,12 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     shapes._reshape: _same_shape,
     products.matmul: _matmul,
     reductions._sum: _sum,
+    reductions.norm2: _norm,
+    reductions.norm2.inner or reductions.norm2: _norm,
+    determinant._cofactors: _cofactors,
+    factorisations._eigvalsh: _with_vectors(lambda a: factorisations._eigh(a, basis=None)),
+    factorisations._svdvals: _with_vectors(factorisations._svd),
+    determinant._slope: _slope_of_cofactors,
     solving._solve: _solve,
     shapes.copy: lambda inputs, _params, _made: inputs[0],
 }

@@ -1,0 +1,173 @@
+"""Eigenvalues, singular values and Q R by LAPACK, in the packed layouts of `adbench.tape.linalg.factorisations`.
+
+A packed array lies column by column, as LAPACK stores matrices, so most factors are written where they stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adbench.tape.compiled.kernels.lapack import call_lapack
+from adbench.tape.compiled.kernels.simd import Name, literal
+from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
+
+BLOCK = 64
+"""Columns that LAPACK reduces together: this many times n numbers are enough for its workspace."""
+
+
+def _is_matrix(location: Location) -> bool:
+    return len(location.shape) == 2 and min(location.shape) > 0
+
+
+def _columns(emission: Emission, rows: int, columns: int) -> Buffer:
+    """New memory for a matrix, column by column."""
+    block = emission.allocate((columns, rows))
+    return Buffer(block.base, block.offset, (1, rows), (rows, columns))
+
+
+def _rows_of(matrix: Buffer, first: int, count: int) -> Buffer:
+    step = matrix.strides[0]
+    return Buffer(matrix.base, matrix.offset + first * step, matrix.strides, (count, matrix.shape[1]))
+
+
+def _row(matrix: Buffer, i: int) -> Buffer:
+    return Buffer(matrix.base, matrix.offset + i * matrix.strides[0], matrix.strides[1:], matrix.shape[1:])
+
+
+def _shared(operation: Operation, name: str, make: Callable[[], Buffer]) -> Buffer:
+    """The factors, computed once for each matrix."""
+    emission = operation.emission
+    key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
+    found = emission.computed.get(key)
+    if found is None:
+        found = emission.computed[key] = make()
+        emission.retain(found)
+    return found
+
+
+def _values(operation: Operation, name: str, place: int, call: Callable[[Buffer], None]) -> Location:
+    """Only the values: row `place` of factors that are there already, or what `call` writes."""
+    emission, out = operation.emission, operation.output()
+    known = emission.computed.get((name, id(emission.reading[0])))
+    if known is None:
+        call(out)
+    else:
+        emission.copy(_row(known, place), out)
+    return emission.result(out)
+
+
+def _dsyevd(emission: Emission, vectors: Buffer, values: Buffer, *, job: str) -> None:
+    n = vectors.shape[0]
+    size, whole = 1 + 6 * n + 2 * n * n + BLOCK * n, 3 + 5 * n
+    work, integers = emission.allocate((size,)), emission.allocate((whole,))
+    matrix = emission.pointer(vectors), vectors.strides[1]
+    space = emission.pointer(work), size, emission.pointer(integers), whole
+    call_lapack(emission, "dsyevd", job, "L", n, *matrix, emission.pointer(values), *space, "info")
+
+
+def eigh(operation: Operation) -> Location | None:
+    """The eigenvalues of a symmetric matrix above its eigenvectors, from its lower triangle."""
+    (a,), emission = operation.operands, operation.emission
+    if not _is_matrix(a) or operation.params["basis"] is not None:
+        return None
+    n = a.shape[0]
+
+    def make() -> Buffer:
+        packed, values = _columns(emission, 1 + n, n), emission.allocate((n,))
+        vectors = _rows_of(packed, 1, n)
+        emission.copy(a, vectors)
+        _dsyevd(emission, vectors, values, job="V")
+        emission.copy(values, _row(packed, 0))
+        return packed
+
+    return emission.result(_shared(operation, "eigh", make))
+
+
+def eigvalsh(operation: Operation) -> Location | None:
+    """The eigenvalues of a symmetric matrix."""
+    (a,), emission = operation.operands, operation.emission
+    if not _is_matrix(a):
+        return None
+
+    def call(out: Buffer) -> None:
+        matrix, values = _columns(emission, *a.shape), emission.allocate(out.shape)
+        emission.copy(a, matrix)
+        _dsyevd(emission, matrix, values, job="N")
+        emission.copy(values, out)
+
+    return _values(operation, "eigh", 0, call)
+
+
+def _dgesdd(emission: Emission, a: Location, values: Buffer, u: Buffer, vt: Buffer, *, job: str) -> None:
+    m, n = a.shape
+    k = min(m, n)
+    matrix = _columns(emission, m, n)
+    emission.copy(a, matrix)
+    size = 4 * k * k + 7 * k + max(m, n) + BLOCK * (m + n)
+    work, integers = emission.allocate((size,)), emission.allocate((8 * k,))
+    factors = emission.pointer(u), u.strides[1], emission.pointer(vt), vt.strides[1]
+    space = emission.pointer(work), size, emission.pointer(integers)
+    call_lapack(
+        emission, "dgesdd", job, m, n, emission.pointer(matrix), m, emission.pointer(values), *factors, *space, "info"
+    )
+
+
+def svd(operation: Operation) -> Location | None:
+    """U, the singular values and V, one above the other."""
+    (a,), emission = operation.operands, operation.emission
+    if not _is_matrix(a):
+        return None
+    m, n = a.shape
+    k = min(m, n)
+
+    def make() -> Buffer:
+        packed, values, vt = _columns(emission, m + 1 + n, k), emission.allocate((k,)), _columns(emission, k, n)
+        _dgesdd(emission, a, values, _rows_of(packed, 0, m), vt, job="S")
+        emission.copy(values, _row(packed, m))
+        emission.copy(view_of(vt, lambda x: x.T), _rows_of(packed, m + 1, n))
+        return packed
+
+    return emission.result(_shared(operation, "svd", make))
+
+
+def svdvals(operation: Operation) -> Location | None:
+    """The singular values."""
+    (a,), emission = operation.operands, operation.emission
+    if not _is_matrix(a):
+        return None
+
+    def call(out: Buffer) -> None:
+        unused, values = _columns(emission, 1, 1), emission.allocate(out.shape)
+        _dgesdd(emission, a, values, unused, unused, job="N")
+        emission.copy(values, out)
+
+    return _values(operation, "svd", a.shape[0], call)
+
+
+def qr(operation: Operation) -> Location | None:
+    """Q above Rᵀ."""
+    (a,), emission, code = operation.operands, operation.emission, operation.emission.code
+    if not _is_matrix(a) or a.shape[0] < a.shape[1]:
+        return None
+    m, n = a.shape
+    packed, factors, work = _columns(emission, m + n, n), emission.allocate((n,)), emission.allocate((BLOCK * n,))
+    q, r = _rows_of(packed, 0, m), _rows_of(packed, m, n)
+    emission.copy(a, q)
+    matrix, line = emission.pointer(q), q.strides[1]
+    space = emission.pointer(factors), emission.pointer(work), BLOCK * n, "info"
+    call_lapack(emission, "dgeqrf", m, n, matrix, line, *space)
+    emission.fill(r, literal(0.0))
+    target = emission.pointer(r)
+
+    def copy(j: Name) -> None:
+        """Entry j of each row i ≤ j of R, which is column i of Rᵀ."""
+        column = code.element(matrix, j, line)
+        code.loop(
+            code.emit(f"add i64 {j}, 1"),
+            lambda i: code.store(code.load(code.element(column, i)), code.element(code.element(target, i, line), j)),
+        )
+
+    code.loop(n, copy)
+    call_lapack(emission, "dorgqr", m, n, n, matrix, line, *space)
+    return emission.result(packed)
