@@ -149,6 +149,7 @@ logit = function(
     warn_outside("logit", lambda x: special.logit(x)),
     lambda _v, adj, p: divide(adj, p * (1.0 - p)),
     name="logit",
+    native="logit",
     numpy=("scipy.special.logit",),
 )
 """log(p / (1 - p)) for 0 ≤ p ≤ 1."""

@@ -130,6 +130,15 @@ def _xlogy(of: Native) -> Native:
     return write
 
 
+def _logit(k: Simd, x: Name) -> Name:
+    """log x - log1p(-x), and between ¼ and ¾ log1p(s) - log1p(-s) for s = 2 x - 1, where the logarithms do not cancel."""
+    s = (k.x(x) - 0.5) * 2.0
+    is_near = abs(s).is_("olt", 0.5)
+    up = k.select(is_near, logarithms.log1p(k, s.name), logarithms.log(k, x))
+    down = logarithms.log1p(k, (-s).where(is_near, -k.x(x)).name)
+    return (k.x(up) - k.x(down)).name
+
+
 def _scaled(factor: float) -> Native:
     return lambda k, x: k.binary("fmul", x, k.constant(factor))
 
@@ -157,6 +166,7 @@ _WRITTEN: dict[str, Native] = {
     "radians": _scaled(math.pi / 180.0),
     "log1p_exp": logarithms.softplus,
     "log1m": lambda k, x: logarithms.log1p(k, _negated(k, x)),
+    "logit": _logit,
     "log_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, _negated(k, x))),
     "log1m_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, x)),
     "xlogy": _xlogy(logarithms.log),
@@ -196,7 +206,7 @@ def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
     """Whether a rule's value takes more time than moving its operands between registers."""
     if rule.native == "power":
         return operands[1] not in map(literal, _POWERS)
-    return kernel_of(rule) is not None or rule.native in ("logaddexp", "log_inv_logit", "log1m_inv_logit", "log1m")
+    return kernel_of(rule) is not None or rule.native in ("logaddexp", "logit", "log_inv_logit", "log1m_inv_logit", "log1m")
 
 
 NATIVE: dict[Rule, Native] = {
