@@ -206,15 +206,17 @@ def _even(y: Value) -> float:
 
 def _abs_power(x: Value, p: float) -> Value:
     """|x|ᵖ, whose derivative is p sign(x) |x|ᵖ⁻¹, and 0 at 0 for p > 1."""
-    return e.absolute(x) if p == 1.0 else _POWER_OF_ABS(x, p)
+    return e.absolute(x) if p == 1.0 else POWER_OF_ABS(x, p)
 
 
-_POWER_OF_ABS: Rule = function_gradients(
+POWER_OF_ABS: Rule = function_gradients(
     lambda x, p: np.power(np.abs(x), p),
-    (lambda _v, adj, x, p: adj * (p * _SIGNED_POWER(x, p - 1.0)), None),
+    (lambda _v, adj, x, p: adj * (p * SIGNED_POWER(x, p - 1.0)), None),
     name="power of abs",
 )
-_SIGNED_POWER: Rule = function_gradients(
+"""|x|ᵖ"""
+
+SIGNED_POWER: Rule = function_gradients(
     lambda x, p: np.copysign(np.power(np.abs(x), p), x),
     (lambda _v, adj, x, p: adj * (p * _abs_power(x, p - 1.0)), None),
     name="signed power",

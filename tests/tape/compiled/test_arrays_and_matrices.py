@@ -241,6 +241,10 @@ SPECTRAL = {
     "norm": lambda a: tape.linalg.norm(a) + weighted(tape.linalg.norm(a, axis=0)),
     "nuclear norm": lambda a: tape.linalg.matrix_norm(a, ord="nuc"),
     "det": tape.linalg.det,
+    "pinv": lambda a: weighted(tape.linalg.pinv(a)),
+    "norm of order 3": lambda a: (
+        tape.linalg.vector_norm(a, ord=3) + weighted(tape.linalg.vector_norm(a, axis=0, ord=2.5))
+    ),
 }
 
 

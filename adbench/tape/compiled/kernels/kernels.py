@@ -242,6 +242,7 @@ KERNELS: dict[Rule, Kernel] = {
     factorisations._svd: orthogonal_factors.svd,
     factorisations._svdvals: orthogonal_factors.svdvals,
     factorisations._qr: orthogonal_factors.qr,
+    solving._pinv: orthogonal_factors.pinv,
     reductions._cumsum: _running("fadd", -0.0),
     reductions._cumprod: _running("fmul", 1.0),
     solving._sign_of_det: matrix_factors.sign_of_det,

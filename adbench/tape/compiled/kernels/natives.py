@@ -25,6 +25,7 @@ from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, P
 from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule
+from adbench.tape.identities import POWER_OF_ABS, SIGNED_POWER
 from adbench.tape.rules.function import ROWS
 
 Native = Callable[..., Name]
@@ -131,7 +132,7 @@ def _xlogy(of: Native) -> Native:
 
 
 def _logit(k: Simd, x: Name) -> Name:
-    """log x - log1p(-x), and between ¼ and ¾ log1p(s) - log1p(-s) for s = 2 x - 1, where the logarithms do not cancel."""
+    """log x - log1p(-x), and between ¼ and ¾, where these cancel, log1p(s) - log1p(-s) for s = 2 x - 1."""
     s = (k.x(x) - 0.5) * 2.0
     is_near = abs(s).is_("olt", 0.5)
     up = k.select(is_near, logarithms.log1p(k, s.name), logarithms.log(k, x))
@@ -206,10 +207,18 @@ def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
     """Whether a rule's value takes more time than moving its operands between registers."""
     if rule.native == "power":
         return operands[1] not in map(literal, _POWERS)
-    return kernel_of(rule) is not None or rule.native in ("logaddexp", "logit", "log_inv_logit", "log1m_inv_logit", "log1m")
+    return kernel_of(rule) is not None or rule.native in (
+        "logaddexp",
+        "logit",
+        "log_inv_logit",
+        "log1m_inv_logit",
+        "log1m",
+    )
 
 
 NATIVE: dict[Rule, Native] = {
+    POWER_OF_ABS: lambda k, x, p: _power(k, k.intrinsic("fabs", x), p),
+    SIGNED_POWER: lambda k, x, p: k.intrinsic("copysign", _power(k, k.intrinsic("fabs", x), p), x),
     **{row: _of_row(row) for row in ROWS if row.native is not None},
     NUMBER: lambda k, x: k.number(x),
     WITH_SLOPE: lambda _k, y, _slope, _x: y,

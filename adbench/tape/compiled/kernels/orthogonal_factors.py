@@ -1,6 +1,7 @@
-"""Eigenvalues, singular values and Q R by LAPACK, in the packed layouts of `adbench.tape.linalg.factorisations`.
+"""Eigenvalues, singular values, pseudo-inverses and Q R by LAPACK.
 
-A packed array lies column by column, as LAPACK stores matrices, so most factors are written where they stay.
+Results have the packed layouts of `adbench.tape.linalg.factorisations`. A packed array lies column by column, as LAPACK
+stores matrices, so most factors are written where they stay.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adbench.tape.compiled.kernels.lapack import call_lapack
-from adbench.tape.compiled.kernels.simd import Name, literal
+from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
 
@@ -143,6 +144,35 @@ def svdvals(operation: Operation) -> Location | None:
         emission.copy(values, out)
 
     return _values(operation, "svd", a.shape[0], call)
+
+
+def pinv(operation: Operation) -> Location | None:
+    """V S⁺ Uᵀ, where 1 / s counts for singular values over `rcond` times the largest."""
+    (a,), emission, code = operation.operands, operation.emission, operation.emission.code
+    if not _is_matrix(a):
+        return None
+    m, n = a.shape
+    k, out, one = min(m, n), operation.output(), Simd(code, 1)
+    u, vt, values = _columns(emission, m, k), _columns(emission, k, n), emission.allocate((k,))
+    _dgesdd(emission, a, values, u, vt, job="S")
+    numbers, rows = emission.pointer(values), emission.pointer(vt)
+    least = one.binary("fmul", code.load(numbers), literal(operation.params["rcond"]))
+
+    def scale(j: Name) -> None:
+        """Row j of Vᵀ over its singular value."""
+        s, row = code.load(code.element(numbers, j)), code.element(rows, j)
+        factor = one.select(one.compare("ogt", s, least), one.binary("fdiv", literal(1.0), s), literal(0.0))
+
+        def number(i: Name) -> None:
+            place = code.element(row, i, k)
+            code.store(one.binary("fmul", code.load(place), factor), place)
+
+        code.loop(n, number)
+
+    code.loop(k, scale)
+    sizes, place = ("N", "N", m, n, k), emission.pointer(out)  # the columns of U S⁺ Vᵀ are the rows of its transpose
+    call_lapack(emission, "dgemm", *sizes, literal(1.0), emission.pointer(u), m, rows, k, literal(0.0), place, m)
+    return emission.result(out)
 
 
 def qr(operation: Operation) -> Location | None:

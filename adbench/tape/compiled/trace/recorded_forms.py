@@ -30,7 +30,7 @@ TRACED_GRADIENTS: set[Rule] = {
     *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
-    *(solving._inv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
+    *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
     *(determinant._det, factorisations._cholesky, factorisations._blocked_adjoint, LEAF),
     *(factorisations._eigh, factorisations._eigvalsh, factorisations._svd, factorisations._svdvals, factorisations._qr),
 }
