@@ -46,8 +46,7 @@ WORKLOADS = (
 
 SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
 EFFORT_SECONDS = 300.0  # at most, for a reference at a size of a quick run or of a published figure
-RUN_SECONDS = 60.0  # at a size of a default run
-WORKLOAD_SECONDS = 15.0  # of a workload: most take all of it
+RUN_SECONDS = 15.0  # at a size of a default run or of a workload: most take all of it
 
 
 def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
@@ -56,7 +55,7 @@ def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
     wanted = [(Request(backends=["tape"], quick=True, time=False), 0.0)]
     wanted.append((Request(backends=["tape"], quick=settings.quick), EFFORT_SECONDS if settings.quick else RUN_SECONDS))
     if not settings.quick:
-        for sizes, seconds in ((FINANCE, EFFORT_SECONDS), (WORKLOADS, WORKLOAD_SECONDS)):
+        for sizes, seconds in ((FINANCE, EFFORT_SECONDS), (WORKLOADS, RUN_SECONDS)):
             wanted += [
                 (Request(backends=["tape"], cases=[case], sizes=[str(n)], operators=["gradient"]), seconds)
                 for case, n in sizes
