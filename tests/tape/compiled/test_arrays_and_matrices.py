@@ -391,6 +391,26 @@ def test_products_of_every_size_and_layout_agree(shape, layout):
     agrees(f, x, y, rtol=1e-9, atol=1e-11)
 
 
+THIN = [
+    ((150, 3), (3, 3)),
+    ((150, 1), (1, 9)),
+    ((2, 150, 3), (2, 3, 2)),
+    ((4, 1, 150, 3), (2, 3, 2)),
+    ((3, 150), (150, 2)),
+    ((4, 2, 150), (150, 3)),
+    ((150, 4), (4,)),
+    ((150,), (150, 4)),
+]
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), THIN)
+def test_products_of_one_long_axis_agree_without_blas(of_a, of_b):
+    a, b = RNG.normal(size=of_a), RNG.normal(size=of_b)
+    f = lambda a, b: weighted(tape.tanh(a @ b))  # noqa: E731 - for two arguments
+    agrees(f, a, b)
+    assert "adbench_dgem" not in listing(f, a, b).llvm
+
+
 def test_rectangular_products_agree():
     a, b = RNG.normal(size=(5, 30)), RNG.normal(size=(30, 7))
     agrees(lambda a, b: weighted(a @ b) + weighted(b.T @ a.T) + weighted(a[:, ::2] @ b[::2]), a, b)

@@ -24,6 +24,9 @@ from adbench.tape.values import shape_of
 WELL_CONDITIONED = 1e4
 """Largest |A⁻¹| |A| (of row sums) for which cofactors, and their derivatives, come from A⁻¹."""
 
+MANY, MATRIX, VECTOR = 100, 9, 4
+"""From so many rows, and up to so many terms for each row (in all columns), `_thin_product` is faster than BLAS."""
+
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 
 
@@ -129,11 +132,37 @@ def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
     return None
 
 
+def _thin_product(a: Value, b: Value) -> Value:
+    """A product of which only the rows or only the terms of the sums are many, as sums in registers; else None.
+
+    They join other loops over the same rows, while BLAS packs its operands and needs memory for its result.
+    """
+    of_a, of_b = shape_of(a), shape_of(b)
+    if len(of_a) == 1 and len(of_b) == 2:
+        return reductions.sum(reshape(a, (*of_a, 1)) * b, 0) if _is_thin(of_a[0], of_b[1], VECTOR) else None
+    if len(of_a) == 2 and len(of_b) == 1:
+        return reductions.sum(a * b, 1) if _is_thin(of_a[0], of_a[1], VECTOR) else None
+    if len(of_a) < 2 or len(of_b) < 2:
+        return None
+    (*over_a, rows, terms), (*over_b, _, columns) = of_a, of_b
+    if _is_thin(rows, terms * columns, MATRIX):
+        turned = reshape(matrix_transpose(b), (*over_b, 1, columns, terms))
+        return reductions.sum(reshape(a, (*over_a, rows, 1, terms)) * turned, -1)
+    if _is_thin(terms, rows * columns, MATRIX):
+        turned = reshape(matrix_transpose(a), (*over_a, terms, rows, 1))
+        return reductions.sum(turned * reshape(b, (*over_b, terms, 1, columns)), -3)
+    return None
+
+
+def _is_thin(many: int, few: int, most: int) -> bool:
+    return many >= MANY and 0 < few <= most
+
+
 def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
     """A product with a matrix of equal entries is a sum over rows or over columns."""
     a, b = inputs
     if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
-        return None
+        return _thin_product(a, b)
     shape = (shape_of(a)[0], shape_of(b)[1])
     number = _all_entries(a, made)
     if number is not None:
@@ -141,7 +170,7 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Val
     number = _all_entries(b, made)
     if number is not None:
         return shapes.broadcast_to(reshape(number * reductions.sum(a, 1), (shape[0], 1)), shape)
-    return None
+    return _thin_product(a, b)
 
 
 def _solve(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
