@@ -3,7 +3,7 @@ default run, the published figures of finance and the measured workloads.
 
 This includes the perturbed inputs of timed calls. With --keep, compute only missing references.
 
-Requests are the same as those of `adbench check` and `adbench run`, so both find the references by key. The large sizes
+Points are the same as those of `adbench check` and `adbench run`, so both find the references by key. The large sizes
 of runs get more time here, so that more of their expected values are proved.
 """
 
@@ -19,9 +19,9 @@ from adbench.execution.operators.prepared_point import needs
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
 from adbench.execution.workers.context import Context
-from adbench.execution.workers.resident_worker import PERTURBED_SHARE
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
+from adbench.model.record import Job
 from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack, shipped
 from scripts.published import FINANCE
@@ -44,36 +44,38 @@ WORKLOADS = (
 )
 """Of machine learning and science in docs/reference/workloads.md."""
 
-SETTINGS = (Settings().for_a_first_look(), Settings())  # of `check` and `run --quick`, and of `run`
 EFFORT_SECONDS = 300.0  # at most, for a reference at a size of a quick run or of a published figure
 RUN_SECONDS = 15.0  # at a size of a default run or of a workload: most take all of it
 
 
-def requests(known: Catalog, settings: Settings) -> list[dict[str, Any]]:
-    """The requests of a check of every built-in case, and of a quick run, each once; those with second order first."""
-    asked = {}
-    wanted = [(Request(backends=["tape"], quick=True, time=False), 0.0)]
-    wanted.append((Request(backends=["tape"], quick=settings.quick), EFFORT_SECONDS if settings.quick else RUN_SECONDS))
-    if not settings.quick:
-        for sizes, seconds in ((FINANCE, EFFORT_SECONDS), (WORKLOADS, RUN_SECONDS)):
-            wanted += [
-                (Request(backends=["tape"], cases=[case], sizes=[str(n)], operators=["gradient"]), seconds)
-                for case, n in sizes
-            ]
+def requests(known: Catalog) -> list[dict[str, Any]]:
+    """The requests of checks and runs of every built-in case, each once; those with second order first."""
+    settings = Settings()
+    wanted = [
+        (Request(backends=["tape"], quick=True, time=False), settings.reference_seconds),
+        (Request(backends=["tape"], quick=True), EFFORT_SECONDS),
+        (Request(backends=["tape"]), RUN_SECONDS),
+    ]
+    for sizes, seconds in ((FINANCE, EFFORT_SECONDS), (WORKLOADS, RUN_SECONDS)):
+        wanted += [
+            (Request(backends=["tape"], cases=[case], sizes=[str(n)], operators=["gradient"]), seconds)
+            for case, n in sizes
+        ]
+    jobs: dict[Any, Job] = {}
+    effort: dict[Any, float] = {}
     for request, seconds in wanted:
         for job in plan(known, request).jobs:
-            asked[job.case, job.size, *needs(job.operator).values()] = job, seconds
+            key = job.case, job.size, *needs(job.operator).values()
+            jobs[key], effort[key] = job, max(seconds, effort.get(key, 0.0))
     context = Context(Supervisor(), known, settings)
     found = []
-    for _, (job, seconds) in sorted(asked.items(), key=lambda item: item[0][2:], reverse=True):
+    for key in sorted(jobs, key=lambda key: key[2:], reverse=True):
+        job = jobs[key]
         if known.case_sources[job.case].builtin:
-            effort = {"effort_seconds": seconds} if seconds else {}
-            one = context.request(job, "reference", **needs(job.operator), **effort)
-            found.append(one | {"reference_seconds": settings.reference_seconds})
+            asked = needs(job.operator) | {"effort_seconds": effort[key], "reference_seconds": effort[key]}
+            found.append(context.request(job, "reference", **asked))
             if not known.cases[job.case].is_trap:
-                found.append(
-                    one | {"reference_seconds": settings.reference_seconds * PERTURBED_SHARE, "perturbed": True}
-                )
+                found.append(context.request(job, "reference", **asked, perturbed=True))
     return found
 
 
@@ -83,11 +85,10 @@ def main() -> None:
     if not kept:
         SHIPPED.unlink(missing_ok=True)  # or the old references would be found
     with tempfile.TemporaryDirectory() as folder:
-        for settings in SETTINGS:
-            for request in requests(catalog(), settings):
-                found = answer(WorkerState(), request | {"cache": folder})
-                if "value" not in found and "unsupported" not in found:  # unsupported: no input can be perturbed
-                    sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
+        for request in requests(catalog()):
+            found = answer(WorkerState(), request | {"cache": folder})
+            if "value" not in found and "unsupported" not in found:  # unsupported: no input can be perturbed
+                sys.exit(f"{request['case']['name']} at size {request['size']}: {found}")
         count = pack(Path(folder), SHIPPED, kept)
     print(f"{SHIPPED}: {count} references, {SHIPPED.stat().st_size:_} bytes")
 

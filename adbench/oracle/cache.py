@@ -2,7 +2,8 @@
 
 One file per reference, named by a digest of everything that it depends on, and sealed, because an edited one would call
 a correct library wrong. Users may delete the folder at any time; a damaged file counts as missing. The package ships
-references of built-in cases at the sizes of a first look (`scripts/references` writes them).
+references of built-in cases at the sizes of checks and runs (`scripts/references` writes them). They took as much time
+as any request allows, so their key lacks the time.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def reference_key(text: str, args: tuple[Any, ...], wrt: Sequence[int], seed: in
     return digest.hexdigest()
 
 
-def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Reference:
-    """Read the reference with this key from ``folder`` or the package, or compute it and write it to ``folder``.
+def cached(folder: Path, key: str, shipped_as: str, compute: Callable[[], Reference]) -> Reference:
+    """Read the reference by its key from ``folder`` or from the package, or compute it and write it to ``folder``.
 
     If the folder is not writable, or others can write to it, the next run computes it again. `folder` has a subfolder
     for each version of the oracle's source.
@@ -49,7 +50,7 @@ def cached(folder: Path, key: str, compute: Callable[[], Reference]) -> Referenc
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return Reference.from_plain(json.loads((entries and entries.get(name)) or b""))
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        return Reference.from_plain(shipped(SHIPPED)[key])
+        return Reference.from_plain(shipped(SHIPPED)[shipped_as])
     found = compute()
     if (entries := entries or _entries(own)) is not None:
         entries.put(name, json.dumps(found.to_plain(), allow_nan=False).encode())

@@ -156,26 +156,26 @@ def test_a_reference_is_computed_once_and_a_damaged_one_again(tmp_path: Path) ->
         return of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
 
     key = reference_key("text", (X,), (0,), 0)
-    first = cached(tmp_path / "cache", key, compute)
-    assert cached(tmp_path / "cache", key, compute) == first
+    first = cached(tmp_path / "cache", key, key, compute)
+    assert cached(tmp_path / "cache", key, key, compute) == first
     assert len(calls) == 1
     (file,) = (tmp_path / "cache").rglob("*.json")
     kept = file.read_bytes()
     edited = kept.replace(b'"outputs"', b'"Outputs"')
     for damage in (b"", b"{", b"null", b'{"value": 3}', kept[:-9], edited, b'{"shape": [], "outputs": [[0]]}'):
         file.write_bytes(damage)
-        assert cached(tmp_path / "cache", key, compute) == first
+        assert cached(tmp_path / "cache", key, key, compute) == first
     assert len(calls) == 8
 
 
 def test_an_edited_reference_is_computed_again(tmp_path: Path) -> None:
     key = reference_key("text", (X,), (0,), 0)
-    first = cached(tmp_path, key, lambda: of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort()))
+    first = cached(tmp_path, key, key, lambda: of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort()))
     (file,) = tmp_path.rglob("*.json")
     edited = file.read_bytes().replace(b"1.4656833097922037", b"1.4656833097922047")
     assert edited != file.read_bytes()
     file.write_bytes(edited)
-    assert cached(tmp_path, key, lambda: first) == first
+    assert cached(tmp_path, key, key, lambda: first) == first
 
 
 def test_a_folder_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
@@ -187,10 +187,10 @@ def test_a_folder_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
         calls.append(1)
         return first
 
-    cached(tmp_path, key, compute)
+    cached(tmp_path, key, key, compute)
     (file,) = tmp_path.rglob("*.json")
     file.parent.chmod(0o777)
-    cached(tmp_path, key, compute)
+    cached(tmp_path, key, key, compute)
     assert len(calls) == 2
 
 
@@ -203,14 +203,14 @@ def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, mo
 
     for digest in ("before", "after", "after"):
         monkeypatch.setattr(cache, "_text_of_oracle", lambda digest=digest: digest)
-        cached(tmp_path, "key", compute)
+        cached(tmp_path, "key", "key", compute)
     assert len(calls) == 2
 
 
 def test_an_unwritable_folder_only_costs_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    found = cached(blocked / "inside", "key", lambda: of_any_shape(Subject.of(plain, (X,), (0,))))
+    found = cached(blocked / "inside", "key", "key", lambda: of_any_shape(Subject.of(plain, (X,), (0,))))
     assert found.scalar.method == DIFFERENCES
 
 

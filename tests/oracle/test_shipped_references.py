@@ -8,12 +8,13 @@ import pytest
 from adbench.catalog.discovery import catalog, text_of
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
+from adbench.oracle.reference import Reference
 from scripts import references
-from tests.support.marks import one_in
 
 ANEW = "run ./scripts/references on an idle machine"
 KNOWN = catalog()
-QUICK = references.requests(KNOWN, references.SETTINGS[0])
+REQUESTS = [request for request in references.requests(KNOWN) if request["effort_seconds"] <= 5.0]
+"""Those of a check, in so little time that tests may compute some."""
 SAMPLE = ("bundle_adjustment", "eight_schools", "gaussian_process", "hypot", "lotka_volterra", "trap_repeated_gather")
 ESTIMATES = ("bar", "noise")  # of errors: other processors may change their digits
 
@@ -37,7 +38,7 @@ def agree(ours: Any, theirs: Any, name: str = "") -> bool:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_shipped_references_equal_computed_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = next(request for request in QUICK if request["case"]["name"] == name)
+    request = next(request for request in REQUESTS if request["case"]["name"] == name)
     found = asked(request, tmp_path)
     assert not list(tmp_path.iterdir()), f"nothing is shipped for {name}, or it is stale; {ANEW}"
     monkeypatch.setattr(cache, "SHIPPED", tmp_path / "none.xz")
@@ -45,29 +46,28 @@ def test_shipped_references_equal_computed_ones(name: str, tmp_path: Path, monke
     assert list(tmp_path.rglob("*.json")), "computed and cached"
 
 
-@pytest.mark.parametrize("settings", one_in(2, references.SETTINGS))
-def test_nearly_all_references_of_a_first_check_are_shipped(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nearly_all_references_of_checks_and_runs_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly everything, because some inputs come from LAPACK, whose last digits differ between machines."""
-    shipped, missing, cached = cache.shipped(cache.SHIPPED), [], cache.cached
+    shipped, missing = cache.shipped(cache.SHIPPED), set()
 
-    def only_shipped(folder: Path, key: str, compute: Any) -> Any:
-        if key not in shipped:
-            raise KeyError(key)
-        return cached(folder, key, compute)
+    def only_shipped(_folder: Path, _key: str, shipped_as: str, _compute: Any) -> Any:
+        if shipped_as not in shipped:
+            raise KeyError(shipped_as)
+        return Reference.from_plain(shipped[shipped_as])
 
     monkeypatch.setattr(cache, "cached", only_shipped)
-    requests = references.requests(KNOWN, settings)
+    requests = references.requests(KNOWN)
     for request in requests:
-        if "value" not in answer(WorkerState(), request | {"cache": str(tmp_path)}):
-            missing.append(f"{request['case']['name']} at {request['size']}")
-    assert len(missing) <= 0.1 * len(requests), f"{ANEW}; not shipped: {missing}"
+        asked = request | {"cache": str(tmp_path), "reference_seconds": 2.0}
+        del asked["effort_seconds"]  # as a check asks
+        if "value" not in answer(WorkerState(), asked):
+            missing.add(f"{request['case']['name']} at {request['size']}")
+    assert len(missing) <= 0.1 * len(requests), f"{ANEW}; not shipped: {sorted(missing)}"
 
 
 @pytest.mark.parametrize("damage", ["missing", "not compressed", "cut short", "of another form"])
 def test_unreadable_references_are_computed(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = next(request for request in QUICK if request["case"]["name"] == "hypot")
+    request = next(request for request in REQUESTS if request["case"]["name"] == "hypot")
     expected = asked(request, tmp_path / "shipped")
     file = tmp_path / f"{damage}.xz"
     if damage == "not compressed":

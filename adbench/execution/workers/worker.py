@@ -132,8 +132,7 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The reference of the case at its inputs (prepared_point.py), from the request's cache.
 
-    The cache key has `reference_seconds`, the approximate time to compute it. References to be shipped take
-    `effort_seconds` instead.
+    `reference_seconds` is the approximate time to compute it. A reference to be shipped takes `effort_seconds` instead.
     """
     # Not at the top: a worker with a library computes no references.
     from adbench.execution.operators import references
@@ -150,8 +149,9 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     def remember(at: prepared_point.Point, what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
             return compute()
-        named = {"what": what, "name": request["case"]["name"], "seconds": seconds}
-        return cached(Path(request["cache"]), reference_key(text, at.args, at.wrt, at.seed, **named), compute)
+        key = partial(reference_key, text, at.args, at.wrt, at.seed, what=what, name=request["case"]["name"])
+        own = key() if "effort_seconds" in request else key(seconds=seconds)
+        return cached(Path(request["cache"]), own, key(), compute)
 
     asked = {name: bool(request[name]) for name in ("second_order", "hessian")}
     known = references.known_at(at, **asked, seconds=effort, remember=partial(remember, at))
