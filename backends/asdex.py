@@ -29,6 +29,7 @@ KNOWN = {
     **{f"{case.split()[0]} h*": why for case, why in OF_JAX.items()},
     "trap_atan2_large h*": "nan: x² + y² overflows in the derivative of atan2",
     "trap_sinc_near_zero h*": "four digits: cos - sin x / x cancels (jax-ml/jax#34139)",
+    "log_sum_exp_loop h*": "raises: the pattern of a loop without turns, at size 1, divides by zero",
     "trap_zero_trip_loop h*": "raises: a Hessian without entries divides by the number of colours, 0",
 }
 NESTED = "asdex gives Jacobians and Hessians; jax has the transforms"

@@ -83,6 +83,13 @@ def values(g: Callable[[Any], Any], x: list[Any], real: Any) -> list[Any]:
     return [entry if isinstance(entry, real) else real(float(entry)) for entry in entries]
 
 
+def forget(error: BaseException | None) -> None:
+    """Delete the local variables of the calls that ended with this exception, and with those that led to it."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 def pull_back(g: Callable[[Any], Any], x: list[float], w: Any = (1.0,)) -> Any:
     """(values, wᵀ J)."""
     with adj_1st.Tape() as tape:
@@ -94,7 +101,7 @@ def pull_back(g: Callable[[Any], Any], x: list[float], w: Any = (1.0,)) -> Any:
         except BaseException as error:
             # A number that outlives its tape takes a place on the next one when it dies, which changes derivatives.
             active.clear()
-            traceback.clear_frames(error.__traceback__)
+            forget(error)
             raise
         tape.registerOutputs(found)
         for value, weight in zip(found, w, strict=True):

@@ -10,8 +10,9 @@ pytest.importorskip("xad", reason="xad is not installed; pip install xad")
 xad = __import__("backends.xad", fromlist=["prepare"])
 
 
+@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("count", range(3, 9))
-def test_numbers_of_a_function_that_failed_do_not_act_on_the_next_tape(count: int) -> None:
+def test_numbers_of_a_function_that_failed_do_not_act_on_the_next_tape(count: int, inside: bool) -> None:
     kept: list[Exception] = []
 
     def fails(x: Any) -> Any:
@@ -20,13 +21,19 @@ def test_numbers_of_a_function_that_failed_do_not_act_on_the_next_tape(count: in
             y = y * x
         raise ValueError
 
+    def fails_inside(x: Any) -> Any:
+        try:
+            fails(x)
+        except ValueError as error:
+            raise ValueError("another one") from error
+
     def g(*x: Any) -> Any:
         kept.clear()
         gc.collect()  # without care, y dies here, and takes the place of the last x
         return math.prod(x)
 
     try:
-        xad.prepare("gradient", fails, (1.0,), (0,))(1.0)
+        xad.prepare("gradient", fails_inside if inside else fails, (1.0,), (0,))(1.0)
     except ValueError as error:
         kept.append(error)
     ones = (1.0,) * count

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from adbench import Case, Namespace, Unsupported
 from adbench.execution.operators.fallback import FALLBACKS, FALLBACKS_OF_ARRAYS, lacking, prepare
+from adbench.model import tree
 from adbench.model.backend import OPERATORS, WITH_VECTOR, Backend, Operator
 from adbench.model.case import function_of
 from adbench.model.errors import MissingFunction
@@ -267,6 +269,20 @@ def test_a_pattern_is_ignored_without_jvp_or_if_the_library_uses_it_itself() -> 
         got, how = SPARSE.result("jacobian", backend)
         assert how == expected
         assert_same(got, SPARSE.truth("jacobian"))
+
+
+@pytest.mark.parametrize("operator", ["jvp", "vjp"])
+def test_products_with_a_jacobian_of_sparse_blocks_are_right(operator: Operator) -> None:
+    def sparse_jacobian(*args: Any) -> Any:
+        def block(dense: Any) -> Any:
+            return sparse.csr_array(np.reshape(dense, (2 * N, -1)))
+
+        return tree.map_leaves(block, SPARSE.own["jacobian"](*args))
+
+    library = replace(SPARSE, own={**SPARSE.own, "jacobian": sparse_jacobian}).having("jacobian", sparse_jacobian=True)
+    got, how = SPARSE.result(operator, library)
+    assert how == "from jacobian"
+    assert_same(got, SPARSE.truth(operator))
 
 
 def test_a_shape_unknown_to_numpy_is_reported() -> None:

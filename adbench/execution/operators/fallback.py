@@ -313,6 +313,16 @@ def _unit_values(shape: Shape) -> Iterator[Any]:
         yield unit
 
 
+def _jacobian(here: _Here) -> Any:
+    """J in arrays, also if the library returns scipy.sparse's."""
+    found = here("jacobian")
+    pairs = zip(tree.leaves(found), tree.leaves(here.x), strict=True)
+    return tree.filled(
+        here.x,
+        [j.toarray().reshape(here.shape + np.shape(x)) if hasattr(j, "tocsc") else j for j, x in pairs],
+    )
+
+
 def _times(here: _Here, jacobian: Any) -> Any:
     """J v = Σ over the inputs' entries."""
     pairs = zip(tree.leaves(jacobian), tree.leaves(here.vectors[0]), strict=True)
@@ -381,11 +391,11 @@ FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
 FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
     "jacobian": ((("jvp",), _by_columns), (("vjp",), _by_rows)),
     "jvp": (
-        (("jacobian",), lambda here: _times(here, here("jacobian"))),
+        (("jacobian",), lambda here: _times(here, _jacobian(here))),
         (("vjp",), lambda here: _times(here, _by_rows(here))),
     ),
     "vjp": (
-        (("jacobian",), lambda here: _from_left(here, here("jacobian"))),
+        (("jacobian",), lambda here: _from_left(here, _jacobian(here))),
         (("jvp",), lambda here: _from_left(here, _by_columns(here))),
     ),
 }
