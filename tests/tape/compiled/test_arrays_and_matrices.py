@@ -277,6 +277,7 @@ def test_a_spectrum_and_its_derivative_share_one_factorisation(name, lapack, mon
 UNUSUAL = {
     "norm": (SPECTRAL["norm"], (np.zeros((3, 3)), np.full((3, 3), 1e-200), np.full((3, 3), 1e200))),
     "det": (tape.linalg.det, (np.zeros((3, 3)), np.diag([1.0, 0.0, 2.0]), np.ones((3, 3)), np.full((3, 3), 1e-150))),
+    "det of extremes": (tape.linalg.det, (np.diag([1e-160, 1e-160, 3e300]), np.diag([1e200, 1e200, 1e-300]))),
     "nearly singular": (tape.linalg.det, (np.ones((3, 3)) + 1e-13 * np.diag([1.0, 2.0, 5.0]),)),
     "equal eigenvalues": (lambda a: tape.sum(tape.linalg.eigvalsh(a) ** 3), (np.eye(3), np.zeros((3, 3)))),
     "exponential": (lambda a: (lambda w, v: tape.sum(v * tape.exp(w) * v))(*tape.linalg.eigh(a)), (np.eye(3),)),

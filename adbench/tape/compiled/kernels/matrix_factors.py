@@ -11,11 +11,12 @@ from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.kernels.simd import Name, literal
+from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
 from adbench.tape.linalg import factorisations
+from adbench.tape.rules.reductions import HUGE, TINY
 
 
 def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
@@ -67,19 +68,23 @@ def log_abs_det(operation: Operation) -> Location | None:
 
 
 def determinant(operation: Operation) -> Location | None:
-    """The product of the diagonal of U, with the sign of the row exchanges."""
+    """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity."""
     if not _is_matrix(operation.operands[0]):
         return None
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
-    diagonal, total = _diagonal(lu), code.variable("double")
+    diagonal, total, one = _diagonal(lu), code.variable("double"), Simd(code, 1)
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
         value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
         exchanged, opposite = _exchanged(emission, pivots, i), code.emit(f"fneg double {value}")
         signed = code.emit(f"select i1 {exchanged}, double {opposite}, double {value}")
-        code.store(code.emit(f"fmul double {code.load(total)}, {signed}"), total)
+        product = code.emit(f"fmul double {code.load(total)}, {signed}")
+        size = one.intrinsic("fabs", product)
+        code.leave_unless(one.compare("ogt", size, literal(TINY)), emission.leave_on_error())
+        code.leave_unless(one.compare("olt", size, literal(HUGE)), emission.leave_on_error())
+        code.store(product, total)
 
     code.loop(diagonal.shape[0], step)
     return Registers((code.load(total),), ())
