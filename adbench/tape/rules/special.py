@@ -30,7 +30,8 @@ gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
-    return _digamma(x) if order == 0 else _polygamma(x, float(order))
+    known = (_digamma, _trigamma)
+    return known[order](x) if order in (0, 1) else _polygamma(x, float(order))
 
 
 _polygamma: Rule = function_gradients(
@@ -39,10 +40,13 @@ _polygamma: Rule = function_gradients(
     name="polygamma",
     fresh=True,
 )
-_digamma: Rule = function_gradients(
-    lambda x: special.digamma(x), (lambda _v, adj, x: adj * _polygamma(x, 1.0),), name="digamma", fresh=True
+_trigamma: Rule = function_gradients(
+    lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma", fresh=True
 )
-_digamma.native = "digamma"
+_digamma: Rule = function_gradients(
+    lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma", fresh=True
+)
+_digamma.native, _trigamma.native = "digamma", "trigamma"
 
 
 def digamma(x: Value) -> Value:

@@ -49,6 +49,7 @@ SLOPES = {
     "sinh": mpmath.cosh,
     "cosh": mpmath.sinh,
     "gammaln": mpmath.digamma,
+    "digamma": lambda x: mpmath.polygamma(1, x),
     "log1p_exp": EXACT["expit"],
     "sin": mpmath.cos,
     "cos": lambda x: -mpmath.sin(x),

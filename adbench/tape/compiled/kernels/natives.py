@@ -180,6 +180,7 @@ _WRITTEN: dict[str, Native] = {
     **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
     "lgamma": gamma_functions.lgamma,
     "digamma": gamma_functions.digamma,
+    "trigamma": gamma_functions.trigamma,
     **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""

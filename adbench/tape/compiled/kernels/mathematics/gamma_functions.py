@@ -19,7 +19,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
 )
 from adbench.tape.compiled.kernels.mathematics.logarithms import log, log_double
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
-from adbench.tape.compiled.kernels.mathematics.trigonometry import tan
+from adbench.tape.compiled.kernels.mathematics.trigonometry import cos, sin, tan
 from adbench.tape.compiled.kernels.simd import Simd, X
 
 ROOT = (1.4616321449683622, 9.549995429965697e-17)
@@ -46,6 +46,10 @@ STIRLING_SLOPE_TERMS = (
     0.06374924934706276,
 )
 """x² (log x - 1/(2x) - ψ(x)) in x⁻²."""
+TERMS = 10.0
+"""The terms 1 / (x + j)² before Stirling's series of the trigamma function."""
+TRIGAMMA_TERMS = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+"""x³ (ψ′(x) - 1/x - 1/(2x²)) in x⁻²: Bernoulli's numbers."""
 FIRST_BITS = 0x3FE0000000000000
 """The bits of ½: each slice is a quarter of the distance between two powers of two."""
 CENTRES = tuple((1.0 + (k % 4 + 0.5) / 4.0) * 2.0 ** (k // 4 - 1) for k in range(16))
@@ -250,4 +254,38 @@ def _digamma(k: Simd, x: X) -> tuple[X, ...]:
     return rarely(k, k.logic("xor", moderate, k.truth), (_digamma_of(k, x),), _digamma_far, x)
 
 
-lgamma, digamma = _lgamma.part(0), _digamma.part(0)
+def _trigamma_of(k: Simd, x: X) -> X:
+    """For x ≥ 0: ψ′(x) = Σ 1 / (x + j)² + ψ′(x + 10), and Stirling's series from 10 on."""
+    near = x.is_("olt", TERMS)
+    inverse = 1.0 / (x + TERMS).where(near, x)
+    z = inverse * inverse
+    beyond = inverse + z * (inverse * polynomial(z, TRIGAMMA_TERMS) + 0.5)
+    total, low = beyond, k.x(0.0)
+    for j in reversed(range(int(TERMS))):
+        place, place_low = two_sum(x, k.x(float(j)))
+        part = 1.0 / place
+        square, square_low = two_product(part, part)
+        part_low = ((-place).fma(part, 1.0) - place_low * part) * part
+        total, rounding = two_sum(total, square)
+        low = low + (rounding + part.times(2.0 * part_low, square_low))
+    pole = 1.0 / x
+    return (pole * pole).where(x.is_("olt", 2.0**-60), (total + low).where(near, beyond))
+
+
+@kernel("trigamma_far")
+def _trigamma_far(k: Simd, x: X) -> tuple[X]:
+    """By reflection: ψ′(x) = (π / sin πx)² - ψ′(1 - x), infinite at poles."""
+    rest = x - k.x(k.intrinsic("rint", x.name))
+    turn, turn_low = two_product(rest, k.x(math.pi))
+    sine = k.x(sin(k, turn.name)) + rest.times(PI_REST, turn_low) * k.x(cos(k, turn.name))
+    wave = math.pi / sine
+    y = wave.fma(wave, -_trigamma_of(k, 1.0 - x))
+    return (k.x(math.inf).where(x.is_("oeq", -math.inf), y),)
+
+
+@kernel("trigamma")
+def _trigamma(k: Simd, x: X) -> tuple[X, ...]:
+    return rarely(k, x.is_("olt", 0.0), (_trigamma_of(k, x),), _trigamma_far, x)
+
+
+lgamma, digamma, trigamma = _lgamma.part(0), _digamma.part(0), _trigamma.part(0)
