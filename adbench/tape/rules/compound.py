@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -349,22 +350,27 @@ def _sinc_far(x: Value, order: int) -> Value:
     return total
 
 
-def _sinc_value(x: Value, order: float) -> Value:
-    n = int(order)
+def _sinc_value(x: Value, n: int) -> Value:
     far = np.abs(x) >= 1.0 + 0.5 * n
     with np.errstate(all="ignore"):
         distant = np.where(np.isinf(x), 0.0, _sinc_far(np.where(far & np.isfinite(x), x, 1.0), n))
         return np.where(far, distant, _sinc_near(np.where(far, 0.0, x), n))[()]
 
 
-_sinc: Rule = function_gradients(
-    _sinc_value, (lambda _v, adj, x, order: adj * _sinc(x, order + 1.0), None), name="sinc", fresh=True
-)
+@cache
+def _sinc(order: int) -> Rule:
+    """The n-th derivative of sinc as a function, whose derivative is the next."""
+    name = f"sinc_{order}" if order else "sinc"
+    found: Rule = function_gradients(
+        lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name, fresh=True
+    )
+    found.native = name if order < 3 else None
+    return found
 
 
 def sinc(x: Value) -> Value:
     """sin(πx) / (πx), as in numpy, with derivatives of every order, even at 0 and at 1e8."""
-    return _sinc(x, 0.0)
+    return _sinc(0)(x)
 
 
 publish(globals(), helpers="warn_outside ratio over_1p_square")

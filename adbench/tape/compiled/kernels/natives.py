@@ -177,7 +177,10 @@ _WRITTEN: dict[str, Native] = {
     **{name: getattr(exponentials, name) for name in ("exp", "expm1", "expit", "tanh", "sech_square", "sinh", "cosh")},
     "log": logarithms.log,
     "log1p": logarithms.log1p,
-    **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
+    **{
+        name: getattr(trigonometry, name)
+        for name in ("sin", "cos", "tan", "sinc", "sinc_1", "sinc_2", "asin", "acos", "atan", "atan2")
+    },
     "lgamma": gamma_functions.lgamma,
     "digamma": gamma_functions.digamma,
     "trigamma": gamma_functions.trigamma,

@@ -18,7 +18,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
     two_product,
 )
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
-from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, kernel, rarely
 from adbench.tape.compiled.kernels.simd import Name, Simd, X
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
@@ -149,6 +149,50 @@ def _tan(k: Simd, x: X) -> tuple[X, ...]:
 
 
 sin, cos, tan = _sin_cos.part(0), _sin_cos.part(1), _tan.part(0)
+
+
+# sin πx / (πx) and its derivatives
+
+SINC_SERIES = (1.0, 0.5, 1.0)
+"""|x| below which a derivative of this order comes from its series, as the terms of the other form cancel."""
+
+
+def _of_half_turns(k: Simd, x: X) -> tuple[X, X]:
+    """(sin πx, cos πx), with whole turns removed before the multiplication by π rounds."""
+    turns = k.x(k.intrinsic("rint", (x * 0.5).name))
+    rest = turns.fma(-2.0, x)
+    size = abs(rest)
+    short = (1.0 - size).where(size.is_("ogt", 0.5), size)
+    sine = k.x(k.intrinsic("copysign", sin(k, (short * math.pi).name), rest.name))
+    return sine, k.x(sin(k, ((0.5 - size) * math.pi).name))
+
+
+def _sinc(k: Simd, x: X, order: int) -> X:
+    """Σ (-1)ᵏ π²ᵏ x²ᵏ / (2k + 1)! differentiated `order` times, or sin πx · 1/(πx) by Leibniz."""
+    square, powers = x * x, range(order % 2 + order, 36, 2)  # of x, before it is differentiated
+    terms = [(-1) ** (n // 2) * math.pi**n * math.perm(n, order) / math.factorial(n + 1) for n in powers]
+    near = polynomial(square, terms)
+    near = near * x if order % 2 else near
+    sine, cosine = _of_half_turns(k, x)
+    waves, inverse, far = (sine, cosine, -sine), 1.0 / x, k.x(0.0)
+    for n in range(order + 1):
+        rest = order - n
+        factor = math.comb(order, n) * math.factorial(rest) * (-1.0) ** rest * math.pi ** (n - 1)
+        power = inverse
+        for _ in range(rest):
+            power = power * inverse
+        far = far + waves[n] * factor * power
+    far = k.x(0.0).where(abs(x).is_("oeq", math.inf), far)
+    if order == 0:  # the series only where the quotient is 1
+        return k.x(1.0).where(abs(x).is_("olt", 2.0**-28), far)
+    return near.where(abs(x).is_("olt", SINC_SERIES[order]), far)
+
+
+def _sinc_kernel(order: int) -> Kernel:
+    return kernel(f"sinc_{order}" if order else "sinc")(lambda k, x: (_sinc(k, x, order),))
+
+
+sinc, sinc_1, sinc_2 = (_sinc_kernel(order).part(0) for order in range(3))
 
 
 # Inverse functions
