@@ -84,7 +84,7 @@ def values(g: Callable[[Any], Any], x: list[Any], real: Any) -> list[Any]:
 
 
 def forget(error: BaseException | None) -> None:
-    """Delete the local variables of the calls that ended with this exception, and with those that led to it."""
+    """Delete the local variables of all calls that this exception or one of its causes ended."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""The bound of a library has the spread of its own rounding errors; a mistake is still wrong."""
+"""The bound of a library contains the spread of its rounding errors; a mistake is still wrong."""
 
 from __future__ import annotations
 
