@@ -65,4 +65,4 @@ def test_a_function_that_cannot_be_compiled_gives_the_reason():
 
 
 def test_operations_that_call_python_are_named():
-    assert listing(lambda a: tape.sum(tape.linalg.expm(a)), np.diag([1.0, 2.0, 3.0])).python
+    assert listing(lambda a: tape.sum(tape.erfinv(a)), np.diag([0.1, 0.2, 0.3])).python
