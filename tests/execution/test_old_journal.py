@@ -46,6 +46,9 @@ def test_an_interrupted_run_resumes_where_it_ended(tmp_path: Path) -> None:
     head["run"]["machine"] = machine.describe()  # type: ignore[index]
     head["asked"]["digests"] = {}  # type: ignore[index]  # the files may have changed since
     done = [line for line in rest if line["kind"] in ("checked", "facts") or line.get("number") == 0]
+    for line in done:
+        if "machine" in line.get("facts", {}):  # type: ignore[operator]
+            line["facts"]["machine"] = machine.describe()  # type: ignore[index]
     (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (head, *done)))
     session = resume(tmp_path)
     events = list(session.events())
