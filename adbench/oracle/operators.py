@@ -150,13 +150,13 @@ def judge_entries(
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
 
-    spread   of the rounding errors of the program, in the bounds of a result in float64
+    spread   of the rounding errors of the program, in the bounds
     """
     if not (single and holds_single(result)):
         with judging_in(DOUBLE):
             return _judged(operator, result, known, nonzeros, claimed_relative_error, spread)
     with judging_in(SINGLE):
-        verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error)
+        verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
     return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
 
 

@@ -109,6 +109,23 @@ def test_results_may_scatter_except_at_a_trap() -> None:
     assert word(judge(gradient), is_trap=True) == "wrong"
 
 
+@pytest.mark.parametrize(("error", "expected"), [(0.0, "right"), (1e-3, "wrong")])
+def test_results_in_single_precision_may_scatter_too(error: float, expected: str) -> None:
+    at = point(catalog().cases["log_sum_exp"], SIZE, 0, single=True)
+    known = known_at(at, second_order=False, seconds=1.0)
+
+    def scatters(x: Any) -> Any:
+        x, shift = np.float32(x), np.float32(8.0)
+        found = np.exp(x - np.logaddexp.reduce(x)) + shift - shift
+        return (found * np.float32([1, 1, 1, 1 + error, 1]),)
+
+    library = replace(from_module("tape", load(catalog().backends["tape"])), precision="float32")
+    result = scatters(*at.args)
+    used = Judge(library, "gradient", scatters)
+    assert examined(at, "gradient", result, known, None)[0].word == "wrong", "without its spread"
+    assert used.judged(at, result, known).word == expected
+
+
 def test_an_adjoint_that_adds_one_contribution_after_another_is_right() -> None:
     pytest.importorskip("xad")
     assert "are right" in check_cell("normal_log_density", 10_000, "xad", "gradient")

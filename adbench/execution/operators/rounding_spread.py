@@ -27,7 +27,7 @@ from adbench.oracle.verdict import Verdict
 
 CALLS = 8
 ORDERS = (3, 4, 5)  # of the differences
-STEP = 2.0**-30
+STEP, STEP_OF_SINGLE = 2.0**-30, 2.0**-12
 """The relative distance of two inputs: far above rounding, and smooth functions are straight at a few of them."""
 
 
@@ -81,7 +81,8 @@ def spread_of(numbers: Callable[[Point], Mapping[str, float]], at: Point) -> dic
     """
     found = []
     for step in range(CALLS):
-        move = partial(_moved, np.random.default_rng([at.seed, at.size, CALLS]), step)  # the same line for each step
+        rng = np.random.default_rng([at.seed, at.size, CALLS])  # the same line for each step
+        move = partial(_moved, rng, step, single=at.single)
         args = tuple(tree.map_leaves(move, arg) if k in at.wrt else arg for k, arg in enumerate(at.args))
         found.append(numbers(replace(at, args=args)))
     return {place: noise(np.array([each[place] for each in found])) for place in found[0]}
@@ -96,14 +97,15 @@ def noise(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-def _moved(rng: np.random.Generator, steps: int, leaf: Any) -> Any:
+def _moved(rng: np.random.Generator, steps: int, leaf: Any, *, single: bool = False) -> Any:
     """The floats of a leaf, moved by so many steps, each a random share of `STEP` of the number.
 
-    The steps are multiples of a unit, so that no sum is rounded and an exact program has no noise.
+    The steps are multiples of a unit, so that no sum is rounded and an exact program has no noise. single: of float32.
     """
     if tree.is_static(leaf) or not tree.is_active(leaf):
         return leaf
     array = np.asarray(leaf, dtype=np.float64)
-    unit = 2 * np.spacing(np.abs(array))
-    moved = array + steps * unit * np.rint(array * STEP * rng.uniform(0.5, 1.0, array.shape) / unit)
+    spacing = np.spacing(np.abs(array).astype(np.float32 if single else np.float64))
+    unit, step = 2 * spacing.astype(np.float64), STEP_OF_SINGLE if single else STEP
+    moved = array + steps * unit * np.rint(array * step * rng.uniform(0.5, 1.0, array.shape) / unit)
     return moved if isinstance(leaf, np.ndarray) else float(moved)
