@@ -35,7 +35,9 @@ def sentence(session: Session) -> str:
     if settings.time:
         launches = formatting.plural(settings.launches, "launch", "launches")
         what.append(f"up to {launches}" if settings.stop_early else launches)
-    return f"{', '.join(what)}: about {duration(session.forecast.total)}"
+    takes, most = session.forecast.total, settings.budget_seconds
+    limit = f", of which it measures what fits into {duration(most)}" if most is not None and takes > most else ""
+    return f"{', '.join(what)}: about {duration(takes)}{limit}"
 
 
 def plain(session: Session) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def plain(session: Session) -> dict[str, Any]:
         "seconds_by_backend": {k: s.total for k, s in estimate.by(jobs, _traps(session), "backend").items()},
         "seconds_by_case": {k: s.total for k, s in estimate.by(jobs, _traps(session), "case").items()},
         "left_out": list(session.plan.left_out),
+        "budget": session.settings.budget_seconds,
     }
 
 

@@ -84,6 +84,7 @@ def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(folder: 
     less = json.loads(fitted.out)
     assert less["seconds"]["total"] <= some
     assert less["left_out"]
+    assert (whole["budget"], less["budget"]) == (None, pytest.approx(some, abs=0.01))
     assert all(f"left out: {text}" in fitted.err for text in less["left_out"])
 
 

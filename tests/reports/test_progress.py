@@ -2,14 +2,17 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from adbench.model.events import Checked, Learned, Started, Timed
 from adbench.model.record import Job, Launched, Record
+from adbench.model.settings import Settings
 from reports.text.live_table import MARGIN, LiveTable
-from reports.text.planned import duration
+from reports.text.planned import duration, sentence
 from reports.text.progress import Bar
 from tests.reports import runs
 
@@ -107,3 +110,20 @@ def test_a_table_that_does_not_fit_shows_what_changed_last_and_counts_the_backen
 )
 def test_durations_are_round(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("budget", "end"),
+    [
+        (None, "about 8 h 45 min"),
+        (9e4, "about 8 h 45 min"),
+        (9e3, "about 8 h 45 min, of which it measures what fits into 2 h 30 min"),
+    ],
+)
+def test_a_plan_says_what_a_longer_run_has_to_fit_into(budget: float | None, end: str) -> None:
+    session: Any = SimpleNamespace(
+        plan=SimpleNamespace(jobs=(JOB,)),
+        settings=Settings(budget_seconds=budget),
+        forecast=SimpleNamespace(total=31_500.0),
+    )
+    assert sentence(session) == f"1 cell, 1 backend, up to 8 launches: {end}"
