@@ -16,6 +16,11 @@ def leaves(tree: Any) -> list[Any]:
     return optree.tree_leaves(tree, namespace=NAMESPACE)
 
 
+def dense(leaf: Any) -> Any:
+    """A leaf, or the array that one of scipy.sparse stands for."""
+    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
+
+
 def structure(tree: Any) -> Any:
     """The `optree` structure of a nested value."""
     return optree.tree_structure(tree, namespace=NAMESPACE)

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import os
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -35,8 +32,9 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import from_module
 from tests.benchmarks.about_machine import machine
+from tests.benchmarks.peers import flat, least  # which also keeps jax to one thread
 
-COUNT, BATCHES, CALLS = 1_000, 40, 10
+COUNT, ROUNDS = 1_000, 40
 SHOWN = 25
 Call = Callable[[], Any]
 
@@ -57,7 +55,7 @@ def main(arguments: list[str]) -> None:
         except Exception as error:
             left_out.append(f"{name} ({type(error).__name__})")
             continue
-        a, b = timed(ours, theirs)
+        a, b = least({"ours": ours, "jax": theirs}, ROUNDS).values()
         found.append((b / a, name, a, b, notes))
     found.sort(key=lambda row: row[0])
     print(f"\n{'operation':36} {'ours, µs':>9} {'jax, µs':>9} {'jax ÷ ours':>11}")
@@ -85,8 +83,7 @@ def calls(operation: Operation) -> tuple[Call, Call, list[str]]:
     compiled = tape.compile(lambda *x: tape.sum(operation.definition(ours, *x)), *args, wrt=active)
     jitted = jax.jit(jax.value_and_grad(on_jax, active))
     on_device = [jax.numpy.asarray(x) for x in args]
-    for a, b in zip(flat(compiled(*args)), flat(jitted(*on_device)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(flat(compiled(*args)), flat(jitted(*on_device)), rtol=1e-6, atol=1e-9)
     return lambda: compiled(*args), lambda: jax.block_until_ready(jitted(*on_device)), compiled.notes
 
 
@@ -97,23 +94,6 @@ def namespace(name: str) -> Any:
 def point_of(operation: Operation) -> tuple[Any, ...]:
     found = next(place for place in places(operation, 0) if place.kind == "random").arguments
     return tuple(np.full(COUNT, x) for x in found) if all(np.ndim(x) == 0 for x in found) else found
-
-
-def flat(result: Any) -> Iterator[Any]:
-    for part in result:
-        yield from flat(part) if isinstance(part, (tuple, list)) else [np.asarray(part)]
-
-
-def timed(*contenders: Call) -> list[float]:
-    """Seconds of each call, the least of all batches; they take turns."""
-    best = [float("inf")] * len(contenders)
-    for _ in range(BATCHES):
-        for k, call in enumerate(contenders):
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            best[k] = min(best[k], (time.perf_counter() - start) / CALLS)
-    return best
 
 
 if __name__ == "__main__":

@@ -155,6 +155,14 @@ def test_zero_times_log_zero_and_its_slope_in_y_are_zero():
     assert tape.gradient(lambda y: tape.xlog1py(0.0, y), -1.0) == (0.0, 0.0)
 
 
+def test_the_order_of_polygamma_may_be_a_float() -> None:
+    for order in range(3):
+        assert tape.gradient(lambda x: tape.polygamma(x, float(order)), 1.3) == tape.gradient(  # noqa: B023 - called now
+            lambda x: tape.polygamma(x, order),  # noqa: B023
+            1.3,
+        )
+
+
 def test_sinc_has_its_even_derivatives_at_zero():
     assert tape.gradient(tape.sinc, 0.0) == (1.0, 0.0)
     assert tape.hessian(tape.sinc, 0.0)[2] == pytest.approx(-(math.pi**2) / 3, rel=1e-15)

@@ -67,9 +67,5 @@ def _numbers(backend: Backend, native: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    pairs = zip(map(_dense, tree.leaves(a)), map(_dense, tree.leaves(b)), strict=True)
+    pairs = zip(map(tree.dense, tree.leaves(a)), map(tree.dense, tree.leaves(b)), strict=True)
     return all(np.array_equal(p, q, equal_nan=np.asarray(p).dtype.kind in "fc") for p, q in pairs)
-
-
-def _dense(leaf: Any) -> Any:
-    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf

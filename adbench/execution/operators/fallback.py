@@ -315,12 +315,8 @@ def _unit_values(shape: Shape) -> Iterator[Any]:
 
 def _jacobian(here: _Here) -> Any:
     """J in arrays, also if the library returns scipy.sparse's."""
-    found = here("jacobian")
-    pairs = zip(tree.leaves(found), tree.leaves(here.x), strict=True)
-    return tree.filled(
-        here.x,
-        [j.toarray().reshape(here.shape + np.shape(x)) if hasattr(j, "tocsc") else j for j, x in pairs],
-    )
+    pairs = zip(tree.leaves(here("jacobian")), tree.leaves(here.x), strict=True)
+    return tree.filled(here.x, [np.reshape(tree.dense(block), here.shape + np.shape(x)) for block, x in pairs])
 
 
 def _times(here: _Here, jacobian: Any) -> Any:

@@ -30,8 +30,9 @@ gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
-    known = (_digamma, _trigamma)
-    return known[order](x) if order in (0, 1) else _polygamma(x, float(order))
+    if order == 0:
+        return _digamma(x)
+    return _trigamma(x) if order == 1 else _polygamma(x, float(order))
 
 
 _polygamma: Rule = function_gradients(

@@ -84,11 +84,7 @@ def _largest(numbers: Sequence[float]) -> float:
 
 
 def _leaves(result: Any) -> list[Any]:
-    return [np.asarray(_dense(leaf), dtype=np.float64) for leaf in tree.leaves(result)]
-
-
-def _dense(leaf: Any) -> Any:
-    return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
+    return [np.asarray(tree.dense(leaf), dtype=np.float64) for leaf in tree.leaves(result)]
 
 
 def _structure(result: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
-from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
+from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
 from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
@@ -39,14 +39,10 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
     return known
 
 
-def _is_matrix(location: Location) -> bool:
-    return len(location.shape) == 2 and location.shape[0] > 0
-
-
 def inverse(operation: Operation) -> Location | None:
     """A⁻¹, from the factors of A."""
     (a,) = operation.operands
-    if not _is_matrix(a):
+    if not is_matrix(a):
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
@@ -61,7 +57,7 @@ def inverse(operation: Operation) -> Location | None:
 
 def log_abs_det(operation: Operation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
-    if not _is_matrix(operation.operands[0]):
+    if not is_matrix(operation.operands[0]):
         return None
     lu, _ = _factored(operation.emission, operation.operands[0])
     return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
@@ -69,7 +65,7 @@ def log_abs_det(operation: Operation) -> Location | None:
 
 def determinant(operation: Operation) -> Location | None:
     """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity."""
-    if not _is_matrix(operation.operands[0]):
+    if not is_matrix(operation.operands[0]):
         return None
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
@@ -92,7 +88,7 @@ def determinant(operation: Operation) -> Location | None:
 
 def sign_of_det(operation: Operation) -> Location | None:
     """One change of sign for each exchanged row, one for each negative entry of the diagonal."""
-    if not _is_matrix(operation.operands[0]):
+    if not is_matrix(operation.operands[0]):
         return None
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
@@ -125,7 +121,7 @@ def _diagonal(matrix: Buffer) -> Buffer:
 def solve(operation: Operation) -> Location | None:
     """A⁻¹ B, from the factors of A."""
     a, b = operation.operands
-    if not _is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
@@ -151,7 +147,7 @@ def solve(operation: Operation) -> Location | None:
 def triangular(operation: Operation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
-    if not _is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
         return None
     emission, params = operation.emission, operation.params
     n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
@@ -175,7 +171,7 @@ def triangular(operation: Operation) -> Location | None:
 
 def cholesky(operation: Operation) -> Location | None:
     """The lower triangle L with A = L Lᵀ."""
-    if not _is_matrix(operation.operands[0]):
+    if not is_matrix(operation.operands[0]):
         return None
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adbench.tape.compiled.kernels.lapack import call_lapack
+from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix
 from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
 
 BLOCK = 64
 """Columns that LAPACK reduces together: this many times n numbers are enough for its workspace."""
-
-
-def _is_matrix(location: Location) -> bool:
-    return len(location.shape) == 2 and min(location.shape) > 0
 
 
 def _columns(emission: Emission, rows: int, columns: int) -> Buffer:
@@ -47,12 +43,16 @@ def _shared(operation: Operation, name: str, make: Callable[[], Buffer]) -> Buff
     return found
 
 
-def _values(operation: Operation, name: str, place: int, call: Callable[[Buffer], None]) -> Location:
-    """Only the values: row `place` of factors that are there already, or what `call` writes."""
-    emission, out = operation.emission, operation.output()
-    known = emission.computed.get((name, id(emission.reading[0])))
+def _values(operation: Operation, name: str, place: int, call: Callable[[Location, Buffer], None]) -> Location | None:
+    """Only the values: row `place` of factors that are there already, or what `call` writes for the matrix."""
+    (a,), emission = operation.operands, operation.emission
+    if not is_matrix(a):
+        return None
+    out, known = operation.output(), emission.computed.get((name, id(emission.reading[0])))
     if known is None:
-        call(out)
+        values = emission.allocate(out.shape)
+        call(a, values)
+        emission.copy(values, out)
     else:
         emission.copy(_row(known, place), out)
     return emission.result(out)
@@ -70,7 +70,7 @@ def _dsyevd(emission: Emission, vectors: Buffer, values: Buffer, *, job: str) ->
 def eigh(operation: Operation) -> Location | None:
     """The eigenvalues of a symmetric matrix above its eigenvectors, from its lower triangle."""
     (a,), emission = operation.operands, operation.emission
-    if not _is_matrix(a) or operation.params["basis"] is not None:
+    if not is_matrix(a) or operation.params["basis"] is not None:
         return None
     n = a.shape[0]
 
@@ -87,15 +87,12 @@ def eigh(operation: Operation) -> Location | None:
 
 def eigvalsh(operation: Operation) -> Location | None:
     """The eigenvalues of a symmetric matrix."""
-    (a,), emission = operation.operands, operation.emission
-    if not _is_matrix(a):
-        return None
+    emission = operation.emission
 
-    def call(out: Buffer) -> None:
-        matrix, values = _columns(emission, *a.shape), emission.allocate(out.shape)
+    def call(a: Location, values: Buffer) -> None:
+        matrix = _columns(emission, *a.shape)
         emission.copy(a, matrix)
         _dsyevd(emission, matrix, values, job="N")
-        emission.copy(values, out)
 
     return _values(operation, "eigh", 0, call)
 
@@ -117,7 +114,7 @@ def _dgesdd(emission: Emission, a: Location, values: Buffer, u: Buffer, vt: Buff
 def svd(operation: Operation) -> Location | None:
     """U, the singular values and V, one above the other."""
     (a,), emission = operation.operands, operation.emission
-    if not _is_matrix(a):
+    if not is_matrix(a):
         return None
     m, n = a.shape
     k = min(m, n)
@@ -134,22 +131,17 @@ def svd(operation: Operation) -> Location | None:
 
 def svdvals(operation: Operation) -> Location | None:
     """The singular values."""
-    (a,), emission = operation.operands, operation.emission
-    if not _is_matrix(a):
-        return None
-
-    def call(out: Buffer) -> None:
-        unused, values = _columns(emission, 1, 1), emission.allocate(out.shape)
-        _dgesdd(emission, a, values, unused, unused, job="N")
-        emission.copy(values, out)
-
-    return _values(operation, "svd", a.shape[0], call)
+    unused = _columns(operation.emission, 1, 1)
+    rows = operation.operands[0].shape[-2]
+    return _values(
+        operation, "svd", rows, lambda a, values: _dgesdd(operation.emission, a, values, unused, unused, job="N")
+    )
 
 
 def pinv(operation: Operation) -> Location | None:
     """V S⁺ Uᵀ, where 1 / s counts for singular values over `rcond` times the largest."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not _is_matrix(a):
+    if not is_matrix(a):
         return None
     m, n = a.shape
     k, out, one = min(m, n), operation.output(), Simd(code, 1)
@@ -178,7 +170,7 @@ def pinv(operation: Operation) -> Location | None:
 def qr(operation: Operation) -> Location | None:
     """Q above Rᵀ."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not _is_matrix(a) or a.shape[0] < a.shape[1]:
+    if not is_matrix(a) or a.shape[0] < a.shape[1]:
         return None
     m, n = a.shape
     packed, factors, work = _columns(emission, m + n, n), emission.allocate((n,)), emission.allocate((BLOCK * n,))

@@ -153,7 +153,7 @@ sin, cos, tan = _sin_cos.part(0), _sin_cos.part(1), _tan.part(0)
 
 # sin πx / (πx) and its derivatives
 
-SINC_SERIES = (1.0, 0.5, 1.0)
+SINC_SERIES = {1: 0.5, 2: 1.0}
 """|x| below which a derivative of this order comes from its series, as the terms of the other form cancel."""
 
 
@@ -168,11 +168,7 @@ def _of_half_turns(k: Simd, x: X) -> tuple[X, X]:
 
 
 def _sinc(k: Simd, x: X, order: int) -> X:
-    """Σ (-1)ᵏ π²ᵏ x²ᵏ / (2k + 1)! differentiated `order` times, or sin πx · 1/(πx) by Leibniz."""
-    square, powers = x * x, range(order % 2 + order, 36, 2)  # of x, before it is differentiated
-    terms = [(-1) ** (n // 2) * math.pi**n * math.perm(n, order) / math.factorial(n + 1) for n in powers]
-    near = polynomial(square, terms)
-    near = near * x if order % 2 else near
+    """sin πx · 1/(πx) differentiated `order` times by Leibniz, or near 0 Σ (-1)ᵏ π²ᵏ x²ᵏ / (2k + 1)!, term by term."""
     sine, cosine = _of_half_turns(k, x)
     waves, inverse, far = (sine, cosine, -sine), 1.0 / x, k.x(0.0)
     for n in range(order + 1):
@@ -183,8 +179,12 @@ def _sinc(k: Simd, x: X, order: int) -> X:
             power = power * inverse
         far = far + waves[n] * factor * power
     far = k.x(0.0).where(abs(x).is_("oeq", math.inf), far)
-    if order == 0:  # the series only where the quotient is 1
+    if order == 0:
         return k.x(1.0).where(abs(x).is_("olt", 2.0**-28), far)
+    powers = range(order % 2 + order, 36, 2)  # of x, before it is differentiated
+    terms = [(-1) ** (n // 2) * math.pi**n * math.perm(n, order) / math.factorial(n + 1) for n in powers]
+    near = polynomial(x * x, terms)
+    near = near * x if order % 2 else near
     return near.where(abs(x).is_("olt", SINC_SERIES[order]), far)
 
 
