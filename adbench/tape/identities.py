@@ -26,9 +26,10 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
-from adbench.tape.core.recording import ASK, LEAF
+from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
 from adbench.tape.lazy import special
+from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.factorisations import _svdvals, eigh
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.spectrum import eigenvalue_rates
@@ -305,7 +306,7 @@ def _with_unknown_slopes(x: Any, root: Any) -> Value:
         return root
     at = np.logical_and(at, unknown)
     root.val = settle(root.val + e.where(at, UNKNOWN_SLOPE(x.val), 0.0))
-    variables = [(record[1], record[3]) for record in root.tape if record[0] is LEAF]
+    variables = leaves_of(root.tape)
     cells, values = [root.cell, None, *(cell for cell, _ in variables)], [root.val, at, *(x for _, x in variables)]
     rough = push(root.tape, _ROUGH, root.val, cells, (root.val, values), {})
     rough.origin = (root.val, *root.origin[1:])
@@ -365,7 +366,7 @@ def _is_steep(x: Value) -> bool:
 
 def _logistic(numerator: float, x: Scalar) -> Value:
     """numerator · expit(-u) if the last record made x = 1 + exp u, else None."""
-    *_, exponential, total, _quotient = x.tape
+    exponential, total, _quotient = x.tape[-3:]
     rule, out, a, b, p, q = total
     if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from adbench.tape.core.recording import Record, Tape
+from adbench.tape.core.recording import LEAF, Record, Tape
 from adbench.tape.core.rule import TapeError
 
 next_level = itertools.count(1).__next__
@@ -40,6 +40,11 @@ def close(tape: Tape) -> None:
     """Free all records. Using a variable of this tape afterwards is an error."""
     tape.clear()
     tape.__class__ = ClosedTape
+
+
+def leaves_of(tape: Tape) -> list[tuple[Any, Any]]:
+    """(cell, value) of each independent variable on the tape."""
+    return [(record[1], record[3]) for record in tape if record[0] is LEAF]
 
 
 class _Current(threading.local):

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.recording import CALLBACK, LEAF
+from adbench.tape.core.recording import CALLBACK, Tape
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import PASSES, propagate
-from adbench.tape.levels import current
+from adbench.tape.levels import current, leaves_of
 from adbench.tape.values import PLAIN, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
@@ -106,19 +106,22 @@ def irregular(shape: tuple[int, ...]) -> Value:
     return 0.5 + np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape) * _GOLDEN % 1.0
 
 
+def _has_callback(tape: Tape) -> bool:
+    return any(record[0] is CALLBACK for record in tape)
+
+
 def _is_stationary(z: Any, where: Value) -> bool:
     """Whether these elements of a value on a tape do not depend on the tape's variables to first order."""
-    if any(record[0] is CALLBACK for record in z.tape):
+    if _has_callback(z.tape):
         return False
     return not any(np.any(value_of(rate)) for rate in _gradients(z, where))
 
 
 def _gradients(z: Any, where: Value) -> list[Value]:
     """The gradients, in the tape's variables, of a sum of these elements with irregular weights."""
-    records = list(z.tape)
-    if any(record[0] is CALLBACK for record in records):
+    if _has_callback(z.tape):
         return []
-    leaves = [record[1] for record in records if record[0] is LEAF]
+    leaves = [cell for cell, _ in leaves_of(z.tape)]
     if isinstance(where, Active):
         return _symbolic_gradients(z, where, leaves)
     where = _fitted(where, shape_of(z))

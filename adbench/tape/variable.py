@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from adbench.tape.core.node import Array, Recorded, Scalar, new_leaf
-from adbench.tape.core.recording import LEAF, Tape
+from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import TapeError, Value
 from adbench.tape.core.sweep import propagate
 from adbench.tape.fast.blocks import release
-from adbench.tape.levels import ForwardModeError, close, current, next_level
+from adbench.tape.levels import ForwardModeError, close, current, leaves_of, next_level
 from adbench.tape.values import leaf_value
 
 
@@ -46,8 +46,7 @@ def grad(y: Recorded, wrt: Any = None) -> Any:
     for v in wanted:
         if getattr(v, "tape", None) is not y.tape:
             raise TapeError(f"grad: wrt must hold variables of the result's tape, got {v!r:.60}")
-    leaves = [record[1] for record in y.tape if record[0] is LEAF]
-    propagate(y.tape, [(y.cell, 1.0)], leaves, keep=True)
+    propagate(y.tape, [(y.cell, 1.0)], [cell for cell, _ in leaves_of(y.tape)], keep=True)
     if wrt is None:
         return None
     return [v.adj for v in wanted] if isinstance(wrt, (list, tuple)) else wrt.adj
