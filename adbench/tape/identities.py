@@ -30,9 +30,10 @@ from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
-from adbench.tape.linalg.factorisations import _svdvals, eigh
 from adbench.tape.linalg.recorded_norms import smooth_root
+from adbench.tape.linalg.singular_values import _svdvals
 from adbench.tape.linalg.spectrum import eigenvalue_rates
+from adbench.tape.linalg.symmetric_eigenvalues import eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.rules.predicates import of_both_sides

@@ -1,13 +1,21 @@
 """Linear algebra under numpy's and the array API's names: `tape.linalg`.
 
-    solving          inv, pinv, solve, solve_triangular, slogdet, log_determinant, matrix_power, expm
-    determinant      det
-    factorisations   cholesky, eigh, eigvalsh, svd, svdvals, qr
-    norms            norm, vector_norm, matrix_norm
-    quadratic        quad_form, quad_form_sym, trace_quad_form
-    products         matmul, outer, tensordot, vecdot
+    solving                 inv, pinv, solve, solve_triangular, slogdet, log_determinant, matrix_power, expm
+    determinant             det
+    cholesky_factor         cholesky
+    symmetric_eigenvalues   eigh, eigvalsh
+    singular_values         svd, svdvals
+    qr_factors              qr
+    norms                   norm, vector_norm, matrix_norm
+    quadratic               quad_form, quad_form_sym, trace_quad_form
+    products                matmul, outer, tensordot, vecdot
 
-All take matrices (..., n, n) or (..., m, n) and stacks of them. Each is one node on the tape and works in both modes.
+All take matrices (..., n, n) or (..., m, n) and stacks of them. Each is one node on the tape and works in both modes. A
+node has one result, so the factors of a matrix are blocks of one array.
+
+`cholesky`, `eigh` and `eigvalsh` read only one triangle of A, the lower by default. The entries of the other triangle
+have derivative exactly 0, and an off-diagonal entry that is read carries the weight of both of its positions. (For the
+gradient in the space of symmetric matrices, take (G + Gᵀ)/2 of the result G.)
 """
 
 from __future__ import annotations
@@ -17,20 +25,12 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
+from adbench.tape.linalg.cholesky_factor import cholesky
 from adbench.tape.linalg.determinant import det
-from adbench.tape.linalg.factorisations import (
-    EighResult,
-    QRResult,
-    SVDResult,
-    cholesky,
-    eigh,
-    eigvalsh,
-    qr,
-    svd,
-    svdvals,
-)
 from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
+from adbench.tape.linalg.qr_factors import QRResult, qr
 from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
+from adbench.tape.linalg.singular_values import SVDResult, svd, svdvals
 from adbench.tape.linalg.solving import (
     SlogdetResult,
     expm,
@@ -43,6 +43,7 @@ from adbench.tape.linalg.solving import (
     solve_triangular,
 )
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError
+from adbench.tape.linalg.symmetric_eigenvalues import EighResult, eigh, eigvalsh
 from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll

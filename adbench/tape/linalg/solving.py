@@ -41,6 +41,14 @@ def square(name: str, a: Value) -> Value:
     return a
 
 
+def matrix(name: str, a: Value) -> Value:
+    """The argument as one value. Raises LinAlgError unless it is a matrix or a stack of them."""
+    a = asarray(a)
+    if len(shape_of(a)) < 2:
+        raise np.linalg.LinAlgError(f"{name}: argument a: expected matrices (..., m, n), got shape {shape_of(a)}")
+    return a
+
+
 _inv = function_gradients(
     np.linalg.inv,
     reverse=(lambda c, adj, _a: -matmul(t(c), matmul(adj, t(c))),),

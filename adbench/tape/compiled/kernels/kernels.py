@@ -30,7 +30,14 @@ from adbench.tape.compiled.lowering.storage import (
 )
 from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
 from adbench.tape.core.rule import Rule
-from adbench.tape.linalg import determinant, factorisations, solving
+from adbench.tape.linalg import (
+    cholesky_factor,
+    determinant,
+    qr_factors,
+    singular_values,
+    solving,
+    symmetric_eigenvalues,
+)
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[Operation], "Location | None"]
@@ -235,13 +242,13 @@ KERNELS: dict[Rule, Kernel] = {
     solving._solve: matrix_factors.solve,
     solving.triangular: matrix_factors.triangular,
     solving._log_abs_det: matrix_factors.log_abs_det,
-    factorisations._cholesky: matrix_factors.cholesky,
-    factorisations._blocked_adjoint: matrix_factors.cholesky_adjoint,
-    factorisations._eigh: orthogonal_factors.eigh,
-    factorisations._eigvalsh: orthogonal_factors.eigvalsh,
-    factorisations._svd: orthogonal_factors.svd,
-    factorisations._svdvals: orthogonal_factors.svdvals,
-    factorisations._qr: orthogonal_factors.qr,
+    cholesky_factor._cholesky: matrix_factors.cholesky,
+    cholesky_factor._blocked_adjoint: matrix_factors.cholesky_adjoint,
+    symmetric_eigenvalues._eigh: orthogonal_factors.eigh,
+    symmetric_eigenvalues._eigvalsh: orthogonal_factors.eigvalsh,
+    singular_values._svd: orthogonal_factors.svd,
+    singular_values._svdvals: orthogonal_factors.svdvals,
+    qr_factors._qr: orthogonal_factors.qr,
     solving._pinv: orthogonal_factors.pinv,
     reductions._cumsum: _running("fadd", -0.0),
     reductions._cumprod: _running("fmul", 1.0),

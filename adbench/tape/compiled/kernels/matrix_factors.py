@@ -15,7 +15,7 @@ from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
-from adbench.tape.linalg import factorisations
+from adbench.tape.linalg import cholesky_factor
 from adbench.tape.rules.reductions import HUGE, TINY
 
 
@@ -186,10 +186,10 @@ def cholesky(operation: Operation) -> Location | None:
 
 
 def cholesky_adjoint(operation: Operation) -> Location | None:
-    """The adjoint of A from that of its factor, see `factorisations._blocked_value`; here with at most 16 blocks."""
+    """The adjoint of A from that of its factor, see `cholesky_factor._blocked_value`; here with at most 16 blocks."""
     emission, n = operation.emission, operation.shape[0]
     lower, adj = (emission.contiguous(x) for x in operation.operands)
-    out, size = operation.output(), max(factorisations.BLOCK, -(-n // 16))
+    out, size = operation.output(), max(cholesky_factor.BLOCK, -(-n // 16))
     emission.fill(out.flat(), literal(0.0))
     _copy_triangle(emission, adj, out)
     work = emission.allocate((size, size))
@@ -226,7 +226,7 @@ def _part(matrix: Buffer, i: int, j: int, width: int) -> Buffer:
 
 
 def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buffer) -> None:
-    """Replace the lower triangle `adj` by its `factorisations._whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
+    """Replace the lower triangle `adj` by its `cholesky_factor._whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
     code, n, zero = emission.code, work.shape[0], literal(0.0)
     one, target = literal(1.0), (emission.pointer(work), n)
     triangle = emission.pointer(lower), lower.strides[0]

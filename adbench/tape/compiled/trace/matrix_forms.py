@@ -14,7 +14,7 @@ import numpy as np
 
 from adbench.tape.compiled.trace.symbol_rules import ALL
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.linalg import determinant, factorisations, solving
+from adbench.tape.linalg import determinant, singular_values, solving, symmetric_eigenvalues
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.shapes import matrix_transpose, reshape
@@ -129,7 +129,7 @@ MATRIX_FORMS: dict[Rule, Callable[..., Value]] = {
     determinant._cofactors: _cofactors,
     determinant._slope: _slope_of_cofactors,
     solving._expm: _expm,
-    factorisations._eigvalsh: _with_vectors(lambda a: factorisations._eigh(a, basis=None)),
-    factorisations._svdvals: _with_vectors(factorisations._svd),
+    symmetric_eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
+    singular_values._svdvals: _with_vectors(singular_values._svd),
 }
 """Rule -> the function that `simplified` asks for another form."""

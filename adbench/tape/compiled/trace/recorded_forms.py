@@ -18,7 +18,14 @@ from adbench.tape.compiled.trace import simplify, symbol_rules
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
-from adbench.tape.linalg import determinant, factorisations, solving
+from adbench.tape.linalg import (
+    cholesky_factor,
+    determinant,
+    qr_factors,
+    singular_values,
+    solving,
+    symmetric_eigenvalues,
+)
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
@@ -31,8 +38,14 @@ TRACED_GRADIENTS: set[Rule] = {
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
     *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
-    *(determinant._det, factorisations._cholesky, factorisations._blocked_adjoint, LEAF),
-    *(factorisations._eigh, factorisations._eigvalsh, factorisations._svd, factorisations._svdvals, factorisations._qr),
+    *(determinant._det, cholesky_factor._cholesky, cholesky_factor._blocked_adjoint, LEAF),
+    *(
+        symmetric_eigenvalues._eigh,
+        symmetric_eigenvalues._eigvalsh,
+        singular_values._svd,
+        singular_values._svdvals,
+        qr_factors._qr,
+    ),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
 densities."""
