@@ -17,14 +17,16 @@ LICENCE = "BSD-3-Clause"
 DEFAULT = False  # a gradient takes 30 evaluations for each input
 
 ONE_SIDED = "nan: a step leaves the domain of a one-sided f"
-KINKS = "two digits: its long steps cross kinks of max near the point"
+KINKS = "four digits or fewer: its long steps cross kinks of max near the point"
 NOT_POSITIVE = "raises: the first steps are so long that the matrix is not positive definite"
 
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 KNOWN = {
     "cholesky": NOT_POSITIVE,
     "credit_valuation_adjustment": KINKS,
+    "heston": KINKS,
     "libor_market_model": KINKS,
+    "mlp": KINKS,
     "trap_atan2_large": "0: a step relative to 1, where the arguments are 1e200",
     "trap_cholesky_lower_half": NOT_POSITIVE,
     "trap_cholesky_symmetric": NOT_POSITIVE,

@@ -183,8 +183,8 @@ transforms.add("ifft_imag", lambda xp, x: xp.imag(xp.fft.ifft(x)), FOUR, torch="
 transforms.add("convolve", lambda xp, x, y: xp.stack([sum(x[i] * y[k - i] for i in range(3) if 0 <= k - i < 2)
                for k in range(4)]), "(3),(2)->(4)", batch=False, jax="jax.numpy.convolve(x, y)",
                torch=F + "conv1d(x[None, None], y.flip(0)[None, None], padding=1)[0, 0]")  # fmt: skip
-transforms.add("dct_weights", lambda xp, x: xp.stack([xp.sum(x * xp.asarray([math.cos(math.pi * k * (2 * j + 1) / 6)
-               for j in range(3)]), axis=-1) for k in range(3)], axis=-1) * 2.0, "(3)->(3)",
+transforms.add("dct_weights", lambda xp, x: xp.stack([xp.sum(x * xp.asarray(weights), axis=-1) for weights in
+               ((2.0, 2.0, 2.0), (math.sqrt(3.0), 0.0, -math.sqrt(3.0)), (1.0, -2.0, 1.0))], axis=-1), "(3)->(3)",
                jax="jax.scipy.fft.dct(x)")  # fmt: skip
 
 shapes = Family("shapes and products")
