@@ -11,7 +11,7 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import details_option, selection_options, worker_options
+from adbench.cli.support.options import details_option, selection, selection_options, worker_options
 from adbench.cli.support.output_formats import result_options, write
 
 
@@ -75,6 +75,7 @@ def check(
         if output is not None:
             write(found, form, output)
     if own is None:
-        print_run(found, as_json, details, more=f"adbench {shlex.join(sys.argv[1:])} --details")
+        more = f"adbench {shlex.join(sys.argv[1:])} --details"
+        print_run(found, as_json, details, more=more, chosen=selection(asked))
         sys.exit(code or (1 if dead else 0))
     sys.exit(print_function(own, found, code, as_json))

@@ -22,6 +22,7 @@ from adbench.cli.support.options import (
     PATH,
     details_option,
     quantity,
+    selection,
     selection_options,
     share_option,
     worker_options,
@@ -117,6 +118,7 @@ def run(
             page=folder / PAGE,
             more=f"adbench report {shlex.quote(str(folder))} --details",
             cases=[name for name, source in session.catalog.case_sources.items() if source.builtin],
+            chosen=selection(asked),
         )
     if as_json:
         click.echo(f"data: {data}\npage: {folder / PAGE}", err=True)

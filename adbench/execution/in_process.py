@@ -19,7 +19,6 @@ from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.phases.memory_phase import measure_memory
-from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.functions.libraries import compute_in_double
@@ -28,7 +27,7 @@ from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.events import MemoryMeasured
-from adbench.model.operator import batch_points
+from adbench.model.operator import RELATIONS, batch_points
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
 from adbench.oracle.verdict import Verdict

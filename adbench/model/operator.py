@@ -83,6 +83,9 @@ WITH_VECTOR: frozenset[Operator] = frozenset({"jvp", "vjp", "hvp", *COMPOSITIONS
 OF_ARRAYS: frozenset[Operator] = frozenset({"value", "jacobian", "jvp", "vjp"})
 """Operators of array-valued functions; the others are for scalars."""
 
+RELATIONS = "relations"
+"""In a job, this replaces the operator: laws that must hold between calls."""
+
 REQUIRED_RELATIONS: Mapping[str, str] = {
     "elsewhere": "a prepared operator is correct at other inputs of the same shapes",
     "overwritten": "the arrays of `prepare` may be overwritten afterwards",

@@ -326,6 +326,8 @@ class Record:
             return OUTCOMES["wrong"]
         if self.status != "ok":
             return OUTCOMES[self.status]
+        if self.relations is not None:
+            return OUTCOMES["right"]
         return OUTCOMES["unchecked" if self.verdict is None else self.verdict.word]
 
     @property

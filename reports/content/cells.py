@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from adbench.model import record as model
-from adbench.model.operator import batch_points
+from adbench.model.operator import RELATIONS, batch_points
 from adbench.model.record import Figure, Job, Record, Run, Time, grouped
 
-from .formatting import OUTCOMES, Word, plural
+from .formatting import OUTCOMES, Word, listed, plural, short
 from .run_findings import Findings
 
-LEADING_OPERATORS = ("gradient", "value_and_gradient", "value")
-IN_ITS_PLACE = ("jacobian", *LEADING_OPERATORS)
+LEADING_OPERATORS = ("gradient", "value_and_gradient", "jacobian", "value")
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Cells:
         found = {}
         for case, asked in there.items():
             answered = [operator for operator, somebody_has_it in asked.items() if somebody_has_it] or list(asked)
-            found[case] = next((op for op in (self.operator, *IN_ITS_PLACE) if op in answered), answered[0])
+            found[case] = next((op for op in (self.operator, *LEADING_OPERATORS) if op in answered), answered[0])
         return found
 
     def operator_of(self, case: str) -> str:
@@ -156,6 +155,19 @@ class Cells:
     def total(self) -> int:
         """How many cells each backend could be right on."""
         return sum(len(self.sizes[case]) for case in self.subjects)
+
+    @property
+    def asked(self) -> str:
+        """The operators, or how many there are; relations between calls are none."""
+        names = [name for name in self.operators if name != RELATIONS]
+        return short(listed(names), 60) if len(names) < 4 else plural(len(names), "operator")
+
+    @property
+    def relations(self) -> tuple[int, int]:
+        """(held, all): relations between calls of the operators of each backend."""
+        found = [c.record.relations for c in self.every_single() if c.record is not None and c.record.relations]
+        held = sum(relations.held for relations in found)
+        return held, held + sum(len(relations.broken) + len(relations.repeats) for relations in found)
 
     @property
     def proved(self) -> tuple[int, int]:

@@ -15,11 +15,10 @@ from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
 from adbench.cli import cli
 from adbench.execution.known_bugs import read
-from adbench.execution.planning.request import RELATIONS
 from adbench.model.backend import from_module
 from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
-from adbench.model.operator import EVERY_OPERATOR
+from adbench.model.operator import EVERY_OPERATOR, RELATIONS
 from adbench.oracle.compute import declared
 from adbench.oracle.reference import Row
 from tests.oracle.scalars import judge, reference

@@ -20,9 +20,9 @@ from adbench.execution.planning.plan import (
     sizes_of,
     three_of,
 )
-from adbench.execution.planning.request import QUICK_SECONDS, RELATIONS, SUITE_SECONDS, Request
+from adbench.execution.planning.request import QUICK_SECONDS, SUITE_SECONDS, Request
 from adbench.model.errors import UnknownName
-from adbench.model.operator import COMPOSITIONS
+from adbench.model.operator import COMPOSITIONS, RELATIONS
 
 
 def case(*sizes: int, inputs: object = None) -> Case:

@@ -211,7 +211,7 @@ def test_unsupported_skipped_and_known_bugs_are_one_line_each() -> None:
     ]
     traps = ("trap_sinc", "trap_sqrt")
     text, details = (_lone(*records, details=wanted, traps=traps) for wanted in (False, True))
-    assert _line(text, "Known bugs") == "Known bugs tape 1 of 2 classical traps"
+    assert _line(text, "Wrong on traps") == "Wrong on traps tape 1 of 2 classical traps"
     assert _line(text, "Unsupported") == "Unsupported poor 2 of 5 results"
     assert text.startswith("‽ surprise: tape, trap_sqrt n = 1 gradient: right, but its file says otherwise\n")
     assert told not in text
@@ -219,6 +219,39 @@ def test_unsupported_skipped_and_known_bugs_are_one_line_each() -> None:
     assert f"⊗ tape: known bugs in 1 case\n  {told}: sinc\n" in details
     assert "∅ poor: no loops [2 cells]" in details
     assert re.search(r"^sinc +⊗", details, re.M)
+
+
+def test_relations_between_calls_are_no_operator_and_have_their_own_line() -> None:
+    """They hold or they do not: neither an unchecked result nor an operator more."""
+    held = Relations(held=7, broken=("twice: 1, not 2",))
+    laws = replace(runs.record(operator="relations", word=None), relations=held)
+    checked = [replace(record, time=None, summary=None) for record in (runs.record(), laws)]
+    text = _lone(*checked)
+    assert text.startswith("Checked gradient on 1 case\n")
+    assert "unchecked" not in text
+    assert _line(text, "Relations") == "Relations 7 of 8 relations between calls hold"
+    assert "Checked: gradient\n" in _lone(*checked, details=True)
+
+
+def test_the_details_say_why_a_result_cannot_be_judged() -> None:
+    blind = runs.record(word="blind")
+    assert blind.verdict is not None
+    reason = blind.verdict.sentence.removeprefix("blind: ")
+    assert _line(_lone(blind, details=True), "? tape") == f"? tape: {reason} [quadratic, n = 10]"
+
+
+def test_what_to_type_next_keeps_the_user_s_backends_and_cases() -> None:
+    mine = {"-c": ("my case.py",), "-b": ("my_backend.py", "tape")}
+    timed = terminal.table(USUAL, width=80, ending=ENDING._replace(chosen=mine))
+    assert "Next           adbench run -c normal_log_density -n 100000 -b my_backend.py -b tape --rigorous\n" in timed
+    checked = [replace(record, time=None, summary=None) for record in USUAL.records]
+    text = terminal.table(runs.run(checked), width=120, ending=ENDING._replace(chosen=mine))
+    assert "Next           adbench run --quick -c 'my case.py' -b my_backend.py -b tape  # measure" in text
+
+
+def test_a_function_with_an_array_as_value_leads_with_its_jacobian() -> None:
+    records = [runs.record(operator=operator) for operator in ("value", "jacobian", "vjp")]
+    assert _lone(*records).startswith("Slowdown of the jacobian relative to the fastest")
 
 
 def test_libraries_that_are_not_installed_are_one_line_with_the_command() -> None:

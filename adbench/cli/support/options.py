@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,6 +108,12 @@ selection_options = combined(
     folder_options,
 )
 """They choose cases, backends and sizes, the same for every verb; each may be given several times."""
+
+
+def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The cases and backends that the user chose, by option, for a command that is suggested."""
+    return {"-c": asked["cases"], "-b": asked["backends"]}
+
 
 threads_option = click.option(
     "--threads", type=click.IntRange(1), default=1, show_default=True, help="Allow every library this many threads."

@@ -16,7 +16,6 @@ from adbench.execution.known_bugs import read
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.shared_jobs import SharedJobs
-from adbench.execution.planning.request import RELATIONS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
@@ -24,6 +23,7 @@ from adbench.functions.user_function import UserFunction
 from adbench.model.backend import HERE, KnownFault, known_fault
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
+from adbench.model.operator import RELATIONS
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
 from adbench.oracle.evidence import EntryEvidence

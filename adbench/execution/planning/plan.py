@@ -10,10 +10,10 @@ from zlib import crc32
 
 from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
-from adbench.execution.planning.request import RELATIONS, Request
+from adbench.execution.planning.request import Request
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, batch_points, with_points
+from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
 from adbench.model.settings import PROCESSOR
 

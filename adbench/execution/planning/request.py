@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adbench.execution.workers.supervisor import default_limit
+from adbench.model.operator import RELATIONS
 from adbench.model.settings import PROCESSOR, Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
@@ -14,9 +15,6 @@ SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20
 LONGEST_CALL_SECONDS = 1.0  # of a run that names no case and no size; each launch makes four and more of them
 LONGEST_QUICK_SECONDS = 0.1  # of a quick run
 LONGEST_CHECK_SECONDS = 5.0  # to check a cell, if nothing is timed and neither case nor size is named
-
-RELATIONS = "relations"
-"""In a job, this replaces the operator: laws that must hold between calls (relations.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)

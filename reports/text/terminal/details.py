@@ -60,7 +60,7 @@ def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
         yield f"Compared with proved values: {proved} of {formatting.plural(compared, 'result')}."
     yield ""
     yield _legend(cells, width)
-    if len(cells.operators) > 2:
+    if len(cells.operators) > 2 and cells.subjects:
         yield ""
         yield _operators(cells)
     yield from _reasons(cells, width)
@@ -128,8 +128,7 @@ def _named(cell: Cell) -> str:
 
 def _title(cells: Cells) -> str:
     if not cells.timed:
-        what = formatting.listed(cells.operators) if len(cells.operators) < 4 else f"{len(cells.operators)} operators"
-        return f"Checked: {formatting.short(what, 60)}"
+        return f"Checked: {cells.asked}"
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
     return f"Time per call of {plain(operator)}, median over launches"
 
@@ -241,6 +240,9 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
         if command and OUTCOMES[word].bad:
             # One line, however long: users copy it.
             yield Text(f"  reproduce: {command}", "dim", no_wrap=True)
+    blind = [cell for of_count in cells.every_count for cell in of_count.every_single() if cell.word == "blind"]
+    for reason, group in grouped(blind, lambda cell: (cell.reason or "").removeprefix("blind: ")).items():
+        yield _reason("blind", reason, group, width, cells.shown if cells.timed else ())
     for backend, relation, reason in cells.declined:
         line = f"{OUTCOMES['unsupported'].sign} {formatting.short(backend, 30)}: {relation}: {reason} [relations]"
         yield Text(wrapped(line, width))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...content import ranking
@@ -20,14 +22,20 @@ DOCTOR = ("adbench doctor", "find out what makes this machine noisy")
 class Ending(NamedTuple):
     """What the command line knows of a run.
 
-    page    where the page is
-    more    the command that prints the details
-    cases   the names that `-c` takes anywhere; none for a user's own file
+    page     where the page is
+    more     the command that prints the details
+    cases    the names that `-c` takes anywhere; none for a user's own file
+    chosen   options that the user gave: -c, -b -> their values
     """
 
     page: Path | None = None
     more: str = ""
     cases: Collection[str] = ()
+    chosen: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+    def options(self, *names: str) -> str:
+        """These of the user's options, for a command line."""
+        return "".join(f" {name} {shlex.quote(value)}" for name in names for value in self.chosen.get(name, ()))
 
 
 def commands(cells: Cells, ending: Ending) -> list[tuple[str, str]]:
@@ -41,13 +49,14 @@ def commands(cells: Cells, ending: Ending) -> list[tuple[str, str]]:
 def _again(cells: Cells, ending: Ending) -> Iterator[tuple[str, str]]:
     """More launches for the closest race, unless there were many."""
     if not cells.timed:
-        yield "adbench run --quick", "measure time and memory"
+        yield f"adbench run --quick{ending.options('-c', '-b')}", "measure time and memory"
         return
     launches = cells.findings.run.settings.get("launches")
     races = [race for race in ranking.leads(cells) if race.contested and race.case in ending.cases]
     if races and not (isinstance(launches, int) and launches >= RIGOROUS_LAUNCHES):
         closest = min(races, key=_margin)
-        yield f"adbench run -c {closest.case} -n {closest.size} --rigorous", "more launches tell smaller differences"
+        chosen = f"-c {closest.case} -n {closest.size}{ending.options('-b')}"
+        yield f"adbench run {chosen} --rigorous", "more launches detect smaller differences"
 
 
 def _margin(race: Lead) -> float:

@@ -179,11 +179,9 @@ def _stacked(lines: Sequence[Line], backends: Sequence[str], width: int) -> Iter
 
 def _checked(cells: Cells, width: int) -> Iterator[RenderableType]:
     """A check: how many results of each backend came out with each word."""
-    shown = formatting.plural(len(cells.operators), "operator")
-    what = formatting.listed(cells.operators) if len(cells.operators) < 4 else shown
     kinds = (cells.subjects, "case"), (cells.traps, "trap")
     where = [formatting.plural(len(found), one) for found, one in kinds if found]
-    yield Text(wrapped(f"Checked {formatting.short(what, 60)} on {' and '.join(where)}", width), "bold")
+    yield Text(wrapped(f"Checked {cells.asked} on {' and '.join(where)}", width), "bold")
     counts: dict[str, Counter[Word]] = {backend: Counter() for backend in cells.backends}
     for cell in cells.every_single():
         counts[cell.job.backend][cell.word] += 1

@@ -47,6 +47,9 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         proved, compared = cells.proved
         if proved:
             yield Sentence("Proved", f"{proved} of {formatting.plural(compared, 'expected value')}")
+        held, relations = cells.relations
+        if relations:
+            yield Sentence("Relations", f"{held} of {formatting.plural(relations, 'relation')} between calls hold")
     yield from _known(cells)
     for word, about in (("unsupported", "Unsupported"), ("skipped", "Skipped")):
         counts = Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
@@ -139,12 +142,15 @@ def _noise(cells: Cells) -> str:
 
 
 def _known(cells: Cells) -> Iterator[Sentence]:
-    """How many traps each backend gets wrong, and how many other results are wrong as its file says."""
+    """How many traps each backend gets wrong, and how many other results, as its file says."""
     found = trap_map(cells)
     others = Counter(
         cell.job.backend for cell in cells.every_single() if cell.word == "known" and cell.job.case not in cells.traps
     )
-    parts = [f"{re.sub(' (?=[0-9·])', UNBROKEN, found.counts)} classical traps"] if found else []
+    traps = f"{re.sub(' (?=[0-9·])', UNBROKEN, found.counts)} classical traps" if found else ""
+    if found and found.checked:
+        yield Sentence("Wrong on traps", traps)
+    parts = [f"{traps} (listed, not checked here)"] if found and not found.checked else []
     parts += [f"{_counts(others)} of {_results(cells)}"] if others else []
     if parts:
         yield Sentence("Known bugs", "; ".join(parts))
