@@ -37,7 +37,7 @@ class Dual(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def prepare(operator, f, args, wrt):
-    def slope(args, i, k):  # the k-th entry of argument i moves, all others stand
+    def slope(args, i, k):  # the k-th entry of argument i moves, all others stay
         return getattr(f(*args[:i], Dual(args[i], np.eye(1, np.size(args[i]), k)), *args[i + 1 :]), "tangent", 0.0)
 
     def gradient(*args):
