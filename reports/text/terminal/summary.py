@@ -158,7 +158,10 @@ def _known(cells: Cells) -> Iterator[Sentence]:
 
 def _counts(found: Counter[str]) -> str:
     """ "tape 6, casadi 13, torch 31", the fewest first."""
-    items = [f"{formatting.short(backend, LONGEST_NAME)} {n}" for backend, n in reversed(found.most_common())]
+    items = [
+        f"{formatting.short(backend, LONGEST_NAME)} {formatting.count(n)}"
+        for backend, n in reversed(found.most_common())
+    ]
     return _joined(items)
 
 
