@@ -147,12 +147,14 @@ def named_function(name: str, path: Sequence[str], option: str) -> Callable[...,
     sys.path[:0] = [entry for entry in path if entry not in sys.path[: len(path)]]
     import_in_double()
     found: Any = _module(where, path)
-    for attribute in attributes.split("."):
+    parts = attributes.split(".")
+    for place, attribute in enumerate(parts):
         holder, known = found, [each for each in dir(found) if not each.startswith("_")]
         try:
             found = getattr(holder, attribute)
         except AttributeError:
-            raise UnknownName(f"function or object in {where}", attribute, _callables(holder, known)) from None
+            of = ":".join(filter(None, (where, ".".join(parts[:place]))))
+            raise UnknownName("function or object", attribute, _callables(holder, known), of) from None
         if isclass(holder) and isfunction(found) and next(iter(signature(found).parameters), "") == "self":
             raise UsageError(
                 f"{name} is a method that needs an object; write `made = {holder.__name__}(...)` in {where} and name "
@@ -178,7 +180,7 @@ def fitted(
         return tuple(values), dict(named)
     parameters = parameters[1:] if parameters and parameters[0].name == "xp" else parameters
     if not parameters:
-        raise UsageError(f"{name} takes no arguments to differentiate in; give it a parameter")
+        raise UsageError(f"{name} takes no arguments to differentiate; give it a parameter")
     kinds = {each.kind for each in parameters}
     by_name = [each for each in parameters if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
     known = [each.name for each in by_name]

@@ -3,7 +3,7 @@
     1.0   [[1, 2], [3, 4]]   {"w": [1, 2], "b": 0.5}   @file.json   @file.npy   @file.npz   @file.npz:key
 
 An array of numbers becomes a float64 array. A number by itself becomes a float; where `whole` is set, one without a
-point and an exponent stays a whole number, which is not differentiated in. Floating-point arrays in files become
+point and an exponent stays a whole number, which is not differentiated. Floating-point arrays in files become
 float64; arrays of whole numbers and of Booleans stay as they are.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from adbench.model.errors import BadFile, UnknownName, UsageError
 
 MOST_SHOWN = 40  # characters of a text around its fault
+SUFFIXES = (".json", ".npy", ".npz")
 HOW = "Pass scalars (--at 1.0 2.0), JSON in quotes (--at '[[1, 2], [3, 4]]') or a file (--at @file.npz)"
 
 
@@ -171,8 +172,8 @@ def _shape(found: Any) -> tuple[int, ...]:
 def _in_file(place: InFile, option: str, *, whole: bool) -> Any:
     path = place.path
     if not path.is_file():
-        there = (str(file) for file in path.parent.glob("*")) if path.parent.is_dir() else ()
-        raise BadFile(f"{option}: there is no file {str(path)!r}{nearest(str(path), there)}")
+        there = (file.name for file in path.parent.glob("*") if file.suffix in SUFFIXES)
+        raise BadFile(f"{option}: there is no file {str(path)!r}{nearest(path.name, there)}")
     if path.suffix in (".npy", ".npz"):
         return _arrays(place, option)
     if path.suffix != ".json":
@@ -207,7 +208,7 @@ def _arrays(place: InFile, option: str) -> Any:
 
 
 def _array(found: np.ndarray, option: str, place: InFile) -> Any:
-    """As an argument: float64, or what is not differentiated in. An array without axes is a number."""
+    """As an argument: float64, or an array that is not differentiated. An array without axes is a number."""
     if found.dtype.kind not in "fiub":
         raise BadFile(f"{option}: {place} holds {found.dtype}; save real numbers")
     made = found.astype(np.float64) if found.dtype.kind == "f" else found

@@ -150,13 +150,16 @@ def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str |
 def load_cases(source: Source) -> Mapping[str, Case]:
     """The cases that a file defines, by name. Raises BadFile if it defines none."""
     module = load(source)
-    found = getattr(module, "CASES", None) or {Path(source.path).stem: getattr(module, "CASE", None)}
+    several = getattr(module, "CASES", None)
+    if several and not isinstance(several, Mapping):
+        how = 'define CASES = {"name": Case(...)}'
+        raise BadFile(f"{source.path}: CASES is of type {type(several).__name__}; {how}")
+    found = several or {Path(source.path).stem: getattr(module, "CASE", None)}
     for name, case in found.items():
         if not isinstance(case, Case):
-            there = "CASE" if hasattr(module, "CASE") or hasattr(module, "CASES") else "no CASE"
-            raise BadFile(
-                f"{source.path}: expected CASE = Case(...) for {name!r}; there is {there} of type {type(case).__name__}"
-            )
+            what = f"CASES[{name!r}]" if several else "CASE"
+            fault = "is missing" if case is None else f"is of type {type(case).__name__}"
+            raise BadFile(f"{source.path}: {what} {fault}; define {what} = Case(...)")
     return {name: replace(case, name=name, file=source.path) for name, case in found.items()}
 
 
@@ -295,8 +298,9 @@ def _source(kind: Kind, path: Path, builtin: bool) -> Source:
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError) as error:
-        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
-        raise BadFile(f"{file}: not a readable Python file: {line}{first_line(error)}") from error
+        if isinstance(error, SyntaxError) and error.lineno:
+            raise BadFile(f"{file}, line {error.lineno}: {error.msg}") from error
+        raise BadFile(f"{file}: not a readable Python file: {first_line(error)}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
     said = _literals(tree, file) if kind == "backends" else {}
     return Source(kind, path.stem, str(path), builtin, summary, **said)

@@ -132,9 +132,12 @@ def read(file: Path) -> Finding:
         return Finding.from_plain(json.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise BadFile(f"{file} is not a finding ({reason}); pass a file that adbench fuzz wrote") from error
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        is_json = not isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError)
+        fault = "valid JSON, but not a finding" if is_json else "not JSON"
+        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        how = "pass a JSON file that adbench fuzz or conform wrote"
+        raise BadFile(f"{file}: {fault}: {reason}; {how}") from error
 
 
 def plain_program(program: Program) -> dict[str, Any]:

@@ -36,13 +36,16 @@ ALIKE = 0.55
 
 
 class UnknownName(UsageError, LookupError):
-    """Unknown case, backend, operator or suite; the message lists all names if they are few, else the three nearest."""
+    """Unknown case, backend, operator or suite; the message lists all names if they are few, else the three nearest.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    of   what lacks the name, such as a module; "" for adbench
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], of: str = "") -> None:
         names = sorted(known)
-        told = [f"no {kind} {name!r}"]
+        told = [f"{of and f'{of} has '}no {kind} {name!r}"]
         if len(names) <= MOST_LISTED:
-            told.append(f"there are: {', '.join(names) or 'none'}")
+            told.append(f"{'it has' if of else 'there are:'} {', '.join(names) or 'none'}")
         else:
             if nearest := nearest_names(name, names):
                 told.append(f"did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?")

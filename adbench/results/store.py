@@ -144,6 +144,8 @@ def _unpacked(path: Path) -> bytes:
 
 def loaded(text: bytes, path: Path) -> Any:
     """The JSON text of the file `path`, as plain data. Raises BadFile if it is too long or damaged."""
+    if text[:80].lstrip().startswith(b"<"):
+        raise BadFile(f"{path}: a page, not a run; pass the run: its folder or run.json")
     if len(text) > MOST_PLAIN_BYTES:
         most = f"{MOST_PLAIN_BYTES // 2**20} MiB, the limit for files that this adbench did not write"
         raise BadFile(f"{path}: larger than {most}")

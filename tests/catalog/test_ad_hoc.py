@@ -36,7 +36,7 @@ def raises(n): return 1 / 0
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working folder, with a module of the user's. The fixture removes its imports afterwards."""
-    write(tmp_path, mine_of_e=MINE, random=MINE, broken="import nope_of_e", torn="def f(:")
+    write(tmp_path, mine_of_e=MINE, random=MINE, broken="import nope_of_e", torn="def f(:", empty_of_e="")
     write(tmp_path / "package", __init__="", near="K = 2.0\n", far="from .near import K\ndef f(x): return K * x\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
@@ -72,8 +72,9 @@ WRONG_NAMES = [
     ("mine_of_f:f", "there is no module 'mine_of_f' in .*; did you mean 'mine_of_e'"),
     ("mine_of_e.deeper:f", "there is no module 'mine_of_e.deeper'|cannot be imported"),
     ("nowhere.py:f", "there is no file"),
-    ("mine_of_e:g", "no function or object in mine_of_e 'g'"),
-    ("mine_of_e:made.g", "no function or object in mine_of_e 'g'"),
+    ("mine_of_e:g", "mine_of_e has no function or object 'g'; it has "),
+    ("mine_of_e:made.g", "mine_of_e:made has no function or object 'g'; it has loss"),
+    ("empty_of_e:g", "empty_of_e has no function or object 'g'; it has none"),
     ("mine_of_e:number", "mine_of_e:number has type float and cannot be called"),
     ("mine_of_e:Made", "mine_of_e:Made is a class"),
     ("mine_of_e:Made.loss", "is a method that needs an object"),

@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "o.json").write_text('{"w": [1, 2],\n "b": 0.5}')
     (tmp_path / "bad.json").write_text('{"w": [1, 2],\n "b" 0.5}')
     (tmp_path / "words.txt").write_text("1 2")
+    (tmp_path / "no_values.py").touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -81,6 +82,7 @@ FAULTS: list[tuple[Texts, str]] = [
     (("@bad.json",), r"bad.json is not JSON: Expecting ':' delimiter at '0.5}' \(line 2, column 6\)"),
     (("@nope.npz",), "there is no file 'nope.npz'"),
     (("@b.npz",), "there is no file 'b.npz'; did you mean 'a.npz'?"),
+    (("@no_values.npz",), "there is no file 'no_values.npz'$"),  # not no_values.py
     (("@a.npz:y",), "no entry of a.npz 'y'"),
     (("@o.json:y",), "no entry of o.json 'y'"),
     (("@objects.npz",), "@objects.npz holds no array of numbers, and adbench never loads pickled objects"),

@@ -31,8 +31,8 @@ def test_the_version_is_one_line(tmp_path: Path) -> None:
 
 def test_lists_are_for_people_and_for_machines(folder: Path) -> None:
     cases = adbench(folder, "list", "cases", "--cases", ".", "--backends", ".")
-    assert cases.code == 2  # hand.py, in the same folder, is no case
-    assert "hand.py: expected CASE" in cases.err or "there is no CASE" in cases.err
+    assert cases.code == 2  # the backends in the same folder are no cases
+    assert ".py: CASE is missing; define CASE = Case(...)" in cases.err
     backends = json.loads(adbench(folder, "list", "backends", "--json").out)
     assert {"jax", "autograd", "tape", "finite_differences", "torch"} <= {row["name"] for row in backends}
     cases_listed = adbench(folder, "list", "cases")
@@ -125,8 +125,12 @@ WITH_A_BACKEND = [
         (["check", "-c", "product_plus_constant", "-n", "2"], "product_plus_constant has no size 2; use 1"),
         (["check", "-c", "missing.py"], "missing.py: no such file"),
         (["check", "-b", "softplus.py"], "prepare is missing; define prepare"),
-        (["check", "-c", "hand.py"], "there is no CASE"),
-        (["check", "-b", "broken.py", "-c", "softplus.py"], "broken.py: not a readable Python file: line 1: "),
+        (["check", "-c", "hand.py"], "hand.py: CASE is missing; define CASE = Case(...)"),
+        (
+            ["check", "-c", "array.py"],
+            'array.py: f returns an array of shape (1,); add operators=("value", "jacobian") to its Case',
+        ),
+        (["check", "-b", "broken.py", "-c", "softplus.py"], "broken.py, line 1: invalid syntax"),
         (["check", "-b", "raises.py", "-c", "softplus.py"], "raises.py: cannot be imported: RuntimeError: no"),
         (["check", "--operator", "integral"], "no operator 'integral'; there are: batch_gradient, gradient"),
         (["check", "--seed", "-1"], "--seed"),
@@ -135,6 +139,7 @@ WITH_A_BACKEND = [
         (["run", "--margin", "-1"], "--margin: '-1' is not a share between 0 and 100 %; write 2% or 0.02"),
         (["run", "--margin", "abc"], "--margin: 'abc' is not a share"),
         (["run", "--budget", "soon"], "--budget: 'soon' is not a duration; write 40s"),
+        (["run", "--budget", "0m"], "--budget: '0m' must be above zero; write 40s, 10m or 1h30m"),
         (["run", "--mem-limit", "0"], "--mem-limit: '0' is not an amount of memory; write 4G"),
         (["run", "--launches", "0"], "--launches"),
         (["run", "--reference", "nope"], "no selected backend 'nope'; there are: "),
@@ -152,11 +157,13 @@ WITH_A_BACKEND = [
         (["run", "-c", "softplus.py", "-b", "hand.py", "-o", "/proc/nothing"], "/proc/nothing: cannot be written"),
         (["report", "nothing.json"], "nothing.json: cannot be read: No such file"),
         (["report", "softplus.py"], "softplus.py: invalid or damaged JSON"),
+        (["report", "page.html"], "page.html: a page, not a run; pass the run: its folder or run.json"),
         (["report", "foreign.json"], "foreign.json: valid JSON, but not a run of adbench"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(folder: Path, args: list[str], message: str) -> None:
-    write(folder, broken="def prepare(:", raises="raise RuntimeError('no')")
+    write(folder, broken="def prepare(:", raises="raise RuntimeError('no')", array=CASE.replace("xp.sum(", "("))
+    (folder / "page.html").write_text("\n<!doctype html>")
     (folder / "foreign.json").write_text('{"benchmarks": []}')
     done = adbench(folder, *args)
     assert done.code == 2

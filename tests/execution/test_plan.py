@@ -319,3 +319,6 @@ def test_a_users_inputs_are_checked_before_measuring() -> None:
     asked = catalog_of(a=case(3, inputs=lambda n, rng: {"z": 1.0}))
     with pytest.raises(UsageError, match=r"/mine/a\.py: wrt names 'x', which is not an input; use names from z"):
         check_inputs(asked, plan(asked, Request()).jobs, seed=0)
+    asked = catalog_of(a=replace(case(2), f=lambda xp, x: x))
+    with pytest.raises(UsageError, match=r"/mine/a\.py: f returns an array of shape \(2,\); add operators="):
+        check_inputs(asked, plan(asked, Request()).jobs, seed=0)

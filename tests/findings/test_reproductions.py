@@ -117,14 +117,23 @@ def test_scripts_have_the_librarys_names_for_nearly_every_expression(name: str) 
     assert missing == LACKING[name]
 
 
-def test_a_file_that_is_no_finding_is_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "list.json"
-    file.write_text("[1, 2]")
-    with pytest.raises(BadFile, match="is not a finding"):
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{}", "valid JSON, but not a finding: kind is missing; pass a JSON file that adbench fuzz or conform wrote"),
+        ("[1, 2]", "valid JSON, but not a finding: list indices"),
+        ("", "not JSON: "),
+        ("[" * 100_000, "not JSON: "),
+    ],
+)
+def test_a_file_that_is_no_finding_is_one_line(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(BadFile, match=f"bad.json: {fault}"):
         read(file)
     done = adbench(tmp_path, "minimise", str(file))
-    assert done.code == 2
-    assert "is not a finding" in done.err
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"bad.json: {fault}" in done.err
 
 
 @pytest.mark.slow

@@ -36,7 +36,8 @@ def seconds_of(text: str) -> float:
     whole = re.fullmatch(rf"(?:{_NUMBER}\s*(?:ms|min|s|m|h|)\s*)+", text.strip(), re.ASCII)
     seconds = sum(float(number) * SECONDS[unit] for number, unit in parts) if whole else 0.0
     if not 0 < seconds < math.inf or (len(parts) > 1 and any(not unit for _, unit in parts)):
-        raise UsageError(f"{text!r} is not a duration; write 40s, 10m or 1h30m")
+        fault = "must be above zero" if whole and seconds == 0 else "is not a duration"
+        raise UsageError(f"{text!r} {fault}; write 40s, 10m or 1h30m")
     return seconds
 
 

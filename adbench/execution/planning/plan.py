@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 from zlib import crc32
 
 from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import Request
-from adbench.model.case import Case
+from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
@@ -231,24 +232,40 @@ def positive(text: str) -> int:
 
 
 def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
-    """Build the inputs of every user's case once, at its smallest size, so that faults show before anything is
-    measured.
+    """Build the inputs of every user's case once, at its smallest size, and evaluate it on numpy, so that faults show
+    before anything is measured.
 
-    Raises UsageError in one line for whatever the case's `inputs` raises.
+    Raises UsageError in one line for whatever the case's `inputs` raises, and for an array where a scalar is needed.
     """
     smallest: Mapping[str, int] = {job.case: job.size for job in sorted(jobs, reverse=True)}
     for name, size in smallest.items():
-        source = catalog.case_sources[name]
+        source, case = catalog.case_sources[name], catalog.cases[name]
         if source.builtin:
             continue
         try:
-            catalog.cases[name].bind(size, seed)
+            names, args, _ = case.bind(size, seed)
         except UsageError as error:
             raise UsageError(f"{source.path}: {error}") from error
         except Exception as error:  # a user's function may raise anything
             raise UsageError(
                 f"{source.path}: inputs({size}, rng) raises {type(error).__name__}: {error}; correct it"
             ) from error
+        if not case.is_array_valued and (shape := _shape(case, names, args)):
+            advice = 'add operators=("value", "jacobian") to its Case'
+            raise UsageError(f"{source.path}: f returns an array of shape {shape}; {advice}")
+
+
+def _shape(case: Case, names: tuple[str, ...], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Of the value on numpy; () if the function fails there, which the check reports."""
+    import numpy as np  # imported here so that a plan without cases of the user's stays fast
+
+    from adbench.model.namespace import Namespace
+
+    try:
+        with np.errstate(all="ignore"):
+            return np.shape(function_of(case, names, Namespace(np))(*args))
+    except Exception:  # a user's function may raise anything
+        return ()
 
 
 def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
