@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, lines,
 from adbench.measure.memory import Figure, resident_peak
 
 MOST_SHOWN = 200  # characters of a program's message
+MOST_READ = 4096  # bytes of its standard error
 T = TypeVar("T")
 
 
@@ -25,7 +27,8 @@ class Failed(RuntimeError):
 class Child:
     """A program with numbered requests. It starts with the first request, and again after a loss.
 
-    It inherits standard error. It ends with this object; if this process is killed, its standard input is closed.
+    It inherits standard error; if it exits, the reason has its last error from there. It ends with this object; if this
+    process is killed, its standard input is closed.
     """
 
     def __init__(self, command: str, folder: str) -> None:
@@ -33,6 +36,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: Iterator[bytes | TooLong] = iter(())
         self._number = 0
+        self._printed = 0  # bytes on standard error before it started
 
     @property
     def pid(self) -> int | None:
@@ -86,6 +90,7 @@ class Child:
             _end(process)
         if code:
             reason = f"died of {_signal(-code)}" if code < 0 else f"exited with code {code}"
+            reason = ": ".join(filter(None, (reason, _last_error(self._printed))))
         return Failed(f"the program {reason}")
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
@@ -103,6 +108,7 @@ class Child:
 
     def _start(self) -> None:
         self._number = 0
+        self._printed = os.fstat(2).st_size
         try:
             self._process = subprocess.Popen(
                 shlex.split(self._command), cwd=self._folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -123,6 +129,17 @@ def words(text: str | None) -> str:
 def _shown(line: bytes) -> str:
     """An invalid line, for quoting."""
     return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
+
+
+def _last_error(since: int) -> str:
+    """The last line on standard error that names an error, or else the last line, if it is a file, as in a worker."""
+    try:
+        size = os.fstat(2).st_size
+        text = os.pread(2, MOST_READ, max(size - MOST_READ, since if since < size else 0))
+    except OSError:  # a pipe or a terminal
+        return ""
+    lines = [line for line in text.decode(errors="backslashreplace").splitlines() if line.strip()]
+    return words(next((line for line in reversed(lines) if "error" in line.lower()), lines[-1] if lines else ""))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ for line in sys.stdin:
         ('m["do"] == "call" and r.update(result={"shape": [1], "file": "../../etc/passwd"})', "violates the rule"),
         ('r = {"id": m["id"], "failed": "no luck"}', "no luck"),
         ('m["do"] == "hello" and r.update(protocol=2)', "has protocol version 2; this adbench needs 1"),
-        ('m["do"] == "call" and sys.exit(5)', "exited with code 5"),
+        ('m["do"] == "call" and sys.exit(5)', "exited with code 5$"),
         ('m["do"] == "call" and print("hello?", flush=True)', "not JSON"),
     ],
 )
@@ -161,6 +162,23 @@ def test_a_bad_program_is_reported(tmp_path: Path, mischief: str, reason: str) -
     for _ in range(2):  # it restarts
         with pytest.raises(driving.Failed, match=reason.replace("?", r"\?")):
             asked(used, "log_sum_exp", "gradient", 2)
+
+
+def test_the_reason_of_an_exit_has_the_programs_last_error() -> None:
+    """As a worker process sees it: its standard error is a file."""
+    command = shlex.join([sys.executable, "-c", "import sys; sys.exit('Error: no worker.mjs\\n    at line 1\\n')"])
+    used = (
+        "from adbench.interop.child_process import Child, Failed\n"
+        "import sys\n"
+        "print('Error: an earlier one', file=sys.stderr, flush=True)\n"
+        f"try: Child({command!r}, '.').ask(str, str, len)\n"
+        "except Failed as failed: print(failed)"
+    )
+    with tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            [sys.executable, "-c", used], stdout=subprocess.PIPE, stderr=errors, text=True, check=True
+        )
+    assert done.stdout.strip() == "the program exited with code 1: Error: no worker.mjs"
 
 
 def test_a_program_that_died_prepares_again(tmp_path: Path) -> None:
