@@ -68,9 +68,10 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
             again = [effects[which], *(effect(which, direction) for direction in range(1, DIRECTIONS))]
             moves = max((move for move in again if np.isfinite(move)), default=0.0)
             if not moves > NEGLIGIBLE * most:
+                by = f"changes by a share of only {moves / most:.1g}" if moves else "does not change"
                 found.append(
-                    f"input {leaf.path} does nothing at size {size}: the value changes by a share of only "
-                    f"{moves / (most or 1):.1g}, so a wrong derivative would go unnoticed; check your function"
+                    f"input {leaf.path} does nothing at size {size}: the value {by}, so a wrong derivative would go "
+                    "unnoticed; check your function"
                 )
     return found
 

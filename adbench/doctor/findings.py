@@ -115,7 +115,9 @@ def noise(system: System) -> Answer:
         f"{seen.longest_ns * 1e-6:.2g}{UNBROKEN}ms{spread}"
     )
     loud = seen.taken > QUIET or (seen.spread or 0) > EVEN
-    return found, "fix load, turbo and hypervisor above" if loud else None
+    others = [check.name for check in (load(system), turbo(system), virtual(system)) if check.do]
+    fix = f"fix {' and '.join(others)}" if others else "measure again when the machine is idle"
+    return found, fix if loud else None
 
 
 @check("hypervisor", "A hypervisor can give the processor to another machine while the clock keeps running.")

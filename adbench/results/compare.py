@@ -357,7 +357,7 @@ def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Row], 
     """Why this comparison can find no regression; None if it can."""
     for side in (old, new):
         if side.quick:
-            return f"{side.name} was measured with --quick, which is only a first look; run it again without"
+            return f"{side.name} was measured with --quick, which is only a first look; run it again without --quick"
         if side.floor is not None and side.floor > margin:
             differed = f"two runs of identical code differed by {side.floor * 100:.1f} %"
             return f"too noisy: in {side.name} {differed}, more than the margin"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 NO_VERSION = f"{formatting.MISSING} (no library, or no version known)"
+OURS = ("complex_step", "cpp_", "finite_differences", "tape")
+"""What the names of our own backends begin with."""
 LARGE = 300
 """From so many cells on, the tables are packed and unfold by script: forty backends would make 100,000 elements."""
 MOST_NOTES = 12
@@ -97,7 +99,7 @@ def render(run: Run, home: str = "") -> str:
         "footnotes": footnotes,
         "most_notes": MOST_NOTES,
         "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
-        "versions": [(name, setting(value) if value else NO_VERSION) for name, value in run.versions.items()],
+        "versions": [(name, setting(value or _no_version(run, name))) for name, value in run.versions.items()],
         "settings": _settings(run),
         "disturbed": _disturbed(run),
         "folds": folds,
@@ -111,6 +113,11 @@ def render(run: Run, home: str = "") -> str:
         "policy": policy(css, script),
     }
     return environment().get_template("page.html").render(context)
+
+
+def _no_version(run: Run, backend: str) -> str:
+    """The words for a backend without a version."""
+    return "built in" if backend.startswith(OURS) and f"backends/{backend}" not in run.sources else NO_VERSION
 
 
 def _charts(cells: Cells, figures: dict[int, panels.CaseFigure]) -> str:

@@ -155,6 +155,15 @@ def test_noise_above_one_per_cent_or_uneven_work_is_a_warning(made: Roots, noise
     assert look("noise", system(made, noise)).state == state
 
 
+def test_the_fix_for_noise_names_only_properties_with_a_warning(made: Roots) -> None:
+    loud = system(made, replace(QUIET, spread=0.03))
+    assert look("noise", loud).do == "measure again when the machine is idle"
+    made.write(proc={"loadavg": "1.20 0.50 0.20 1/94 6841\n"})
+    assert look("noise", loud).do == "fix load"
+    made.write(sys={f"{CPU}/cpufreq/boost": "1\n"})
+    assert look("noise", loud).do == "fix load and turbo"
+
+
 def test_a_hypervisor_is_a_warning_if_it_takes_time(made: Roots) -> None:
     made.write(proc={"cpuinfo": "flags : fpu hypervisor\n"}, sys={"hypervisor/type": "xen\n"})
     assert look("virtual", system(made)).state == "ok"

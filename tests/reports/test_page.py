@@ -310,6 +310,14 @@ def test_machine_versions_settings_and_seed_are_shown(mixed: page.Element) -> No
     assert facts["tape"] == "1.0"
 
 
+def test_our_own_backends_are_built_in_and_others_may_have_no_version() -> None:
+    unknown = replace(MIXED, versions={"tape": None, "fast": None, "tape_of_mine": None})
+    found = page.read(html.render(replace(unknown, sources={"backends/tape_of_mine": "mine.py:1"})))
+    facts = {row.one("th").words: row.one("td").words for t in found.all(class_="facts") for row in t.all("tr")}
+    assert facts["tape"] == "built in"
+    assert facts["fast"] == facts["tape_of_mine"] == html.NO_VERSION
+
+
 def _held(found: page.Element) -> Run:
     packed = base64.b64decode(found.one("script", id="run").text)
     return from_plain(json.loads(gzip.decompress(packed)), Run)

@@ -148,7 +148,7 @@ def test_a_slower_day_is_reported_as_drift() -> None:
     ("about", "reason"),
     [
         ({"floor": 0.08}, "too noisy: in new two runs of identical code differed by 8.0 %, more than the margin"),
-        ({"quick": True}, "new was measured with --quick"),
+        ({"quick": True}, "new was measured with --quick, which is only a first look; run it again without --quick"),
     ],
 )
 def test_a_noisy_or_quick_run_never_fails(about: dict[str, object], reason: str) -> None:
