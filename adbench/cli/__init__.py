@@ -94,12 +94,13 @@ def cli() -> None:
     """Check and measure automatic differentiation libraries: correctness, time and memory.
 
     \b
-    adbench run --quick                     check and measure; write a page
-    adbench run -c 'normal_*' -b jax        choose cases and backends
-    adbench check --function mymodule:f --at 1.0 2.0     check the gradient of your function
-    adbench check -b my_backend.py          only check derivatives, for CI
-    adbench list cases                      also: adbench list backends
-    adbench doctor                          is this machine fit for measuring?
+    adbench run --quick                   check and measure; write a page
+    adbench run -c 'normal_*' -b jax      choose cases and backends
+    adbench check --function mymodule:f --at 1.0 2.0
+                                          check the gradient of your function
+    adbench check -b my_backend.py        only check derivatives, for CI
+    adbench list cases                    also: adbench list backends
+    adbench doctor                        is this machine fit for measuring?
 
     A case is a function to differentiate. A backend is a library that differentiates it.
     """

@@ -15,7 +15,7 @@ from adbench.cli.support.options import details_option, selection, selection_opt
 from adbench.cli.support.output_formats import result_options, write
 
 
-@click.command(cls=FunctionCommand)
+@click.command(cls=FunctionCommand, short_help="Check values and derivatives, without timing them.")
 @selection_options
 @function_options
 @click.option(
@@ -56,12 +56,13 @@ def check(
     crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
 
     \b
-    adbench check                  all traps, the quick suite, other gradients
-    adbench check --suite all      every operator of every case, at small sizes
+    adbench check                 all traps, every operator of the quick suite,
+                                  and the gradient of the other cases
+    adbench check --suite all     every operator of every case, at small sizes
     adbench check -b my_backend.py -c matrix_product -n 8 --points 5
-    adbench check -b my_backend.py --junit check.xml --sarif check.sarif --md check.md
+    adbench check -b my_backend.py --junit check.xml --sarif check.sarif
     adbench check --function mymodule:f --at 1.0 2.0
-    adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3 --points 5
+    adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
     """
     everything, own = with_function(asked)
     session = make_session(everything, time=False, memory=False, quick=True)

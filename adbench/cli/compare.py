@@ -11,7 +11,7 @@ from adbench.cli.support.console import colour, print_json, width
 from adbench.cli.support.options import PATH, json_option, share_option
 
 
-@click.command()
+@click.command(short_help="Compare two runs.")
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
 @share_option("--margin", "5%", "Ignore changes in time below this share.")

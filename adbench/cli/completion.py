@@ -11,7 +11,7 @@ HOW = {
 }
 
 
-@click.command()
+@click.command(short_help="Print a script for completion in your shell.")
 @click.argument("shell", type=click.Choice(list(HOW)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
@@ -19,7 +19,7 @@ def completion(context: click.Context, shell: str) -> None:
 
     \b
     adbench completion bash
-    eval "$(adbench completion bash)"     # the line for ~/.bashrc; zsh and fish are alike
+    eval "$(adbench completion bash)"     # in ~/.bashrc; similar for zsh and fish
     """
     from click.shell_completion import get_completion_class
 

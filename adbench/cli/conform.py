@@ -12,7 +12,7 @@ from adbench.cli.support.console import colour, width
 from adbench.cli.support.options import PATH, completion_of
 
 
-@click.command()
+@click.command(short_help="Examine every operation of a library.")
 @click.option(
     *("-b", "--backend", "backends"),
     multiple=True,

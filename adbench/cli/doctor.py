@@ -8,7 +8,7 @@ from adbench.cli.support.console import colour, print_json, width
 from adbench.cli.support.options import json_option
 
 
-@click.command()
+@click.command(short_help="Inspect this machine: how precisely can it measure?")
 @click.option(
     "--memory",
     "with_memory",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adbench.model.case import Case
 
 
-@click.command()
+@click.command(short_help="Show the tape of a case.")
 @click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
 @click.option("-n", "--size", metavar="N", help="Use this size of the case; default: its smallest.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed.")

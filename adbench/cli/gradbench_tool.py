@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from adbench.model.backend import Backend
 
 
-@click.command("gradbench-tool")
+@click.command("gradbench-tool", short_help="Serve a backend as a tool of gradbench.")
 @click.option("-b", "--backend", required=True, metavar="NAME", help="Answer with this backend: a name or a file.")
 @folder_options
 @threads_option
@@ -21,7 +21,7 @@ def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders:
     """Serve a backend as a gradbench tool: read messages on stdin, write responses to stdout.
 
     \b
-    adbench gradbench-tool -b tape < messages.jsonl     a response for each message
+    adbench gradbench-tool -b tape < messages.jsonl
     gradbench run --eval '…' --tool 'adbench gradbench-tool -b jax'
 
     Standard output carries only the protocol. Output of libraries goes to standard error.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Write a commented case or backend.")
 @click.argument("kind", type=click.Choice(["case", "backend"]))
 @click.argument("name")
 def new(kind: str, name: str) -> None:

@@ -11,7 +11,7 @@ from adbench.cli.support.options import PATH, share_option
 from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, text_of, write
 
 
-@click.command()
+@click.command(short_help="Write a report of a run as HTML, Markdown, CSV or others.")
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @click.option(
     "-o",
@@ -40,14 +40,17 @@ def report(
     """Write a report of a run. RUN is its folder, its run.json, or the journal of an unfinished run.
 
     \b
-    adbench report results/<time>                   write the page again
-    adbench report results/<time> --details         every size, operator and reason, in the terminal
-    adbench report out -o out.md                    for a pull request; also .csv, and .xml (JUnit) for CI
-    adbench report out -o out.sarif                 annotations for GitHub; .codequality.json for GitLab
-    adbench report out -o out.bmf.json              for Bencher; .gbench.json for Google Benchmark's tools
-    adbench report out -o results.asv               for asv: adds to a folder of its results
-    adbench report january february -o all.html     several runs over time, with regressions marked
-    adbench report --from-gradbench log.jsonl       the results of a gradbench log
+    adbench report results/<time>                 write the page again
+    adbench report results/<time> --details       every result, in the terminal
+    adbench report out -o out.md                  for a pull request; also .csv
+    adbench report out -o out.xml                 JUnit, for CI
+    adbench report out -o out.sarif               annotations for GitHub
+    adbench report out -o out.codequality.json    annotations for GitLab
+    adbench report out -o out.bmf.json            for Bencher
+    adbench report out -o out.gbench.json         for Google Benchmark's tools
+    adbench report out -o results.asv             for asv: adds to its results
+    adbench report january february -o all.html   several runs over time
+    adbench report --from-gradbench log.jsonl     the results of a gradbench log
 
     Without -o, formats other than HTML go to stdout; asv needs a folder.
     """

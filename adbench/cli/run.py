@@ -29,7 +29,7 @@ from adbench.cli.support.options import (
 )
 
 
-@click.command(cls=FunctionCommand)
+@click.command(cls=FunctionCommand, short_help="Check, then measure time and memory.")
 @selection_options
 @function_options
 @click.option(
@@ -77,6 +77,9 @@ def run(
     **asked: Any,
 ) -> None:
     """Check derivatives, then measure time and memory; write run.json and report.html.
+
+    Exit code 0: everything is correct. 1: a derivative is wrong. 4: a backend crashed, raised an error or timed out. 5,
+    with --function: rounding hides an answer. 130: Ctrl-C; --resume continues.
 
     \b
     adbench run --quick

@@ -1,6 +1,7 @@
 """`adbench new` and shell completion, as a stranger meets them; and the examples of every verb's help, which run."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import BashComplete
+from click.testing import CliRunner
 
 from adbench.cli import cli
 from adbench.findings.finding import Finding
@@ -112,11 +114,18 @@ def test_verbs_options_cases_and_backends_are_completed(
 
 
 def examples() -> list[str]:
-    """The lines of every verb's help that begin with the command's name."""
+    """The lines of every verb's help that begin with the command's name, without explanations."""
     verbs: list[click.Command] = [cli, *cli.commands.values()]
-    lines = [line.strip() for verb in verbs for line in (verb.help or "").splitlines()]
-    found = [line.partition("     ")[0] for line in lines if line.startswith("adbench ")]
+    lines = [line.strip() for verb in verbs for line in re.sub(r"\\\n\s*", "", verb.help or "").splitlines()]
+    found = [line.partition("   ")[0] for line in lines if line.startswith("adbench ")]
     return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("verb", ["", *cli.commands])
+def test_help_fits_into_80_columns_and_shortens_nothing(verb: str) -> None:
+    shown = CliRunner().invoke(cli, [*verb.split(), "--help"], env={"COLUMNS": "80"}).output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "..." not in shown.partition("\nCommands:\n")[2]
 
 
 def test_every_verb_has_an_example() -> None:

@@ -11,7 +11,7 @@ from adbench.cli.support.console import print_json, width
 from adbench.cli.support.options import PATH, completion_of, json_option, quantity, share_option
 
 
-@click.command()
+@click.command(short_help="Find the release that changed a gradient.")
 @click.argument("library", metavar="LIB")
 @click.argument("good", metavar="GOOD")
 @click.argument("bad", metavar="BAD")
@@ -57,8 +57,10 @@ def bisect(wrong: bool, plan_only: bool, as_json: bool, **asked: Any) -> None:
 
     \b
     adbench bisect jax 0.4.30 0.5.0 -c lotka_volterra -n 1000 --slower 20%
-    adbench bisect mylib 1.0 1.4 --wheels dist -b my_backend.py -c softplus.py -n 10 --wrong
-    adbench bisect mylib v1.0 main --commits . --build 'pip install .' -b my_backend.py -c hypot -n 1 --wrong
+    adbench bisect mylib 1.0 1.4 --wheels dist -b my_backend.py -c softplus.py \\
+        -n 10 --wrong
+    adbench bisect mylib v1.0 main --commits . --build 'pip install .' \\
+        -b my_backend.py -c hypot -n 1 --wrong
 
     The same command resumes an interrupted bisection.
 

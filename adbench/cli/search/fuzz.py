@@ -11,10 +11,10 @@ from adbench.cli.support.console import print_json
 from adbench.cli.support.options import PATH, completion_of, json_option
 
 
-@click.command()
+@click.command(short_help="Search for wrong derivatives with random programs.")
 @click.option(
     *("-b", "--backend", "backends"), multiple=True, metavar="NAME", shell_complete=completion_of("backends"),
-    help="Examine this backend: a name or a file. May be repeated. Default: tape.",
+    help="Examine this backend: a name or a file. Repeat it for more. Default: tape.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",

@@ -12,7 +12,7 @@ from adbench.cli.support.console import print_json
 from adbench.cli.support.options import PATH, json_option
 
 
-@click.command()
+@click.command(short_help="Shrink a finding of fuzz or conform.")
 @click.argument("finding", type=PATH, metavar="FINDING")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",

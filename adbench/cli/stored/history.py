@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adbench.model.record import Job
 
 
-@click.command()
+@click.command(short_help="Show changes over many runs.")
 @click.argument("folder", type=PATH, default=Path("results"))
 @click.option(*("-c", "--case", "cases"), multiple=True, metavar="NAME", help="Show cells of this case (name or glob).")
 @click.option(*("-b", "--backend", "backends"), multiple=True, metavar="NAME", help="Show cells of this backend.")

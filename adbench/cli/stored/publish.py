@@ -10,7 +10,7 @@ import click
 from adbench.cli.support.options import PATH
 
 
-@click.command()
+@click.command(short_help="Write a site from many runs.")
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @click.option(
     *("-o", "--output"),

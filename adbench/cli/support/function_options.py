@@ -42,11 +42,14 @@ function_options = combined(
         "--arg",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Pass a keyword argument. An integer stays an integer, so it is not differentiated. Other text is a "
-        "string.",
+        help="Pass a keyword argument. Repeat it for more. An integer stays an integer, so it is not differentiated. "
+        "Other text is a string.",
     ),
     click.option(
-        "--wrt", multiple=True, metavar="NAME", help="Differentiate with respect to this argument; default: all floats."
+        "--wrt",
+        multiple=True,
+        metavar="NAME",
+        help="Differentiate with respect to this argument. Repeat it for more; default: all floats.",
     ),
     click.option("--inputs", metavar="MODULE:G", help="Take the arguments for size n from g(n) instead of --at."),
 )

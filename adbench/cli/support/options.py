@@ -103,7 +103,10 @@ selection_options = combined(
         help="Use this backend: a name, a glob or a file. Repeat it for more.",
     ),
     click.option(
-        "-n", "--size", "sizes", multiple=True, metavar="N", help="Use this size, or a glob over a case's sizes."
+        *("-n", "--size", "sizes"),
+        multiple=True,
+        metavar="N",
+        help="Use this size, or a glob over a case's sizes. Repeat it for more.",
     ),
     folder_options,
 )
@@ -155,7 +158,7 @@ worker_options = combined(
         callback=quantity("bytes_of"),
         help="End a worker that exceeds this memory with its children, for example 4G; default: 80% of free memory.",
     ),
-    click.option("--on", metavar="dask://HOST:PORT", help="Measure on the hosts of this Dask cluster, case by case."),
+    click.option("--on", metavar="dask://HOST:PORT", help="Run on the hosts of this Dask cluster, case by case."),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""
