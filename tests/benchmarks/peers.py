@@ -87,7 +87,7 @@ class Row:
 def least(calls: dict[str, Callable[..., Any]], rounds: int, *, inside: bool = False) -> dict[str, float]:
     """Seconds per call of each, in turns. `inside`: the call is given how often to repeat, and does so itself.
 
-    An untimed call comes first in each turn: otherwise large arrays are read from memory or from the cache, depending
+    Untimed calls come first in each turn: otherwise large arrays are read from memory or from the cache, depending
     on how much the contender before has used.
     """
     best = {key: min(_timed(call, 1, inside) for _ in range(3)) for key, call in calls.items()}
@@ -95,13 +95,13 @@ def least(calls: dict[str, Callable[..., Any]], rounds: int, *, inside: bool = F
         for key, call in calls.items():
             if best[key] < SLOW or turn < 5:
                 count = max(1, int(BATCH / max(best[key], 1e-9)))
-                _timed(call, 1, inside)
+                _timed(call, WARM, inside)
                 best[key] = min(best[key], _timed(call, count, inside))
     return best
 
 
-BATCH, SLOW = 2e-4, 0.02
-"""Seconds of a batch; and of a call that is timed a few times only."""
+BATCH, SLOW, WARM = 2e-4, 0.02, 4
+"""Seconds of a batch; of a call that is timed a few times only; and how many calls come before a batch."""
 
 
 def _timed(call: Callable[..., Any], count: int, inside: bool) -> float:

@@ -95,6 +95,23 @@ def test_elementwise_operations_and_reductions_share_one_pass_without_stored_int
     assert loops_in(listing(g, x, x)) == 1  # value and both gradients
 
 
+def test_a_long_loop_that_only_reads_asks_for_later_elements_once_for_each_array():
+    """Slices of one array that begin close to each other share the request."""
+
+    def sums(x, y, scale):
+        return tape.sum((y[1:] - scale * x[1:] * x[:-1]) ** 2)
+
+    for n, share in ((1_000, 0), (2**18 + 1, 2 / 3)):  # x[1:] and x[:-1] of three loads
+        x = np.linspace(0.1, 1.0, n)
+        text = listing(sums, x, x * x, 0.3, wrt=(2,)).llvm
+        assert text.count("call void @llvm.prefetch") == share * len(re.findall(r" load <8 x double>", text))
+        value, (slope,) = tape.compile(sums, x, x * x, 0.3, wrt=(2,))(x, x * x, 0.3)
+        rest = x[1:] * x[1:] - 0.3 * x[1:] * x[:-1]
+        np.testing.assert_allclose([value, slope], [np.sum(rest**2), -2 * np.sum(rest * x[1:] * x[:-1])], rtol=1e-12)
+    stored = listing(lambda x: tape.sum(x * x), np.ones(2**18)).llvm
+    assert "prefetch" not in stored
+
+
 def test_broadcasts_slices_and_transposes_are_not_copied():
     def f(a, y):
         return tape.sum((a[:, ::2].T[1:] - y[1:, None]) ** 2)

@@ -30,6 +30,10 @@ LONGEST_UNROLLED = 40
 a longer body take more time than an addition waits, so its partial sums can be in memory."""
 LONGEST_REPEATED = 120
 """The same for the operations at all indices of a short axis."""
+FAR = 2**18
+"""Elements from which a loop that only reads asks for later ones: 2 MB, more than the cache of one core."""
+AHEAD = 1024
+"""How many elements before it reads them."""
 CALL = 20
 """Instructions on vectors that take the time of a call of the C library."""
 
@@ -64,6 +68,8 @@ class InnermostAxis(Quotients):
         self.repeated: list[dict[int, Name]] = []
         self.copies: list[tuple[dict[int, Name], dict[int, Name]]] = []  # pointers, and numbers read before the loop
         self.inverted = inverted(steps) if n >= WIDTH else set()
+        self.reads_only = n >= FAR and not any(step.stores for step in steps)
+        self.fetched: set[tuple[Name, int, Name]] = set()
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
 
     def write(self, start: Name = "0", stop: Name = "") -> None:
@@ -375,7 +381,10 @@ class InnermostAxis(Quotients):
         """The elements from position i."""
         code, stride = self.code, self.strides[id(array)]
         first = code.element(self.pointers[id(array)], i, stride)
-        if k.width == 1 or stride == 1:
+        if k.width == 1:
+            return k.load(first)
+        if stride == 1:
+            self._fetch(k, array, i, first)
             return k.load(first)
         if stride in (-2, -1, 2) and not k.mask:  # the elements are in two vectors within the array
             back = 0 if stride > 0 else 1 - WIDTH
@@ -396,6 +405,16 @@ class InnermostAxis(Quotients):
             location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")
             vector = code.emit(f"insertelement {k.real} {vector}, double {code.load(location)}, i64 {lane}")
         return vector
+
+    def _fetch(self, k: Simd, array: Buffer, i: Name, first: Name) -> None:
+        """Ask for elements that a long loop reads later; once for slices that begin close to each other."""
+        line = array.base, array.offset // WIDTH, i
+        if not self.reads_only or k.mask or line in self.fetched:
+            return
+        self.fetched.add(line)
+        there = self.code.emit(f"getelementptr double, ptr {first}, i64 {AHEAD}")
+        function = self.code.module.declare("llvm.prefetch.p0", "void {}(ptr, i32, i32, i32)")
+        self.code.do(f"call void {function}(ptr {there}, i32 0, i32 3, i32 1)")
 
     def _store(self, k: Simd, number: Name, i: Name, array: Buffer) -> None:
         """Write the elements from position i."""
