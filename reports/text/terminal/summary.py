@@ -46,10 +46,11 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
     else:
         proved, compared = cells.proved
         if proved:
-            yield Sentence("Proved", f"{proved} of {formatting.plural(compared, 'expected value')}")
+            yield Sentence("Proved", f"{formatting.count(proved)} of {formatting.plural(compared, 'expected value')}")
         held, relations = cells.relations
         if relations:
-            yield Sentence("Relations", f"{held} of {formatting.plural(relations, 'relation')} between calls hold")
+            of = formatting.plural(relations, "relation")
+            yield Sentence("Relations", f"{formatting.count(held)} of {of} between calls hold")
     yield from _known(cells)
     for word, about in (("unsupported", "Unsupported"), ("skipped", "Skipped")):
         counts = Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
