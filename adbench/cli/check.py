@@ -15,7 +15,7 @@ from adbench.cli.support.options import details_option, selection, selection_opt
 from adbench.cli.support.output_formats import result_options, write
 
 
-@click.command(cls=FunctionCommand, short_help="Check values and derivatives, without timing them.")
+@click.command(cls=FunctionCommand)
 @selection_options
 @function_options
 @click.option(

@@ -390,7 +390,7 @@ class Run:
 
     @property
     def interruption(self) -> str | None:
-        """How many cells an interruption left unchecked, as a sentence; None if there are none."""
+        """A sentence with the number of cells that an interruption left unchecked; None if every cell has a record."""
         planned = len(self.every_record) + self.unchecked
         return f"interrupted: {self.unchecked} of {planned} cells not checked" if self.unchecked else None
 

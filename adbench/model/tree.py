@@ -17,7 +17,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def dense(leaf: Any) -> Any:
-    """A leaf, or the array that one of scipy.sparse stands for."""
+    """The leaf; a scipy.sparse matrix or array as a numpy array."""
     return leaf.toarray() if hasattr(leaf, "tocsc") else leaf
 
 

@@ -158,7 +158,7 @@ class Cells:
 
     @property
     def asked(self) -> str:
-        """The operators, or how many there are; relations between calls are none."""
+        """The names of the operators, or their number. Relations between calls do not count."""
         names = [name for name in self.operators if name != RELATIONS]
         return short(listed(names), 60) if len(names) < 4 else plural(len(names), "operator")
 

@@ -11,7 +11,7 @@ from adbench.cli.support.console import print_json
 from adbench.cli.support.options import PATH, completion_of, json_option
 
 
-@click.command(short_help="Search for wrong derivatives with random programs.")
+@click.command()
 @click.option(
     *("-b", "--backend", "backends"), multiple=True, metavar="NAME", shell_complete=completion_of("backends"),
     help="Examine this backend: a name or a file. Repeat it for more. Default: tape.",

@@ -68,7 +68,8 @@ class InnermostAxis(Quotients):
         self.repeated: list[dict[int, Name]] = []
         self.copies: list[tuple[dict[int, Name], dict[int, Name]]] = []  # pointers, and numbers read before the loop
         self.inverted = inverted(steps) if n >= WIDTH else set()
-        self.reads_only = n >= FAR and not any(step.stores for step in steps)
+        stores = any(step.stores for step in steps) or any(strides[id(fold.target)] for fold in folds)
+        self.asks_early = n >= FAR and not stores
         self.fetched: set[tuple[Name, int, Name]] = set()
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
 
@@ -409,7 +410,7 @@ class InnermostAxis(Quotients):
     def _fetch(self, k: Simd, array: Buffer, i: Name, first: Name) -> None:
         """Ask for elements that a long loop reads later; once for slices that begin close to each other."""
         line = array.base, array.offset // WIDTH, i
-        if not self.reads_only or k.mask or line in self.fetched:
+        if not self.asks_early or k.mask or line in self.fetched:
             return
         self.fetched.add(line)
         there = self.code.emit(f"getelementptr double, ptr {first}, i64 {AHEAD}")
