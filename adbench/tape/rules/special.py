@@ -30,9 +30,10 @@ gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
-    if order == 0:
+    n = float(order)  # a value that is being differentiated refuses
+    if n == 0.0:
         return _digamma(x)
-    return _trigamma(x) if order == 1 else _polygamma(x, float(order))
+    return _trigamma(x) if n == 1.0 else _polygamma(x, n)
 
 
 _polygamma: Rule = function_gradients(
