@@ -253,6 +253,15 @@ def eager(operator: Operator, f: Callable[..., Any], wrt: tuple[int, ...]) -> Ca
     return on_active(OPERATIONS[operator], operator, f, wrt)
 
 
+UNTRACEABLE = (
+    tf.errors.OperatorNotAllowedInGraphError,
+    LookupError,
+    NotImplementedError,
+    SystemError,  # TensorFlow's C code may put it in the place of the TypeError of a derivative of a loop
+    TypeError,
+)
+
+
 def compiled(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], **options: Any
 ) -> Callable[..., Any]:
@@ -272,8 +281,8 @@ def compiled(
     try:
         with phase("trace"):
             function = tf.function(program, autograph=False, **options).get_concrete_function(*specs)
-    except (tf.errors.OperatorNotAllowedInGraphError, LookupError, NotImplementedError, TypeError) as error:
-        raise Unsupported(f"tf.function: {first_line(error)}") from error
+    except UNTRACEABLE as error:
+        raise Unsupported(f"tf.function: {first_line(error.__cause__ or error)}") from error
     flat = all(isinstance(arg, tf.Tensor) for arg in args)
     if flat:
         return lambda *args: function(*args)
