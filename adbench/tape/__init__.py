@@ -23,6 +23,7 @@ Read it
     operand, variable      operators, methods and numpy's protocols of every active value; `Var`
     fast                   the same results, faster: operators and functions without rules, compact records, reused
                            memory, no garbage collection of a growing tape
+    machine                the same for scalars in machine code, by LLVM
     linalg, densities, ode, draws      more families
     callbacks, checkpoints nodes from Python functions; long loops in little memory
     pqr                    gradients attached to values, tracking, compact Jacobians
@@ -84,6 +85,7 @@ from adbench.tape.densities.multivariate import multi_normal_prec_lpdf, wishart_
 from adbench.tape.explain.explanation import Explanation, explain
 from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
+from adbench.tape.machine.loading import load_machine_code
 from adbench.tape.jacobians import hessian, hvp, jacobian
 from adbench.tape.levels import ClosedTapeError, ForwardModeError, loop, nested
 from adbench.tape.linalg import EqualEigenvaluesError, cholesky, det, eigh, eigvalsh, expm, inv, log_determinant

@@ -40,7 +40,7 @@ from adbench.measure.clock import bind
 from adbench.model import tree
 from adbench.model.backend import from_module
 from adbench.model.errors import AdbenchError
-from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.machine.llvm import Loaded
 from tests.benchmarks.about_machine import machine
 from tests.benchmarks.peer_functions import FUNCTIONS, calls, ours
 from tests.benchmarks.peer_functions import PEERS as OF_ARRAYS

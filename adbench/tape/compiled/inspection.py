@@ -17,7 +17,6 @@ from typing import Any
 from adbench.tape.compiled.lowering.module import lower
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.compiled_call import Compiled
-from adbench.tape.compiled.runtime.llvm import optimised
 from adbench.tape.compiled.runtime.program import Options, default_level
 from adbench.tape.compiled.trace.loop_rule import live
 from adbench.tape.compiled.trace.record_function import NotCompilableError, record
@@ -26,6 +25,7 @@ from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import TapeError, Value
 from adbench.tape.explain.explanation import _labels, _parameter_names
 from adbench.tape.explain.notation import aligned, text_of, written
+from adbench.tape.machine.llvm import optimised
 
 LONGEST = 80
 """The most characters of an expanded guard; a longer guard names operations instead."""

@@ -22,7 +22,7 @@ derivative through such a 0 is NaN, see `singular`.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,11 +57,20 @@ class WrongShapeError(RuleError):
     """A contribution does not have its argument's shape."""
 
 
-def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = False) -> None:
+def sweep(
+    records: Iterable[Record],
+    *,
+    careful: bool = False,
+    keep: bool = False,
+    advance: Callable[[Iterable[Record]], None] | None = None,
+) -> None:
     """Propagate adjoints through the records, given last to first.
 
-    All adjoints except the seed's must be zero. With `keep`, adjoints of intermediate arrays stay readable.
+    All adjoints except the seed's must be zero. With `keep`, adjoints of intermediate arrays stay readable. `advance`
+    sweeps the next records as far as it can.
     """
+    if advance is not None:
+        advance(records)
     for rule, out, a, b, p, q in records:
         if q is ASK:
             adj = out.adj
@@ -75,6 +84,8 @@ def sweep(records: Iterable[Record], *, careful: bool = False, keep: bool = Fals
                     ask(rule, out, adj, a, b, p, careful)
                 if not keep:
                     out.adj = 0.0
+            if advance is not None:
+                advance(records)
         elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 may still have derivatives
             if a is not None:
                 a.adj += adj * p

@@ -19,9 +19,10 @@ from adbench.tape.core.recording import Cell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.fast import blocks, collector, dual_numbers, quick_records, quick_sweep, scalar_functions, written_out
 from adbench.tape.levels import nested
+from adbench.tape.machine import loading
 
 PATHS: list[tuple[Any, str, Any]] = [
-    (sweep, "PASSES", [quick_sweep.sweep, quick_sweep.careful_sweep]),
+    (sweep, "PASSES", loading.PASSES),
     (Dual, "part", staticmethod(quick_sweep.careful_part)),
     (Dual, "interpret", dual_numbers.interpret),
     *((Dual, f"__{name}__", function) for name, function in dual_numbers.OPERATORS.items()),
@@ -48,6 +49,7 @@ def install() -> None:
     """Install the fast paths."""
     for owner, name, fast in PATHS:
         setattr(owner, name, fast)
+    loading.install()
     if collector.after_collection not in gc.callbacks:
         gc.callbacks.append(collector.after_collection)
 

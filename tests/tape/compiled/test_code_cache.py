@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adbench import sealed_folder, tape
-from adbench.tape.compiled.runtime import llvm
+from adbench.tape.machine import llvm
 
 X = np.linspace(0.5, 1.5, 30)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.kernels.simd import WIDTH, Code, Module, Name
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
-from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.machine.llvm import Loaded
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
 """The words of a plan.

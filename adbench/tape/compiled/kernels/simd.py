@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adbench.tape.compiled.runtime.llvm import processor
+from adbench.tape.machine.llvm import processor
 
 WIDTH = 8
 """Numbers per vector: one register of AVX-512. LLVM splits it for shorter registers."""

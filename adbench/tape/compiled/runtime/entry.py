@@ -19,7 +19,7 @@ import numpy as np
 
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.entry_code import Setting, write_entry
-from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.machine.llvm import Loaded
 
 TABLE = 64
 """The most recordings that an entry tries."""

@@ -14,7 +14,6 @@ from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.kernels.simd import WIDTH
 from adbench.tape.compiled.lowering.emission import NotInLanesError, Piece
 from adbench.tape.compiled.lowering.module import Lowered, lower
-from adbench.tape.compiled.runtime.llvm import Loaded
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.loop_rule import SCAN, nodes_with_bodies
@@ -22,6 +21,7 @@ from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.recording import LEAF
+from adbench.tape.machine.llvm import Loaded
 from adbench.tape.rules import indexing
 from adbench.tape.values import shape_of
 

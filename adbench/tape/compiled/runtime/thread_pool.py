@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
-from adbench.tape.compiled.runtime.llvm import Loaded
+from adbench.tape.machine.llvm import Loaded
 
 GENERATION, OPEN, TASK, SHARED, BLOCKS, WANTED, JOINED, CHUNK = range(8)
 NEXT, INSIDE, BUSY, STOP, STARTED = 8, 16, 24, 32, 40

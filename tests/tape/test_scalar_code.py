@@ -1,0 +1,282 @@
+"""The machine code for scalars makes the records, results and errors of the Python versions."""
+
+import ctypes
+import gc
+import math
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from adbench import tape
+from adbench.tape.core.rule import Active
+from adbench.tape.machine import layout, loading, scalar_code
+
+BIG = 10**400
+
+
+def turns(x):
+    s = x
+    for k in range(1, 30):
+        s = s + (x * x + 1.0) / s - k * tape.sin(s) * 0.5 + tape.exp(-x) / k
+    return s
+
+
+FUNCTIONS = [getattr(tape, name) for name in scalar_code.FUNCTIONS]
+PROGRAMS = {
+    "turns": turns,
+    "constants on the right": lambda x: (x + 2 - 0.5) * 3 / 4 - np.float64(1.5) + x * np.float64(2.5) / np.float64(3),
+    "constants on the left": lambda x: 2 + (1.5 - (3 * (4 / x))) - np.float64(2.5) * x + np.float64(1.0) / x,
+    "minus one": lambda x: -1 * x + x * -1 - (-1 - x) + -1 / x + x / -1,
+    "booleans": lambda x: x * True + False - x / True,
+    "an operand twice": lambda x: x * x + x / x - (x + x) * (x - x),
+    "a square": lambda x: x**2 + (x - 1.0) ** 2.0 + (x * x) ** np.float64(2.0),
+    "other powers": lambda x: x**3 + x**0.5 + 2**x + x**x + x**-1 + x**True,
+    "negative": lambda x: -x * (-(x * x)),
+    "a root times itself": lambda x: tape.sqrt(x) * tape.sqrt(x) + tape.sqrt(x) ** 2,
+    "in place": lambda x: in_place(x),
+    "functions": lambda x: sum(f(x) * f(x + 0.1) for f in FUNCTIONS),
+    "numpy's functions": lambda x: np.sin(x) + np.exp(x) * np.sqrt(x) + np.multiply(x, 2.0) + np.add(1.0, x),
+    "arrays": lambda x: tape.sum(np.arange(3.0) * x + x * np.arange(3.0) - tape.stack([x, x * 2.0, 1.0 / x]) / x),
+    "an outer level": lambda x: tape.gradient(lambda y: x * y * y + y / x - tape.sin(x * y) + 2 * x, 0.7)[1] * x,
+    "unused": lambda x: (x * x / 3.0, x + 1.0)[1],
+    "zero": lambda x: (x - x) * x + 0 * x + x * 0.0 + 0 / x,
+    "underflow": lambda x: 1e-200 / (x * 1e200) + (x * 1e-200) * (x * 1e-200),
+    "overflow": lambda x: x * 1e308 * 10.0 - x,
+}
+
+
+def in_place(x):
+    s = 1.0 * x
+    s += x
+    s -= 0.25
+    s *= x
+    s /= 3
+    s **= 2
+    return s
+
+
+def described(records):
+    """Each record with places of cells in place of cells."""
+    place = {id(record[1]): k for k, record in enumerate(records)}
+    return [
+        (rule.name, out.val, place.get(id(a)), place.get(id(b)), p, type(p), q, type(q))
+        for rule, out, a, b, p, q in records
+        if not isinstance(a, (list, tuple)) and not isinstance(out.val, Active)
+    ]
+
+
+def outcome(f, x):
+    """The records of f at x, and its value and gradient."""
+    with tape.nested() as records:
+        f(tape.Var(x))
+        made = described(records)
+    return repr(made), repr(tape.gradient(f, x)), repr(tape.hessian(f, x))
+
+
+@pytest.mark.filterwarnings("ignore:overflow|invalid|divide:RuntimeWarning")
+@pytest.mark.parametrize("point", [1.3, 0.0, -0.7, 1e-320, 1e300, math.inf, math.nan])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_records_and_derivatives_are_those_of_python(name, point):
+    f = PROGRAMS[name]
+
+    def tried():
+        with np.errstate(all="ignore"):
+            try:
+                return outcome(f, point)
+            except Exception as error:  # also the errors are compared
+                return type(error).__name__, str(error)
+
+    found = tried()
+    with loading.python_only():
+        assert found == tried()
+
+
+REFUSED = {
+    "an integer beyond floats": lambda x: x * BIG,
+    "an integer beyond floats, reflected": lambda x: BIG - x,
+    "a complex number": lambda x: x + 1j,
+    "text": lambda x: x * "a",
+    "nothing": lambda x: None / x,
+    "a modulus": lambda x: pow(x, 2, 3),
+    "a function without an argument": lambda x: tape.sin(),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_operand_raises_the_same_type_of_error(name):
+    def error():
+        with pytest.raises(Exception) as caught:  # noqa: PT011  # its type is compared
+            tape.gradient(REFUSED[name], 1.3)
+        return caught.type
+
+    found = error()
+    with loading.python_only():
+        assert found is error()
+    assert tape.gradient(lambda x: x * x, 3.0) == (9.0, 6.0)
+
+
+def test_a_division_by_zero_warns_as_numpy():
+    for f in (lambda x: x / 0, lambda x: 1 / (x - 1.0), lambda x: x / (x - 1.0)):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            tape.gradient(f, 1.0)
+
+
+def test_a_variable_of_a_closed_tape_is_refused():
+    with tape.nested():
+        x, y = tape.Var(2.0), tape.Var(3.0)
+    for f in (lambda: x * y, lambda: x + 1.0, lambda: 1 - x, lambda: -x, lambda: x**2, lambda: tape.sin(x)):
+        with pytest.raises(tape.ClosedTapeError):
+            f()
+
+
+def test_the_direct_style_reads_adjoints_that_later_sweeps_do_not_change():
+    with tape.nested():
+        x = tape.Var(2.0)
+        y = x * x * x
+        y.grad()
+        first = x.adj
+        (y * x).grad()
+        assert (first, x.adj, y.adj) == (12.0, 32.0, 2.0)
+
+
+def test_an_active_adjoint_is_left_to_python():
+    def weighted(w):
+        with tape.nested() as records:
+            x = tape.Var(1.5)
+            y = 2.0 * x
+            x.adj, y.adj = w, 1.0
+            loading.PASSES[0](reversed(records))
+            return x.adj * w
+
+    assert tape.gradient(weighted, 3.0) == (15.0, 8.0)
+
+
+def test_a_callback_between_scalars_is_called_in_the_sweep():
+    def f(x):
+        y = x * 2.0
+
+        def chain():
+            seen.append(y.adj)
+
+        tape.reverse_pass_callback(chain)
+        return y * y * 3.0
+
+    seen = []
+    assert tape.gradient(f, 1.0) == (12.0, 24.0)
+    assert seen == [12.0]
+
+
+def test_no_reference_and_no_memory_is_lost():
+    shared = [None, tape.core.rule, tape.add, tape.multiply, tape.divide, tape.subtract, tape.sin, 2, 1.5, np.float64]
+    three, wide = 3.5, np.float64(2.5)
+
+    def f(x):
+        s = x
+        for _ in range(20):
+            s = (s * x + 2 - three) / (wide + s * s) - 1 * x + (-s) ** 2 / 70 + tape.sin(s) * wide + three / (s * s + 1)
+        return s
+
+    tape.gradient(f, 1.3)
+    shared += [three, wide, scalar_code.ZERO, tape.core.recording.ASK]
+    gc.collect()
+    before = [sys.getrefcount(thing) for thing in shared]
+    tracemalloc.start()
+    tape.gradient(f, 1.3)
+    start = tracemalloc.get_traced_memory()[0]
+    for _ in range(300):
+        tape.gradient(f, 1.3)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - start
+    tracemalloc.stop()
+    after = [sys.getrefcount(thing) for thing in shared]
+    assert all(abs(a - b) < 40 for a, b in zip(after, before, strict=True)), list(zip(before, after, strict=True))
+    assert grown < 20_000
+
+
+def test_the_collector_may_run_at_any_allocation():
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(1, 1, 1)
+        found = tape.gradient(turns, 1.3)
+    finally:
+        gc.set_threshold(*before)
+    with loading.python_only():
+        assert found == tape.gradient(turns, 1.3)
+
+
+def test_threads_record_on_their_own_tapes():
+    results = {}
+
+    def work(k):
+        results[k] = [tape.gradient(turns, 1.0 + k) for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(results[k] == [tape.gradient(turns, 1.0 + k)] * 20 for k in range(4))
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """The state before anything was loaded."""
+    code, first = loading._State.code, loading.PASSES[0]
+    code.remove()
+    for name, value in (("code", None), ("refused", ""), ("left", 50.0)):
+        monkeypatch.setattr(loading._State, name, value)
+    loading.PASSES[0] = loading.counted_sweep
+    yield
+    monkeypatch.undo()
+    loading.PASSES[0] = first
+    loading.install()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_code_is_loaded_once_enough_records_were_swept():
+    tape.gradient(lambda x: x * x, 1.3)
+    assert loading._State.code is None
+    for _ in range(3):
+        assert tape.gradient(turns, 1.3) == tape.gradient(turns, 1.3)
+    assert loading._State.code is not None
+    assert loading.PASSES[0] is not loading.counted_sweep
+
+
+@pytest.mark.usefixtures("fresh")
+def test_an_unknown_layout_keeps_the_python_versions(monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
+    assert tape.load_machine_code() == "machine code for scalars knows CPython 3.11 on 64 bits only"
+    assert loading._State.code is None
+    assert tape.gradient(turns, 1.3)[1] == pytest.approx(tape.jvp(turns, 1.3, 1.0)[1])
+
+
+@pytest.mark.usefixtures("fresh")
+def test_without_llvmlite_the_python_versions_stay(monkeypatch):
+    monkeypatch.setitem(sys.modules, "adbench.tape.machine.scalar_code", None)
+    assert "scalar_code" in tape.load_machine_code()
+    assert tape.gradient(lambda x: x * x, 3.0) == (9.0, 6.0)
+
+
+def test_a_part_in_another_place_is_noticed(monkeypatch):
+    for name, value in (("FLOAT", 8), ("ITEMS_OF_TUPLE", 16), ("TYPE", 16), ("PLACE", 24), ("LISTED", 16)):
+        with monkeypatch.context() as patch:
+            patch.setattr(layout, name, value)
+            with pytest.raises(layout.UnknownLayoutError, match="unknown layout of"):
+                layout.offsets()
+    with monkeypatch.context() as patch:
+        patch.setattr(layout, "_NUMBERS", 11)
+        with pytest.raises(layout.UnknownLayoutError):
+            layout.place_of("mul")
+
+
+def test_methods_set_by_python_replace_the_code_until_it_is_installed_again():
+    address = loading._State.code._loaded.address("operator_mul")
+    place = layout.place_of("mul")
+    assert layout.operators_of(tape.Scalar)[place] == address
+    with loading.python_only():
+        assert layout.operators_of(tape.Scalar)[place] != address
+    assert layout.operators_of(tape.Scalar)[place] == address
+    assert ctypes.c_void_p(address).value == address
