@@ -56,14 +56,14 @@ FUNCTIONS: dict[str, OfArray] = {
 PEERS = ("jax", "torch")
 
 
-def ours(f: Function, x: Any) -> tuple[Callable[[], Any], Any]:
+def ours(f: Function, x: Any, threads: int) -> tuple[Callable[[], Any], Any]:
     """A call and its compiled function."""
-    compiled = tape.compile(lambda x: f(tape, x), x)
+    compiled = tape.compile(lambda x: f(tape, x), x, threads=threads)
     return lambda: compiled(x), compiled
 
 
-def calls(f: Function, x: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
-    """(peer, a call, a call with numpy's result) of each installed peer."""
+def calls(f: Function, x: Any, threads: int) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+    """(peer, a call, a call with numpy's result) of each installed peer. jax takes its threads from the environment."""
     try:
         import jax
     except ImportError:
@@ -83,7 +83,7 @@ def calls(f: Function, x: Any) -> Iterator[tuple[str, Callable[[], Any], Callabl
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads)
     leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
 
     def by_torch() -> Any:

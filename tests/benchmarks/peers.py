@@ -3,6 +3,7 @@
     python tests/benchmarks/peers.py                      prints the tables
     python tests/benchmarks/peers.py recurrence=1,100     of these cases, at these sizes, only
     python tests/benchmarks/peers.py --markdown out.md    and writes them down
+    python tests/benchmarks/peers.py tanh --threads 2     with two threads for ours, jax and BLAS
 
 Everybody computes value and gradient of the same case at the same point, on one thread, as its backend does it; every
 result is compared before it is timed. The contenders of a row are timed in turns, round after round, in batches shorter
@@ -23,12 +24,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+if "--threads" not in sys.argv:  # libraries read these when they are imported
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -46,6 +49,8 @@ from tests.benchmarks.peer_functions import FUNCTIONS, calls, ours
 from tests.benchmarks.peer_functions import PEERS as OF_ARRAYS
 
 Call = Callable[[], Any]
+
+THREADS = int(next((value for option, value in pairwise(sys.argv) if option == "--threads"), "1"))
 
 CASES: dict[str, tuple[int, ...]] = {
     "normal_log_density": (1, 10, 100, 1_000, 10_000, 1_000_000),
@@ -152,7 +157,7 @@ def prepared(
     f = backend.function(case, names, None)
     given = backend.native_inputs(args)
     if peer == "ours":
-        compiled = tape.compile(f, *given, wrt=wrt)
+        compiled = tape.compile(f, *given, wrt=wrt, threads=THREADS)
         return bind(compiled, given), our_work(compiled, given), bind(compiled, given)
     if backend.build is not None:
         backend.build(f, given, wrt)
@@ -245,12 +250,12 @@ def function_rows(wanted: dict[str, tuple[int, ...]]) -> Iterator[Row]:
         of = FUNCTIONS[name]
         for n in sizes:
             x = of.point(n)
-            call, compiled = ours(of.f, x)
+            call, compiled = ours(of.f, x, THREADS)
             row = Row(f"{name} {n}", {"ours": call})
             work = our_work(compiled, (x,))
             if work is not None:
                 row.works["ours"] = work
-            for peer, theirs, result in calls(of.f, x):
+            for peer, theirs, result in calls(of.f, x, THREADS):
                 np.testing.assert_allclose(flat(result()), flat(call()), rtol=1e-10, atol=1e-10, err_msg=row.name)
                 row.calls[peer] = theirs
             yield row
@@ -328,6 +333,7 @@ def main() -> None:
     parser.add_argument("wanted", nargs="*", metavar="CASE[=N,N]", help="these cases or functions, at these sizes")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAME,NAME", help="these backends")
     parser.add_argument("--rounds", type=int, default=60, metavar="N")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads for ours, jax and BLAS")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to this file too")
     asked = parser.parse_args()
     known = {**CASES, **{name: of.sizes for name, of in FUNCTIONS.items()}}
