@@ -110,6 +110,10 @@ def test_a_long_loop_that_only_reads_asks_for_later_elements_once_for_each_array
         np.testing.assert_allclose([value, slope], [np.sum(rest**2), -2 * np.sum(rest * x[1:] * x[:-1])], rtol=1e-12)
     stored = listing(lambda x: tape.sum(x * x), np.ones(2**18)).llvm
     assert "prefetch" not in stored
+    summed = listing(lambda x, y: tape.sum(tape.sum(x * y, axis=0) ** 2), np.ones((3, 2**18)), 0.3, wrt=(1,)).llvm
+    asking = [block for block in re.split(r"(?m)^\S+:", summed) if "call void @llvm.prefetch" in block]
+    assert asking
+    assert not [block for block in asking if "store <8 x double>" in block]
 
 
 def test_broadcasts_slices_and_transposes_are_not_copied():
