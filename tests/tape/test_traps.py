@@ -156,8 +156,14 @@ def test_a_power_with_both_arguments_active_has_the_right_mixed_derivative_at_ex
 
 
 @pytest.mark.parametrize("cumulative", [False, True])
-@pytest.mark.parametrize("x", [[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [2.0, 0.0, 5.0], [2.0, 3.0, 4.0], [0.0, 0.0, 0.0]])
-def test_products_with_zeros_have_the_right_first_and_second_derivatives(x, cumulative):
+@pytest.mark.parametrize(
+    "x",
+    [
+        *([0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [2.0, 0.0, 5.0], [2.0, 3.0, 4.0], [0.0, 0.0, 0.0]),
+        *([1e-8, 1.0, 3.0], [2.0, 1e-9, -4.0], [-1e-12, 1e3, 1e-3]),
+    ],
+)
+def test_products_with_zeros_or_of_numbers_that_differ_much_have_the_right_first_and_second_derivatives(x, cumulative):
     x = np.array(x)
     f = (lambda v: tape.sum(tape.cumprod(v) * np.array([1.0, 2.0, 5.0]))) if cumulative else tape.prod
     a, b, c = x
@@ -168,8 +174,8 @@ def test_products_with_zeros_have_the_right_first_and_second_derivatives(x, cumu
         g, h = [b * c, a * c, a * b], [[0, c, b], [c, 0, a], [b, a, 0]]
     np.testing.assert_allclose(gradient(f, x), g, rtol=1e-15)
     np.testing.assert_allclose(tape.jacobian(f, x, "forward")[1], g, rtol=1e-15)
-    np.testing.assert_allclose(tape.hessian(f, x)[2], h, atol=1e-14)
-    np.testing.assert_allclose(tape.jacobian(lambda v: gradient(f, v), x, "forward")[1], h, atol=1e-14)
+    np.testing.assert_allclose(tape.hessian(f, x)[2], h, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(tape.jacobian(lambda v: gradient(f, v), x, "forward")[1], h, rtol=1e-13, atol=1e-14)
 
 
 def test_the_log_determinant_works_for_a_negative_determinant():

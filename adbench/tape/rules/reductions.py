@@ -338,8 +338,19 @@ def cumsum(x: Value, axis: int | None = None) -> Value:
 
 
 def _cumprod_back(val: Value, adj: Value, x: Value, axis: int) -> Value:
-    """x̄[i] = Σ_{k≥i} ȳ[k] Π_{j≤k, j≠i} x[j]; by a quotient where x[i] is not zero."""
+    """x̄[i] = Σ_{k≥i} ȳ[k] Π_{j≤k, j≠i} x[j]; by a quotient where x[i] is not zero.
+
+    The derivative of a quotient would lose digits where the x[j] differ much. So an x that is differentiated once more
+    takes a recurrence, s[i] = ȳ[i] + x[i+1] s[i+1] and x̄[i] = y[i-1] s[i].
+    """
     x, val, adj = (moveaxis(a, axis, -1) for a in (x, val, adj))
+    if isinstance(x, Active) and not x.symbolic:
+        last = shape_of(x)[-1] - 1
+        rest = [adj[..., last]]
+        for i in builtins.range(last - 1, -1, -1):
+            rest.append(adj[..., i] + x[..., i + 1] * rest[-1])
+        before = concatenate([np.ones((*shape_of(x)[:-1], 1)), val[..., :-1]], -1)
+        return moveaxis(before * stack(rest[::-1], -1), -1, axis)
     is_zero = value_of(x) == 0.0
     sums = flip(_cumsum(flip(adj * val, -1), axis=len(shape_of(x)) - 1), -1)
     back = sums / where(is_zero, 1.0, x)
