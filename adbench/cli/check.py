@@ -52,8 +52,8 @@ def check(
 ) -> None:
     """Check values and derivatives, without timing them.
 
-    Exit code 0: everything is correct. 1: a derivative is wrong, or the value does not depend on an input. 4: a backend
-    crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
+    Exit code 0: everything is correct. 1: a derivative is wrong, or a case's value does not depend on an input. 4: a
+    backend crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
 
     \b
     adbench check                 all traps, every operator of the quick suite,
