@@ -20,8 +20,8 @@ from tests.backends import test_native_calling, test_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-NAMES = ("backends.md", "backends-table.md")
-PAGE, TABLE = ((DOCS / "reference" / name).read_text(encoding="utf-8") for name in NAMES)
+NAMES = ("backends.md", "backends-table.md", "backends-table-newer.md")
+PAGE, TABLE, NEWER = ((DOCS / "reference" / name).read_text(encoding="utf-8") for name in NAMES)
 BACKENDS, CASES = catalog().backends, catalog().cases
 
 
@@ -86,8 +86,24 @@ def test_the_table_has_every_backend_operator_and_family() -> None:
         assert name == "traps" or all(f"`{member}`" in section for member in members), title
 
 
-def test_no_cell_is_wrong_and_every_backend_with_an_unsupported_cell_has_a_reason() -> None:
-    tables, _, rest = TABLE.partition("## Reasons\n")
+def test_the_newer_page_has_every_case_and_backend_that_the_table_lacks() -> None:
+    sections = NEWER.partition("\n## ")[2].partition("\n## Reasons")[0]
+    cases = named(TABLE.partition(pages.ABSENT_CASES)[2].partition("\n")[0])
+    assert not [case for case in cases if f"`{case}`" not in sections], "./scripts/backends-pages --newer"
+    absent = named(TABLE.partition(pages.ABSENT)[2].partition("\n")[0])
+    assert [name for name in absent if f"`{name}`" not in sections] == ["aadc", "drjit"]  # the reason is in NOT_IN_CI
+
+
+def test_a_page_of_some_cases_has_no_empty_section() -> None:
+    cases = {"a": case("a", "ode")}
+    text = pages.page([Record(Job("a", 1, "lib", "value"), "ok", how="native")], cases, head=pages.NEWER_HEAD)
+    assert text.startswith("# Newer cases and backends\n")
+    assert re.findall(r"^## (.*)", text, re.M)[:2] == ["Differential equations", "Reasons"]
+
+
+@pytest.mark.parametrize("page", [TABLE, NEWER], ids=["table", "newer"])
+def test_no_cell_is_wrong_and_every_backend_with_an_unsupported_cell_has_a_reason(page: str) -> None:
+    tables, _, rest = page.partition("## Reasons\n")
     rows = [line.split("|")[1:-1] for line in tables.splitlines() if line.startswith("| `")]
     assert not [row for row in rows if any("✗" in cell for cell in row)]
     unable = {name for row in rows if any("∅" in cell for cell in row) for name in named(row[0])}
@@ -131,8 +147,7 @@ def test_a_table_counts_correct_built_unsupported_known_and_wrong_cases() -> Non
     assert f"{pages.PART.format(9)}`other` 1.\n" in beside
     assert "| `other` |  | ✓1 |" in beside  # a mark alone would stand for all three cases
     tables = text.partition("## Reasons")[0]
-    count, row = (line for line in tables.splitlines() if line.startswith("| `lib` |"))
-    assert count == "| `lib` | 7 | 1 | 2 | 1 |"
+    (row,) = [line for line in tables.splitlines() if line.startswith("| `lib` |")]
     cells = [cell.strip() for cell in row.split("|")[2:-1]]
     assert cells[:2] == ["✓", "✓1 ○1 ∅1"]
     assert cells[2:] == ["✗", "⊗", "✓"]

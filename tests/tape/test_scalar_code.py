@@ -25,6 +25,32 @@ def turns(x):
 
 
 FUNCTIONS = [getattr(tape, name) for name in scalar_code.FUNCTIONS]
+VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
+LONG = np.linspace(0.1, 1.0, 5_000)
+ELEMENTS = {
+    "each element": lambda x, A: sum(a * a * k for k, a in enumerate(x)) + sum(a for row in A for a in row),
+    "by one index": lambda x, A: x[0] * x[1] + x[2] / x[0] - x[1] * x[1],
+    "by two indices": lambda x, A: A[0, 0] * A[1, 2] - A[0, 1] / A[1, 1] + A[1][0] * x[1],
+    "from the end": lambda x, A: x[-1] * x[-3] + A[-1, 0] * A[0, -1],
+    "other types of indices": lambda x, A: x[np.int64(1)] * x[True].sum() + A[(1, 1)] * A[1, True].sum() + x[()].sum(),
+    "next to the whole": lambda x, A: tape.sum(x * x) * x[1] + tape.sum(A[0]) * A[0, 1] + tape.sum(A.T[0]) * A.T[2, 1],
+    "of results": lambda x, A: (x * 2.0)[1] * (A @ x)[0] + (A * x)[1, 2] + tape.exp(x)[0],
+    "after a new value": lambda x, A: with_new_values(x, A),
+    "inside another derivative": lambda x, A: (
+        x[0] * tape.gradient(lambda y: y[0] * x[1] + y[1] * y[0] * A[0, 0], VECTOR[:2])[1][0]
+    ),
+    "far along a vector": lambda x, A: x[0] * (tape.stack([x[0]] * 5_000) * LONG)[4_500] + x[1],
+}
+
+
+def with_new_values(x, A):
+    y, B = x * A[0, 0], A * x[0]
+    first = y[0] * B[0, 0]
+    y[0] = first
+    B[0, 0] = y[0] * 2.0
+    return first * y[0] * B[0, 0] + y[1] * B[1, 1]
+
+
 PROGRAMS = {
     "turns": turns,
     "constants on the right": lambda x: (x + 2 - 0.5) * 3 / 4 - np.float64(1.5) + x * np.float64(2.5) / np.float64(3),
@@ -94,6 +120,57 @@ def test_records_and_derivatives_are_those_of_python(name, point):
         assert found == tried()
 
 
+def of_array(f, *, which):
+    """The records of f, and its derivatives, in the vector or the matrix, and adjoints of a sweep that keeps them."""
+    with tape.nested() as records:
+        x, A = tape.Var(VECTOR), tape.Var(MATRIX)
+        y = f(x, A)
+        made = [(r[0].name, getattr(r[1], "val", None), type(r[2]), type(r[3]), r[4]) for r in records]
+        y.grad()
+        kept = [np.array(r[1].adj) for r in records]
+    g = (lambda x: f(x, MATRIX)) if which == "x" else (lambda A: f(VECTOR, A))
+    point = VECTOR if which == "x" else MATRIX
+    return made, kept, tape.gradient(g, point), tape.hessian(g, point)[2]
+
+
+@pytest.mark.parametrize("which", ["x", "A"])
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements_of_arrays_have_the_records_and_derivatives_of_python(name, which):
+    found = of_array(ELEMENTS[name], which=which)
+    with loading.python_only():
+        assert repr(found) == repr(of_array(ELEMENTS[name], which=which))
+
+
+@pytest.mark.parametrize("index", [3, -4, (0, 3), (2, 0), 10**30, 1.5, "a", None, (0, 0, 0)])
+def test_an_index_outside_of_an_array_gives_the_outcome_of_python(index):
+    def outcome(of):
+        def f(A):
+            x = of(A)
+            x[0] if x.ndim == 1 else x[0, 0]  # the machine code treats later reads
+            return tape.sum(x[index] * 2.0)
+
+        try:
+            return repr(tape.gradient(f, MATRIX))
+        except Exception as error:  # also errors are compared
+            return type(error), str(error)
+
+    for of in (lambda A: A, lambda A: A[0]):
+        found = outcome(of)
+        with loading.python_only():
+            assert found == outcome(of)
+
+
+def test_elements_of_arrays_that_are_not_contiguous_are_read_and_added_to():
+    weights = np.arange(12.0).reshape(3, 4)
+    for view in (weights[:, ::2], weights.T, weights[::-1], weights.astype(np.float32)):
+        value, slope = tape.gradient(lambda A: A[0, 1] * A[1, 0] + A[1, 1] * A[1, 1], view)
+        a, b, c = float(view[0, 1]), float(view[1, 0]), float(view[1, 1])
+        expected = np.zeros(view.shape)
+        expected[0, 1], expected[1, 0], expected[1, 1] = b, a, 2 * c
+        assert value == a * b + c * c
+        np.testing.assert_array_equal(slope, expected)
+
+
 REFUSED = {
     "an integer beyond floats": lambda x: x * BIG,
     "an integer beyond floats, reflected": lambda x: BIG - x,
@@ -152,6 +229,33 @@ def test_an_active_adjoint_is_left_to_python():
             return x.adj * w
 
     assert tape.gradient(weighted, 3.0) == (15.0, 8.0)
+
+
+def test_weights_that_the_caller_holds_are_not_changed():
+    weights = np.ones(3)
+    found = tape.vjp(lambda x: (x, x[1] * 2.0, x[0]), VECTOR, (weights, 1.0, 1.0))[1]
+    np.testing.assert_array_equal(found, [2.0, 3.0, 1.0])
+    np.testing.assert_array_equal(weights, np.ones(3))
+
+
+def test_an_array_of_another_type_is_left_to_python():
+    with tape.nested():
+        x = tape.Var(VECTOR)
+        assert x[1].val == -1.5
+        x.val = VECTOR.astype(np.float32)
+        assert [x[k].val for k in range(3)] == [0.5, -1.5, 2.0]
+
+
+def test_a_class_derived_from_a_scalar_keeps_its_side():
+    class Named(tape.Scalar):
+        """A scalar of another class, as a program may define it."""
+
+    with tape.nested():
+        x = tape.Var(3.0)
+        y = Named()
+        y.val, y.adj, y.tape = 2.0, 0.0, x.tape
+        found = [y - 1.0, 1.0 - y, y / x, y**2, -y]
+        assert [one.val for one in found] == [1.0, -1.0, 2 / 3, 4.0, -2.0]
 
 
 def test_a_callback_between_scalars_is_called_in_the_sweep():
@@ -261,15 +365,23 @@ def test_without_llvmlite_the_python_versions_stay(monkeypatch):
 
 
 def test_a_part_in_another_place_is_noticed(monkeypatch):
-    for name, value in (("FLOAT", 8), ("ITEMS_OF_TUPLE", 16), ("TYPE", 16), ("PLACE", 24), ("LISTED", 16)):
+    wrong = {
+        "FLOAT": 8,
+        "ITEMS_OF_TUPLE": 16,
+        "TYPE": 16,
+        "PLACE": 24,
+        "LISTED": 16,
+        "DATA": 48,
+        "AXES": 16,
+        "DTYPE": 48,
+    }
+    for name, value in wrong.items():
         with monkeypatch.context() as patch:
             patch.setattr(layout, name, value)
             with pytest.raises(layout.UnknownLayoutError, match="unknown layout of"):
-                layout.offsets()
-    with monkeypatch.context() as patch:
-        patch.setattr(layout, "_NUMBERS", 11)
-        with pytest.raises(layout.UnknownLayoutError):
-            layout.place_of("mul")
+                layout.check()
+    with pytest.raises(layout.UnknownLayoutError):
+        layout.place_of("mul", layout.ITEMS)
 
 
 def test_methods_set_by_python_replace_the_code_until_it_is_installed_again():

@@ -59,9 +59,10 @@ def new_leaf(tape: Tape, val: Value) -> Any:
 class Array(Recorded):
     """An array on a tape, or a value of an outer level, of any shape: `val` is an ndarray or an active value."""
 
-    __slots__ = ("cell", "gradient", "origin", "tape", "val")
+    __slots__ = ("cell", "gradient", "origin", "reads", "tape", "val")
 
     cell: Cell
+    reads: tuple[list[Cell], tuple[None, list[Cell]]]  # see `fast.quick_records`
 
     @property
     def adj(self) -> Value:

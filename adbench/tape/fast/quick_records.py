@@ -147,20 +147,42 @@ def _interpret_any(tape: Tape, rule: Rule, args: tuple[Value, ...], params: dict
     return push(tape, rule, val, cells, (val if keep_val else None, saved), params)
 
 
+PARAMS: tuple[dict[str, Any], ...] = tuple({"index": i} for i in range(4096))
+"""What records of the first elements of vectors share."""
+
+
 def getitem(self: Array, index: Any) -> Value:
-    """x[index], with quick paths for an element of a vector and for a slice."""
+    """x[index], with quick paths for an element of a vector or matrix, and for a slice."""
     val = self.val
-    if type(index) is int and type(val) is np.ndarray and val.ndim == 1:
-        node = Scalar()
-        node.val = val.item(index)
-        node.adj = 0.0
-        node.tape = tape = self.tape
-        tape.append((indexing.getitem, node, [self.cell], (None, [self.cell]), {"index": index}, ASK))
-        return node
-    if type(index) is slice and type(val) is np.ndarray:
-        cells = (self.cell,)
-        return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
+    if type(val) is np.ndarray:
+        kind = type(index)
+        if (kind is int and val.ndim == 1) or (
+            kind is tuple and len(index) == val.ndim == 2 and type(index[0]) is type(index[1]) is int
+        ):
+            node = Scalar()
+            node.val = val.item(index)
+            node.adj = 0.0
+            node.tape = tape = self.tape
+            cells, saved = reads_of(self)
+            params = PARAMS[index] if kind is int and 0 <= index < len(PARAMS) else {"index": index}
+            tape.append((indexing.getitem, node, cells, saved, params, ASK))
+            return node
+        if kind is slice:
+            cells, saved = reads_of(self)
+            return push(self.tape, indexing.getitem, val[index], cells, saved, {"index": index})
     return indexing.read(self, index)
+
+
+def reads_of(x: Array) -> tuple[list[Any], tuple[None, list[Any]]]:
+    """What all records of elements of x share; x[i] = v gives x another cell."""
+    try:
+        if x.reads[0][0] is x.cell:
+            return x.reads
+    except AttributeError:
+        pass
+    cells = [x.cell]
+    x.reads = cells, (None, cells)
+    return x.reads
 
 
 shape = property(lambda self: self.cell.shape)

@@ -4,70 +4,89 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.node import Scalar
+from adbench.tape.values import FLOAT64
 
 WORD = 8
-COUNT, TYPE, FLOAT = 0, 8, 16
+COUNT, TYPE, FLOAT, SIZE = 0, 8, 16, 16
 ITEMS_OF_TUPLE, ITEMS_OF_LIST = 24, 24  # the items themselves, and a pointer to them
 PLACE, LISTED = 16, 24  # in a reversed list: the index of the next item, and the list
-_NUMBERS, _OPERATORS = 12, 36  # in a type: the word that points to its operators on numbers; how many there are
+DATA, AXES, LENGTHS, STRIDES, DTYPE = 16, 24, 32, 40, 56  # in an array of numpy
+NUMBERS, ITEMS = 96, 112  # in a type: where it points to its operators on numbers, and on items
+COUNTS = {NUMBERS: 36, ITEMS: 3}
 
 
 class UnknownLayoutError(Exception):
     """This Python keeps the parts of objects elsewhere."""
 
 
-def offsets() -> dict[str, int]:
-    """Where a `Scalar` keeps its attributes, in bytes.
-
-    Raises UnknownLayoutError if that, or the parts of numbers, tuples and lists, are not where this file says.
-    """
+def check() -> None:
+    """Raise UnknownLayoutError if the parts of numbers, tuples, lists and arrays are not where this file says."""
     known = sys.implementation.name == "cpython" and sys.version_info[:2] == (3, 11)
     if not known or hasattr(sys, "gettotalrefcount") or ctypes.sizeof(ctypes.c_void_p) != WORD:
         raise UnknownLayoutError("machine code for scalars knows CPython 3.11 on 64 bits only")
-    node, marks = Scalar(), {name: object() for name in ("adj", "tape", "val")}
-    for name, mark in marks.items():
-        setattr(node, name, mark)
-    words = _words(node, Scalar.__basicsize__ // WORD)
-    listed = [node, marks]
-    backwards = reversed(listed)
+    marks = [object(), object()]
+    addresses = [*map(id, marks)]
+    backwards = reversed(marks)
     next(backwards)
+    array = np.arange(6.0).reshape(2, 3)
     seen = {
-        "type": words[TYPE // WORD] == id(Scalar),
-        "attributes": set(map(id, marks.values())) <= set(words),
+        "type": _word(marks, TYPE) == id(list),
         "numbers": all(ctypes.c_double.from_address(id(x) + FLOAT).value == x for x in (1.5, np.float64(2.5))),
-        "tuple": _words((node, marks), 5)[ITEMS_OF_TUPLE // WORD :] == [id(node), id(marks)],
-        "list": _pointed(id(listed) + ITEMS_OF_LIST, 2) == [id(node), id(marks)],
-        "reversed list": (_words(backwards, 4)[PLACE // WORD], _words(backwards, 4)[LISTED // WORD]) == (0, id(listed)),
+        "tuple": _word(tuple(marks), SIZE) == 2
+        and [_word(tuple(marks), ITEMS_OF_TUPLE + k * WORD) for k in range(2)] == addresses,
+        "list": _pointed(marks, ITEMS_OF_LIST) == addresses,
+        "reversed list": (_word(backwards, PLACE), _word(backwards, LISTED)) == (0, id(marks)),
+        "array": _word(array, DATA) == array.ctypes.data
+        and _word(array, AXES) & 0xFFFFFFFF == 2
+        and _pointed(array, LENGTHS) == [2, 3]
+        and _pointed(array, STRIDES) == [24, 8]
+        and _word(array, DTYPE) == id(FLOAT64),
     }
     if wrong := [name for name, holds in seen.items() if not holds]:
         raise UnknownLayoutError(f"unknown layout of {', '.join(wrong)}")
-    return {name: WORD * words.index(id(mark)) for name, mark in marks.items()}
+
+
+def offsets(owner: type, names: Sequence[str]) -> dict[str, int]:
+    """Where an object of the class keeps its attributes, which are slots. Raises UnknownLayoutError."""
+    thing, marks = owner(), [object() for _ in names]
+    for name, mark in zip(names, marks, strict=True):
+        setattr(thing, name, mark)
+    words = _words(thing, owner.__basicsize__ // WORD)
+    if not set(map(id, marks)) <= set(words):
+        raise UnknownLayoutError(f"unknown layout of {owner.__name__}")
+    return {name: WORD * words.index(id(mark)) for name, mark in zip(names, marks, strict=True)}
 
 
 def _words(thing: object, count: int) -> list[int]:
     return list((ctypes.c_uint64 * count).from_address(id(thing)))
 
 
-def _pointed(address: int, count: int) -> list[int]:
-    return list((ctypes.c_uint64 * count).from_address(ctypes.c_uint64.from_address(address).value))
+def _word(thing: object, offset: int) -> int:
+    return ctypes.c_uint64.from_address(id(thing) + offset).value
 
 
-def operators_of(owner: type) -> Any:
-    """The addresses of a class's operators on numbers, as a writable array. Raises UnknownLayoutError."""
-    address = _words(owner, _NUMBERS + 1)[_NUMBERS]
+def _pointed(thing: object, offset: int) -> list[int]:
+    """Two words where the object points to."""
+    return list((ctypes.c_uint64 * 2).from_address(_word(thing, offset)))
+
+
+def operators_of(owner: type, table: int = NUMBERS) -> Any:
+    """The addresses of a class's operators, as a writable array. Raises UnknownLayoutError."""
+    address = _word(owner, table)
     if not id(owner) < address < id(owner) + 2_000:  # it lies within a class that Python code has made
         raise UnknownLayoutError("unknown layout of classes")
-    return (ctypes.c_uint64 * _OPERATORS).from_address(address)
+    return (ctypes.c_uint64 * COUNTS[table]).from_address(address)
 
 
-def place_of(name: str) -> int:
+def place_of(name: str, table: int = NUMBERS) -> int:
     """The place of an operator, such as "mul", in `operators_of`. Raises UnknownLayoutError."""
-    filled = [k for k, word in enumerate(operators_of(type("Probe", (), {f"__{name}__": lambda *_: None}))) if word]
+    probe = type("Probe", (), {f"__{name}__": lambda *_: None})
+    filled = [k for k, word in enumerate(operators_of(probe, table)) if word]
     if len(filled) != 1:
         raise UnknownLayoutError(f"unknown place of the operator {name}")
     return filled[0]

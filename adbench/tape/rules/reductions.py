@@ -344,11 +344,11 @@ def _cumprod_back(val: Value, adj: Value, x: Value, axis: int) -> Value:
     takes a recurrence, s[i] = ȳ[i] + x[i+1] s[i+1] and x̄[i] = y[i-1] s[i].
     """
     x, val, adj = (moveaxis(a, axis, -1) for a in (x, val, adj))
-    if isinstance(x, Active) and not x.symbolic:
+    if any_active((x,)) and not x.symbolic:
         last = shape_of(x)[-1] - 1
         rest = [adj[..., last]]
-        for i in builtins.range(last - 1, -1, -1):
-            rest.append(adj[..., i] + x[..., i + 1] * rest[-1])
+        for k in builtins.range(last, 0, -1):
+            rest.append(adj[..., k - 1] + x[..., k] * rest[-1])
         before = concatenate([np.ones((*shape_of(x)[:-1], 1)), val[..., :-1]], -1)
         return moveaxis(before * stack(rest[::-1], -1), -1, axis)
     is_zero = value_of(x) == 0.0

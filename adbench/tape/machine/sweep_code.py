@@ -1,0 +1,144 @@
+"""The sweep over records of scalars and of elements of arrays, in machine code; see `fast.quick_sweep`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adbench.tape.core.node import Scalar
+from adbench.tape.core.recording import ASK, Cell
+from adbench.tape.machine import layout
+from adbench.tape.machine.writer import INT, NUMBER, POINTER, Module, Writer, integer, number
+from adbench.tape.rules.indexing import getitem
+
+
+def write_sweep(module: Module) -> None:
+    """sweep(self, records): sweep the next records of a reversed tape, up to one that Python must treat."""
+    w = Writer(module, "sweep", POINTER, POINTER)
+    build, (_, records) = w.build, w.made.args
+    known, begin, turn, body, of_scalars, of_element, after, done = (w.block() for _ in range(8))
+    build.cbranch(w.is_a(records, type(reversed([]))), known, done)
+
+    w.write(known)
+    listed = w.part(records, layout.LISTED)
+    build.cbranch(w.exists(listed), begin, done)
+    w.write(begin)
+    items = w.part(listed, layout.ITEMS_OF_LIST)
+    start = w.part(records, layout.PLACE, INT)
+    build.branch(turn)
+
+    w.write(turn)
+    place = build.phi(INT)
+    place.add_incoming(start, begin)
+    w.put(records, layout.PLACE, place)
+    build.cbranch(build.icmp_signed(">=", place, integer(0)), body, done)
+
+    w.write(body)
+    record = build.load(build.gep(items, [place], source_etype=POINTER), typ=POINTER)
+    w.require(w.is_a(record, tuple))
+    rule, out, a, b, p, q = (w.item(record, k) for k in range(6))
+    w.require(w.is_a(out, Scalar))
+    held = w.slot(out, "adj")
+    w.require(w.is_a(held, float))
+    adj = w.part(held, layout.FLOAT, NUMBER)
+    compact = build.icmp_unsigned("!=", q, w.literal(ASK))
+    is_zero, asks = build.fcmp_ordered("==", adj, number(0.0)), w.block()
+    some = w.block()
+    build.cbranch(compact, some, asks)
+    w.write(some)
+    build.cbranch(is_zero, after, of_scalars)
+    w.write(asks)
+    w.require(w.same(rule, w.literal(getitem)))
+    build.cbranch(is_zero, after, of_element)
+
+    w.write(of_scalars)
+    slopes = [_slope(w, cell, slope) for cell, slope in ((a, p), (b, q))]
+    for cell, slope in zip((a, b), slopes, strict=True):
+        add, on = w.block(), w.block()
+        build.cbranch(w.same(cell, w.literal(None)), on, add)
+        w.write(add)
+        _accumulate(w, cell, build.fmul(adj, slope), on)
+        w.write(on)
+    build.branch(after)
+
+    w.write(of_element)
+    _add_to_element(w, a, p, adj)
+    build.branch(after)
+
+    w.write(after)
+    place.add_incoming(build.sub(place, integer(1)), after)
+    build.branch(turn)
+
+    w.write(w.leave)
+    w.call("PyErr_Clear")
+    build.branch(done)
+    w.write(done)
+    build.ret(w.own_literal(None))
+
+
+def _slope(w: Writer, cell: Any, slope: Any) -> Any:
+    """The number of a partial; the cell must be None, or a scalar whose adjoint is a float."""
+    build, there, done = w.build, w.block(), w.block()
+    before = build.block
+    build.cbranch(w.same(cell, w.literal(None)), done, there)
+    w.write(there)
+    w.require(w.is_a(cell, Scalar))
+    w.require(w.is_a(w.slot(cell, "adj"), float))
+    found = w.constant(slope)
+    end = build.block
+    build.branch(done)
+    w.write(done)
+    value = build.phi(NUMBER)
+    value.add_incoming(number(0.0), before)
+    value.add_incoming(found, end)
+    return value
+
+
+def _accumulate(w: Writer, cell: Any, part: Any, on: Any) -> None:
+    """cell.adj += part; within the float if nothing else refers to it. Goes on to the block `on`."""
+    build, within, anew = w.build, w.block(), w.block()
+    held = w.slot(cell, "adj")
+    total = build.fadd(w.part(held, layout.FLOAT, NUMBER), part)
+    build.cbranch(build.icmp_signed("==", w.part(held, layout.COUNT, INT), integer(1)), within, anew)
+    w.write(within)
+    w.put(held, layout.FLOAT, total)
+    build.branch(on)
+    w.write(anew)
+    new = w.new_float(total)
+    w.require(w.exists(new))
+    w.put_slot(cell, "adj", new)
+    w.call("Py_DecRef", held)
+    build.branch(on)
+
+
+def _add_to_element(w: Writer, cells: Any, params: Any, adj: Any) -> None:
+    """Add to an element of an adjoint, which must be a vector or a matrix that no one else holds."""
+    build, vector, matrix, add = w.build, w.block(), w.block(), w.block()
+    for part, kind in ((cells, list), (params, dict)):
+        w.require(w.is_a(part, kind))
+    cell = w.part(w.part(cells, layout.ITEMS_OF_LIST), 0)
+    w.require(w.is_a(cell, Cell))
+    array = w.slot(cell, "adj", Cell)
+    w.require(w.same(w.slot(cell, "own", Cell), w.literal(True)))
+    index = w.call("PyDict_GetItem", params, w.literal("index"))
+    w.require(w.exists(index))
+    build.cbranch(w.is_a(index, int), vector, matrix)
+
+    w.write(vector)
+    w.vector(array, axes=1)
+    of_vector = w.element(array, 0, index)[1]
+    end_of_vector = build.block
+    build.branch(add)
+
+    w.write(matrix)
+    w.require(w.is_a(index, tuple))
+    w.require(build.icmp_signed("==", w.part(index, layout.SIZE, INT), integer(2)))
+    w.vector(array, axes=2)
+    of_matrix = build.add(*(w.element(array, axis, w.item(index, axis))[1] for axis in range(2)))
+    end_of_matrix = build.block
+    build.branch(add)
+
+    w.write(add)
+    offset = build.phi(INT)
+    offset.add_incoming(of_vector, end_of_vector)
+    offset.add_incoming(of_matrix, end_of_matrix)
+    w.put_element_at(array, offset, build.fadd(w.element_at(array, offset), adj))
