@@ -564,3 +564,12 @@ def test_a_density_is_right_in_all_compositions(name, exact, point, active):
     directions = [*np.eye(len(active)), np.array([1.0, -0.5, 0.25, 2.0][: len(active)])]
     cases = [(f"along {v}", within(density), within(exact), x, v * np.abs(x), False, False) for v in directions]
     assert not (found := swept(cases)), report(found)
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero):RuntimeWarning")
+def test_zero_divided_by_zero_is_nan_in_every_composition_of_modes():
+    modes = [lambda f: lambda x: tape.gradient(f, x)[1], lambda f: lambda x: tape.jvp(f, x, 1.0)[1]]
+    for outer in modes:
+        for inner in modes:
+            assert np.isnan(outer(inner(lambda x: tape.sum(np.zeros((1, 1)) / (x - 1.0))))(1.0))
+            assert np.isnan(outer(inner(lambda x: (x - 1.0) / (x - 1.0)))(1.0))

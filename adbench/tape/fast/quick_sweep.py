@@ -39,6 +39,7 @@ from adbench.tape.values import (
     MINUS_ONE,
     ONE,
     PLAIN,
+    divided_as_numpy,
     is_nested,
     may_have_nan,
     settle,
@@ -305,7 +306,7 @@ def _zero_wins_at(
 ) -> Value:
     """The contribution of one argument, with zero times infinity as zero if the rule reveals its factors."""
     if rule.elementwise:
-        return zero_wins(part, adj, gradient(val, _ones_like(adj), *inputs, **params))
+        return zero_wins(part, adj, divided_as_numpy(gradient, val, _ones_like(adj), *inputs, **params))
     if is_nested(adj):  # an adjoint of value 0 may still have derivatives
         return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0
@@ -366,5 +367,5 @@ def careful_part(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value]
         gradient = with_infinities(gradient)
         part = gradient(val, tan, *inputs, **params)
     if rule.elementwise and may_have_nan(part):
-        return zero_wins(part, tan, gradient(val, 1.0, *inputs, **params), along=True)
+        return zero_wins(part, tan, divided_as_numpy(gradient, val, 1.0, *inputs, **params), along=True)
     return part

@@ -77,7 +77,7 @@ def _written() -> Module:
     for name in OPERATORS:
         _operator(module, name)
     _negative(module)
-    _square(module)
+    _power(module)
     for name in FUNCTIONS:
         _function(module, name)
     _element(module)
@@ -154,12 +154,7 @@ def _operator(module: Module, name: str) -> None:
     w.record(rule, none, u, other.object, partial_b(w, other, b, val), val, tape)
 
     w.write(w.leave)
-    plain, reflected = w.block(), w.block()
-    build.cbranch(w.is_any(v, Scalar), plain, reflected)
-    w.write(plain)
-    w.python(OF_SCALARS[name], v, u)
-    w.write(reflected)
-    w.python(OF_SCALARS[f"r{name}"], u, v)
+    w.python_in_order(OF_SCALARS[name], OF_SCALARS[f"r{name}"], v, u)
 
 
 def _negative(module: Module) -> None:
@@ -173,28 +168,34 @@ def _negative(module: Module) -> None:
     w.python(OF_SCALARS["neg"], v)
 
 
-def _square(module: Module) -> None:
-    """v ** u with u = 2; all other powers are Python's."""
+def _power(module: Module) -> None:
+    """v ** u with a constant u, as `written_out` for u = 2 and `scalar_functions` for all others."""
     w = Writer(module, "operator_pow", POINTER, POINTER, POINTER)
     build, (v, u, modulus) = w.build, w.made.args
-    none, plain, reflected, with_modulus = w.literal(None), w.block(), w.block(), w.block()
-    is_first = w.is_a(v, Scalar)
-    w.require(build.and_(is_first, w.same(modulus, none)))
+    none, square, general, two, with_modulus = w.literal(None), w.block(), w.block(), w.block(), w.block()
+    w.require(w.same(modulus, none))
+    w.require(w.is_a(v, Scalar))
     a, tape = w.scalar(v), w.tape(v)
+    c = w.constant(u)
     w.require(build.fcmp_unordered("!=", a.number, number(0.0)))
-    w.require(build.not_(w.is_a(u, np.float64)))
-    w.require(build.fcmp_ordered("==", w.constant(u), number(2.0)))
+    is_square = build.and_(build.fcmp_ordered("==", c, number(2.0)), build.not_(w.is_a(u, np.float64)))
+    build.cbranch(is_square, square, general)
+
+    w.write(square)
     val, p = build.fmul(a.number, a.number), w.new_float(build.fadd(a.number, a.number))
     w.record(e.power, v, none, p, w.own(u), val, tape)
+
+    w.write(general)
+    val = w.call("pow", a.number, c)
+    p = build.fmul(c, w.call("pow", a.number, build.fsub(c, number(1.0))))
+    w.require(build.fcmp_ordered("==", build.fsub(val, val), number(0.0)))  # `math` raises an error for infinity
+    w.require_regular(p)
+    w.record(e.power, v, none, w.new_float(p), w.new_float(c), val, tape)
+
     w.write(w.leave)
-    two = w.block()
     build.cbranch(w.same(modulus, none), two, with_modulus)
     w.write(two)
-    build.cbranch(w.is_any(v, Scalar), plain, reflected)
-    w.write(plain)
-    w.python(OF_SCALARS["pow"], v, u)
-    w.write(reflected)
-    w.python(lambda u, v: u.__rpow__(v), u, v)
+    w.python_in_order(OF_SCALARS["pow"], lambda u, v: u.__rpow__(v), v, u)
     w.write(with_modulus)
     w.python(OF_SCALARS["pow"], v, u, modulus)
 
@@ -209,13 +210,8 @@ def _function(module: Module, name: str) -> None:
     val = w.call(name, a.number)
     p = derivative(w, a.number, val)
     w.require(build.fcmp_ordered("==", val, val))  # NaN: `math` raises an error
-    if name not in (
-        "sin",
-        "cos",
-    ):  # as `scalar_functions`: the partial is neither infinite, nor NaN, nor close to 0
-        square = build.fmul(p, p)
-        w.require(build.fcmp_ordered("<", number(1e-300), square))
-        w.require(build.fcmp_ordered("<", square, number(1e300)))
+    if name not in ("sin", "cos"):
+        w.require_regular(p)
     w.record(rule, x, w.literal(None), w.new_float(p), w.own_literal(None), val, tape)
     w.write(w.leave)
     w.python(written_out(rule), x)

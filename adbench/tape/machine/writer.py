@@ -238,6 +238,12 @@ class Writer:
         found.add_incoming(thing, others)
         return found
 
+    def require_regular(self, partial: Any) -> None:
+        """The partial must be neither infinite, nor NaN, nor close to 0, as in `scalar_functions`."""
+        square = self.build.fmul(partial, partial)
+        self.require(self.build.fcmp_ordered("<", number(1e-300), square))
+        self.require(self.build.fcmp_ordered("<", square, number(1e300)))
+
     # Results
 
     def record(self, rule: Rule, a: Any, b: Any, p: Any, q: Any, val: Any, tape: Any) -> None:
@@ -252,3 +258,12 @@ class Writer:
             self.put(space, k * layout.WORD, argument)
         rest = integer(len(arguments)), NULL
         self.build.ret(self.call("PyObject_Vectorcall", self.literal(function), space, *rest))
+
+    def python_in_order(self, plain: Callable[..., Any], reflected: Callable[..., Any], v: Any, u: Any) -> None:
+        """Return plain(v, u) if v is a scalar, otherwise reflected(u, v)."""
+        first, second = self.block(), self.block()
+        self.build.cbranch(self.is_any(v, Scalar), first, second)
+        self.write(first)
+        self.python(plain, v, u)
+        self.write(second)
+        self.python(reflected, u, v)
