@@ -153,36 +153,26 @@ PARAMS: tuple[dict[str, Any], ...] = tuple({"index": i} for i in range(4096))
 
 def getitem(self: Array, index: Any) -> Value:
     """x[index], with quick paths for an element of a vector or matrix, and for a slice."""
-    val = self.val
-    if type(val) is np.ndarray:
-        kind = type(index)
-        if (kind is int and val.ndim == 1) or (
-            kind is tuple and len(index) == val.ndim == 2 and type(index[0]) is type(index[1]) is int
-        ):
-            node = Scalar()
-            node.val = val.item(index)
-            node.adj = 0.0
-            node.tape = tape = self.tape
-            cells, saved = reads_of(self)
-            params = PARAMS[index] if kind is int and 0 <= index < len(PARAMS) else {"index": index}
-            tape.append((indexing.getitem, node, cells, saved, params, ASK))
-            return node
-        if kind is slice:
-            cells, saved = reads_of(self)
-            return push(self.tape, indexing.getitem, val[index], cells, saved, {"index": index})
+    val, kind = self.val, type(index)
+    if type(val) is not np.ndarray:
+        return indexing.read(self, index)
+    if kind is slice:
+        cells = (self.cell,)
+        return push(self.tape, indexing.getitem, val[index], cells, (None, cells), {"index": index})
+    if (kind is int and val.ndim == 1) or (
+        kind is tuple and len(index) == val.ndim == 2 and type(index[0]) is type(index[1]) is int
+    ):
+        node = Scalar()
+        node.val = val.item(index)
+        node.adj = 0.0
+        node.tape = tape = self.tape
+        reads = getattr(self, "reads", None)
+        if reads is None or reads[0][0] is not self.cell:  # x[i] = v gives x another cell
+            self.reads = reads = [self.cell], (None, [self.cell])
+        params = PARAMS[index] if kind is int and 0 <= index < len(PARAMS) else {"index": index}
+        tape.append((indexing.getitem, node, *reads, params, ASK))
+        return node
     return indexing.read(self, index)
-
-
-def reads_of(x: Array) -> tuple[list[Any], tuple[None, list[Any]]]:
-    """What all records of elements of x share; x[i] = v gives x another cell."""
-    try:
-        if x.reads[0][0] is x.cell:
-            return x.reads
-    except AttributeError:
-        pass
-    cells = [x.cell]
-    x.reads = cells, (None, cells)
-    return x.reads
 
 
 shape = property(lambda self: self.cell.shape)

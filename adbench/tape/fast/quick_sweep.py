@@ -85,13 +85,13 @@ def sweep(
                     ask(rule, out, adj, a, b, p, careful)
                 if not keep:
                     out.adj = 0.0
-            if advance is not None:
-                advance(records)
         elif (adj := out.adj) or type(adj) is not float:  # an active adjoint of value 0 may still have derivatives
             if a is not None:
                 a.adj += adj * p
             if b is not None:
                 b.adj += adj * q
+            if advance is not None:  # records of scalars mostly follow each other
+                advance(records)
 
 
 def add(cell: Any, part: Value, own: bool) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from adbench.tape.core.recording import Record
-from adbench.tape.fast import quick_sweep
+from adbench.tape.fast import collector, quick_sweep
 from adbench.tape.machine.layout import UnknownLayoutError
 
 PATIENCE = 2**18
@@ -61,6 +61,7 @@ def python_only() -> Iterator[None]:
     code, _State.code = _State.code, None
     before = PASSES[0]
     PASSES[0] = quick_sweep.sweep
+    collector._State.release = None
     if code is not None:
         code.remove()
     try:
@@ -75,3 +76,4 @@ def install() -> None:
     if _State.code is not None:
         _State.code.install()
         PASSES[0] = partial(quick_sweep.sweep, advance=_State.code.sweep)
+        collector._State.release = _State.code.release

@@ -25,7 +25,7 @@ from adbench.tape.fast.scalar_functions import written_out
 from adbench.tape.fast.written_out import OF_SCALARS
 from adbench.tape.machine import layout
 from adbench.tape.machine.llvm import Loaded
-from adbench.tape.machine.sweep_code import write_sweep
+from adbench.tape.machine.sweep_code import write_release, write_sweep
 from adbench.tape.machine.writer import (
     BYTE,
     INT,
@@ -82,6 +82,7 @@ def _written() -> Module:
         _function(module, name)
     _element(module)
     write_sweep(module)
+    write_release(module)
     return module
 
 
@@ -278,7 +279,8 @@ TAKES_ONE_OBJECT = 8  # METH_O
 class MachineCode:
     """The compiled code. Raises UnknownLayoutError, or LLVMRefusedError.
 
-    sweep   sweeps the next records of a reversed tape as far as it can
+    sweep     sweeps the next records of a reversed tape as far as it can
+    release   drops the records of a tape
     """
 
     def __init__(self) -> None:
@@ -287,7 +289,7 @@ class MachineCode:
         self._kept = module.kept
         self._loaded = Loaded(f"{module.llvm}\n@environment = global [1 x ptr] zeroinitializer", [], level=2)
         self._methods: list[_Method] = []
-        self.sweep = self._function("sweep")
+        self.sweep, self.release = self._function("sweep"), self._function("release")
         self._functions = [(rule, self._function(f"function_{name}")) for name, (rule, _) in FUNCTIONS.items()]
         make = ctypes.pythonapi.PyDescr_NewMethod
         make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]

@@ -7,8 +7,10 @@ from typing import Any
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.machine import layout
-from adbench.tape.machine.writer import INT, NUMBER, POINTER, Module, Writer, integer, number
+from adbench.tape.machine.writer import BYTE, INT, NUMBER, POINTER, Module, Writer, integer, number
 from adbench.tape.rules.indexing import getitem
+
+FAR, NEAR, NEXT = 24, 12, 6  # records
 
 
 def write_sweep(module: Module) -> None:
@@ -33,6 +35,7 @@ def write_sweep(module: Module) -> None:
     build.cbranch(build.icmp_signed(">=", place, integer(0)), body, done)
 
     w.write(body)
+    _ask_early(w, items, place)
     record = build.load(build.gep(items, [place], source_etype=POINTER), typ=POINTER)
     w.require(w.is_a(record, tuple))
     rule, out, a, b, p, q = (w.item(record, k) for k in range(6))
@@ -73,6 +76,59 @@ def write_sweep(module: Module) -> None:
     build.branch(done)
     w.write(done)
     build.ret(w.own_literal(None))
+
+
+def write_release(module: Module) -> None:
+    """release(self, tape): drop the records of a tape, last to first."""
+    w = Writer(module, "release", POINTER, POINTER)
+    build, (_, tape) = w.build, w.made.args
+    begin, turn, body = build.block, w.block(), w.block()
+    size = w.part(tape, layout.SIZE, INT)
+    build.branch(turn)
+
+    w.write(turn)
+    left = build.phi(INT)
+    left.add_incoming(size, begin)
+    build.cbranch(build.icmp_signed(">", left, integer(0)), body, w.leave)
+
+    w.write(body)
+    place = build.sub(left, integer(1))
+    items = w.part(tape, layout.ITEMS_OF_LIST)
+    _ask_early(w, items, place)
+    record = build.load(build.gep(items, [place], source_etype=POINTER), typ=POINTER)
+    w.put(tape, layout.SIZE, place)  # before the record goes, which may run a finalizer that reads the tape
+    w.call("Py_DecRef", record)
+    now = w.part(tape, layout.SIZE, INT)
+    left.add_incoming(now, build.block)
+    build.branch(turn)
+
+    w.write(w.leave)
+    build.ret(w.own_literal(None))
+
+
+def _ask_early(w: Writer, items: Any, place: Any) -> None:
+    """Ask for later records and their objects, because long tapes leave the cache."""
+    build = w.build
+
+    def ahead(steps: int) -> Any:
+        there = build.sub(place, integer(steps))
+        there = build.select(build.icmp_signed(">", there, integer(0)), there, integer(0))
+        return build.load(build.gep(items, [there], source_etype=POINTER), typ=POINTER)
+
+    far = ahead(FAR)
+    for offset in (0, 64):
+        w.prefetch(build.gep(far, [integer(offset)], source_etype=BYTE))
+    near = ahead(NEAR)
+    for k in (1, 2, 4, 5):
+        w.prefetch(w.item(near, k))
+    next_, numbers, on = ahead(NEXT), w.block(), w.block()
+    out = w.item(next_, 1)
+    build.cbranch(w.is_a(out, Scalar), numbers, on)
+    w.write(numbers)
+    for name in ("val", "adj"):
+        w.prefetch(w.slot(out, name))
+    build.branch(on)
+    w.write(on)
 
 
 def _slope(w: Writer, cell: Any, slope: Any) -> Any:

@@ -20,6 +20,7 @@ INT, SHORT, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
 C_API: dict[str, tuple[Any, ...]] = {
     # name: types of the result and of the arguments
     "PyType_GenericAlloc": (POINTER, POINTER, INT),
+    "llvm.prefetch.p0": (ir.VoidType(), POINTER, SHORT, SHORT, SHORT),
     "PyType_IsSubtype": (SHORT, POINTER, POINTER),
     "PyFloat_FromDouble": (POINTER, NUMBER),
     "PyTuple_New": (POINTER, INT),
@@ -131,6 +132,10 @@ class Writer:
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function of the module, or of C."""
         return self.build.call(self.module.llvm.get_global(name), arguments)
+
+    def prefetch(self, place: Any) -> None:
+        """Ask for the memory there."""
+        self.call("llvm.prefetch.p0", place, *(ir.Constant(SHORT, k) for k in (0, 3, 1)))
 
     # Arrays
 
