@@ -12,6 +12,7 @@ import pytest
 
 from adbench import tape
 from adbench.tape.core.rule import Active
+from adbench.tape.fast.scalar_functions import ROWS
 from adbench.tape.machine import layout, loading, scalar_code
 
 BIG = 10**400
@@ -24,7 +25,8 @@ def turns(x):
     return s
 
 
-FUNCTIONS = [getattr(tape, name) for name in scalar_code.FUNCTIONS]
+OF_ONE = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 2]
+OF_TWO = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 3]
 VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
 LONG = np.linspace(0.1, 1.0, 5_000)
 ELEMENTS = {
@@ -64,10 +66,18 @@ PROGRAMS = {
     "negative": lambda x: -x * (-(x * x)),
     "a root times itself": lambda x: tape.sqrt(x) * tape.sqrt(x) + tape.sqrt(x) ** 2,
     "in place": lambda x: in_place(x),
-    "functions": lambda x: sum(f(x) * f(x + 0.1) for f in FUNCTIONS),
+    "functions": lambda x: sum(f(x) * f(x + 0.1) for f in OF_ONE),
+    "functions of two arguments": lambda x: sum(
+        f(x, x + 0.1) + f(x, 2) * f(x, 0.25) + f(0.5, x) + f(3, x) for f in OF_TWO
+    ),
+    "functions of numpy's numbers": lambda x: sum(
+        f(x, np.float64(0.5)) - f(np.float64(0.5), x) + f(x, -1) for f in OF_TWO
+    ),
+    "functions of one number twice": lambda x: sum(f(x, x) for f in OF_TWO),
     "numpy's functions": lambda x: np.sin(x) + np.exp(x) * np.sqrt(x) + np.multiply(x, 2.0) + np.add(1.0, x),
     "arrays": lambda x: tape.sum(np.arange(3.0) * x + x * np.arange(3.0) - tape.stack([x, x * 2.0, 1.0 / x]) / x),
     "an outer level": lambda x: tape.gradient(lambda y: x * y * y + y / x - tape.sin(x * y) + 2 * x, 0.7)[1] * x,
+    "functions across levels": lambda x: x * tape.gradient(lambda y: sum(f(x, y) + f(y, x) for f in OF_TWO), 0.7)[1],
     "unused": lambda x: (x * x / 3.0, x + 1.0)[1],
     "zero": lambda x: (x - x) * x + 0 * x + x * 0.0 + 0 / x,
     "underflow": lambda x: 1e-200 / (x * 1e200) + (x * 1e-200) * (x * 1e-200),
@@ -119,6 +129,58 @@ def test_records_and_derivatives_are_those_of_python(name, point):
     found = tried()
     with loading.python_only():
         assert found == tried()
+
+
+POINTS = [
+    0.3,
+    -0.3,
+    0.0,
+    -0.0,
+    0.999,
+    1.0,
+    -1.0,
+    1.3,
+    5.0,
+    -5.0,
+    40.0,
+    -40.0,
+    709.9,
+    -745.2,
+    1e-9,
+    1e-310,
+    1e160,
+    math.inf,
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("rule", scalar_code.FUNCTIONS, ids=lambda rule: rule.name)
+def test_each_function_has_the_records_of_python_at_ordinary_and_special_points(rule):
+    def every_record():
+        for a in POINTS:
+            for b in POINTS if rule in OF_TWO else [0.0]:
+                with tape.nested() as records:
+                    x, y = tape.Var(a), tape.Var(b)
+                    if rule in OF_ONE:
+                        rule(x)
+                    else:
+                        for arguments in (
+                            (x, y),
+                            (y, x),
+                            (x, x),
+                            (x, b),
+                            (b, x),
+                            (x, np.float64(b)),
+                            (x, 2),
+                            (3, x),
+                            (x, -1),
+                        ):
+                            rule(*arguments)
+                    yield repr(described(records))
+
+    found = list(every_record())
+    with loading.python_only():
+        assert found == list(every_record())
 
 
 def of_array(f, *, which):
@@ -282,6 +344,7 @@ def test_no_reference_and_no_memory_is_lost():
         s = x
         for _ in range(20):
             s = (s * x + 2 - three) / (wide + s * s) - 1 * x + (-s) ** 2 / 70 + tape.sin(s) * wide + three / (s * s + 1)
+            s = tape.logaddexp(s, x) - tape.hypot(s, 2) + tape.maximum(s, 0.5) * tape.erf(s * s) ** 0.5
         return s
 
     tape.gradient(f, 1.3)
@@ -411,7 +474,7 @@ def test_a_part_in_another_place_is_noticed(monkeypatch):
 
 
 def test_methods_set_by_python_replace_the_code_until_it_is_installed_again():
-    address = loading._State.code._loaded.address("operator_mul")
+    address = loading._State.code.address("operator_mul")
     place = layout.place_of("mul")
     assert layout.operators_of(tape.Scalar)[place] == address
     with loading.python_only():

@@ -37,7 +37,7 @@ ROWS: dict[Rule, tuple[str, ...]] = {
     e.arctan: ("atan(a)", "1.0 / (1.0 + a * a)"),
     e.sinh: ("sinh(a)", "cosh(a)"),
     e.cosh: ("cosh(a)", "sinh(a)"),
-    e.tanh: ("tanh(a)", "1.0 / cosh(a) ** 2"),
+    e.tanh: ("tanh(a)", "1.0 / ((t := cosh(a)) * t)"),
     e.arcsinh: ("asinh(a)", "1.0 / hypot(1.0, a)"),
     e.arccosh: ("acosh(a)", "1.0 / (sqrt(a - 1.0) * sqrt(a + 1.0))"),
     e.arctanh: ("atanh(a)", "1.0 / ((1.0 - a) * (1.0 + a))"),
@@ -201,9 +201,7 @@ def _by_rule(rule: Rule, x: Value, y: Value) -> Value:
     return top.interpret(rule, (x, y), {}) if rule.special is None else rule.special(rule, top, (x, y), {})
 
 
-_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
-_SCOPE: dict[str, Any] = {
-    **{name: getattr(math, name) for name in (_NAMES + " log10 log1p log2 pow sin sinh sqrt tan tanh trunc").split()},
+CONSTANTS = {
     "LOG2": math.log(2.0),
     "LOG10": math.log(10.0),
     "TWO_OVER_SQRT_PI": 2.0 / math.sqrt(math.pi),
@@ -215,6 +213,11 @@ _SCOPE: dict[str, Any] = {
     "ROOT_TWO_OVER_PI": math.sqrt(2.0 / math.pi),
     "DEGREES": 180.0 / math.pi,
     "nan": math.nan,
+}
+_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
+_SCOPE: dict[str, Any] = {
+    **{name: getattr(math, name) for name in (_NAMES + " log10 log1p log2 pow sin sinh sqrt tan tanh trunc").split()},
+    **CONSTANTS,
     "special": special,
     "Active": Active,
     "Scalar": Scalar,
@@ -223,13 +226,18 @@ _SCOPE: dict[str, Any] = {
 }
 
 
+def regular(rule: Rule, partial: str) -> str:
+    """Whether a partial, "p" or "q", may go into the record, as source."""
+    return _REGULAR_OF.get(rule, _REGULAR.format(partial))
+
+
 @cache
 def written_out(rule: Rule) -> Callable[..., Value]:
     """The function of a rule's row."""
     value, *partials = ROWS[rule]
-    regular = [_REGULAR_OF.get(rule, _REGULAR.format(name)) for name in "pq"]
+    sure = [regular(rule, name) for name in "pq"]
     source = (_OF_ONE if len(partials) == 1 else _OF_TWO).format(
-        value=value, p=partials[0], q=partials[-1], p_is_regular=regular[0], q_is_regular=regular[1]
+        value=value, p=partials[0], q=partials[-1], p_is_regular=sure[0], q_is_regular=sure[1]
     )
     scope: dict[str, Any] = {**_SCOPE, "rule": rule}
     exec(compile(source, f"<{rule.name} of scalars>", "exec"), scope)

@@ -25,6 +25,7 @@ from adbench.tape.fast.scalar_functions import written_out
 from adbench.tape.fast.written_out import OF_SCALARS
 from adbench.tape.machine import layout
 from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.row_code import translated, write_row
 from adbench.tape.machine.sweep_code import write_release, write_sweep
 from adbench.tape.machine.writer import (
     BYTE,
@@ -59,15 +60,7 @@ OPERATORS: dict[str, tuple[Rule, str, Partial, Partial]] = {
     ),
 }
 
-FUNCTIONS: dict[str, tuple[Rule, Callable[[Writer, Any, Any], Any]]] = {
-    # the value's function in C: the rule, and its derivative as in `scalar_functions.ROWS`, from (writer, a, val)
-    "sin": (e.sin, lambda w, a, _: w.call("cos", a)),
-    "cos": (e.cos, lambda w, a, _: w.build.fneg(w.call("sin", a))),
-    "exp": (e.exp, lambda w, a, val: val),
-    "log": (e.log, lambda w, a, _: w.build.fdiv(number(1.0), a)),
-    "sqrt": (e.sqrt, lambda w, a, val: w.build.fdiv(number(0.5), val)),
-    "tanh": (e.tanh, lambda w, a, _: w.build.fdiv(number(1.0), w.call("pow", w.call("cosh", a), number(2.0)))),
-}
+FUNCTIONS = {rule: f"function_{k}" for k, rule in enumerate(translated())}
 
 
 def _written() -> Module:
@@ -78,8 +71,6 @@ def _written() -> Module:
         _operator(module, name)
     _negative(module)
     _power(module)
-    for name in FUNCTIONS:
-        _function(module, name)
     _element(module)
     write_sweep(module)
     write_release(module)
@@ -201,23 +192,6 @@ def _power(module: Module) -> None:
     w.python(OF_SCALARS["pow"], v, u, modulus)
 
 
-def _function(module: Module, name: str) -> None:
-    """A function as a method of CPython: its first argument is not used."""
-    rule, derivative = FUNCTIONS[name]
-    w = Writer(module, f"function_{name}", POINTER, POINTER)
-    build, (_, x) = w.build, w.made.args
-    w.require(w.is_a(x, Scalar))
-    a, tape = w.scalar(x), w.tape(x)
-    val = w.call(name, a.number)
-    p = derivative(w, a.number, val)
-    w.require(build.fcmp_ordered("==", val, val))  # NaN: `math` raises an error
-    if name not in ("sin", "cos"):
-        w.require_regular(p)
-    w.record(rule, x, w.literal(None), w.new_float(p), w.own_literal(None), val, tape)
-    w.write(w.leave)
-    w.python(written_out(rule), x)
-
-
 def _element(module: Module) -> None:
     """x[index] for an element of a vector or matrix on a tape, by one or two integers that are not negative."""
     w = Writer(module, "element", POINTER, POINTER)
@@ -273,7 +247,11 @@ class _Method(ctypes.Structure):
     )
 
 
-TAKES_ONE_OBJECT = 8  # METH_O
+TAKES_ONE_OBJECT, TAKES_ARRAY = 0x8, 0x80  # METH_O, METH_FASTCALL
+
+
+def _loaded(module: Module, *, level: int) -> Loaded:
+    return Loaded(f"{module.llvm}\n@environment = global [1 x ptr] zeroinitializer", [], level=level)
 
 
 class MachineCode:
@@ -284,39 +262,48 @@ class MachineCode:
     """
 
     def __init__(self) -> None:
-        module = _written()
+        code, functions = _written(), Module()
+        _record(functions)
+        of_two = {rule: write_row(functions, rule, name) for rule, name in FUNCTIONS.items()}
         self._places = {name: layout.place_of(name) for name in (*OPERATORS, "neg", "pow")}
-        self._kept = module.kept
-        self._loaded = Loaded(f"{module.llvm}\n@environment = global [1 x ptr] zeroinitializer", [], level=2)
+        self._kept = [code.kept, functions.kept]
+        self._loaded = [_loaded(code, level=2), _loaded(functions, level=0)]  # level 2 would take twice as long to load
         self._methods: list[_Method] = []
         self.sweep, self.release = self._function("sweep"), self._function("release")
-        self._functions = [(rule, self._function(f"function_{name}")) for name, (rule, _) in FUNCTIONS.items()]
+        self._functions = [
+            (rule, self._function(name, TAKES_ARRAY if of_two[rule] else TAKES_ONE_OBJECT))
+            for rule, name in FUNCTIONS.items()
+        ]
         make = ctypes.pythonapi.PyDescr_NewMethod
         make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
         self._getitem = make(Array, self._method("element"))
 
-    def _method(self, name: str) -> int:
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return next(filter(None, (loaded.address(name) for loaded in self._loaded)))
+
+    def _method(self, name: str, takes: int = TAKES_ONE_OBJECT) -> int:
         """The address of a new PyMethodDef."""
-        method = _Method(name.encode(), self._loaded.address(name), TAKES_ONE_OBJECT, None)
+        method = _Method(name.encode(), self.address(name), takes, None)
         self._methods.append(method)
         return ctypes.addressof(method)
 
-    def _function(self, name: str) -> Callable[[Any], Any]:
+    def _function(self, name: str, takes: int = TAKES_ONE_OBJECT) -> Callable[[Any], Any]:
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        made: Callable[[Any], Any] = make(self._method(name), None, None)
+        made: Callable[[Any], Any] = make(self._method(name, takes), None, None)
         return made
 
     def install(self) -> None:
         """Replace the operators of `Scalar`, `Array.__getitem__` and the functions, until someone sets them again."""
         operators = layout.operators_of(Scalar)
         for name, place in self._places.items():
-            operators[place] = self._loaded.address(f"operator_{name}")
+            operators[place] = self.address(f"operator_{name}")
         for rule, function in self._functions:
             rule.run = function
         setattr(Array, "__getitem__", self._getitem)  # noqa: B010  # CPython would call a Python function directly
         items = layout.operators_of(Array, layout.ITEMS)
-        items[layout.place_of("getitem", layout.ITEMS)] = self._loaded.address("element")
+        items[layout.place_of("getitem", layout.ITEMS)] = self.address("element")
 
     def remove(self) -> None:
         """Put the Python versions back."""

@@ -33,8 +33,14 @@ C_API: dict[str, tuple[Any, ...]] = {
     "PyErr_Clear": (ir.VoidType(),),
     "Py_DecRef": (ir.VoidType(), POINTER),
     "PyObject_Vectorcall": (POINTER, POINTER, POINTER, INT, POINTER),
-    **dict.fromkeys(("sin", "cos", "exp", "log", "sqrt", "tanh", "cosh"), (NUMBER, NUMBER)),
-    "pow": (NUMBER, NUMBER, NUMBER),
+}
+_OF_ONE = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin sinh sqrt tan"
+)
+LIBRARY: dict[str, tuple[Any, ...]] = {
+    # functions of C that give what Python's `math` gives, where that raises no error; its `hypot` has its own code
+    **dict.fromkeys((*_OF_ONE.split(), "tan", "tanh", "llvm.fabs.f64"), (NUMBER, NUMBER)),
+    **dict.fromkeys(("atan2", "pow"), (NUMBER, NUMBER, NUMBER)),
 }
 
 
@@ -71,7 +77,7 @@ class Module:
         }
         self.llvm = ir.Module()
         self.kept: list[object] = []
-        for name, (result, *arguments) in C_API.items():
+        for name, (result, *arguments) in (C_API | LIBRARY).items():
             ir.Function(self.llvm, ir.FunctionType(result, arguments), name)
 
 
@@ -257,12 +263,15 @@ class Writer:
 
     def python(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Return the result of a Python function."""
-        self.call("PyErr_Clear")
         space = self.build.alloca(POINTER, len(arguments))
         for k, argument in enumerate(arguments):
             self.put(space, k * layout.WORD, argument)
-        rest = integer(len(arguments)), NULL
-        self.build.ret(self.call("PyObject_Vectorcall", self.literal(function), space, *rest))
+        self.python_with(function, space, integer(len(arguments)))
+
+    def python_with(self, function: Callable[..., Any], arguments: Any, count: Any) -> None:
+        """Return the result of a Python function with so many arguments in memory."""
+        self.call("PyErr_Clear")
+        self.build.ret(self.call("PyObject_Vectorcall", self.literal(function), arguments, count, NULL))
 
     def python_in_order(self, plain: Callable[..., Any], reflected: Callable[..., Any], v: Any, u: Any) -> None:
         """Return plain(v, u) if v is a scalar, otherwise reflected(u, v)."""
