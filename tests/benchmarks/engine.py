@@ -32,7 +32,7 @@ from adbench import tape
 from adbench.tape import memory
 from tests.benchmarks.about_machine import machine
 
-assert tape.load_machine_code() == ""
+tape.load_machine_code()
 
 autograd = pytest.importorskip("autograd")
 anp = pytest.importorskip("autograd.numpy")

@@ -1,5 +1,7 @@
 """All tests of the engine run with the machine code for scalars; `test_scalar_code` compares it with Python."""
 
+import sys
+
 import pytest
 
 from adbench.tape.machine import loading
@@ -7,4 +9,5 @@ from adbench.tape.machine import loading
 
 @pytest.fixture(autouse=True, scope="session")
 def machine_code():
-    assert loading.load_machine_code() == ""
+    reason = loading.load_machine_code()
+    assert not reason or sys.version_info[:2] != (3, 11), reason

@@ -25,6 +25,8 @@ def turns(x):
     return s
 
 
+pytestmark = pytest.mark.skipif(bool(tape.load_machine_code()), reason=tape.load_machine_code())
+
 OF_ONE = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 2]
 OF_TWO = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 3]
 VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])

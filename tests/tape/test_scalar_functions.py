@@ -138,7 +138,7 @@ def test_a_closed_tape_is_an_error_in_every_function():
 
 def test_functions_are_written_out_at_their_first_call():
     with switch.switched_off():
-        assert tape.sinh.run == tape.sinh.evaluate
-    assert tape.sinh.run.__name__ == "run"
-    tape.sinh(0.5)
-    assert tape.sinh.run is scalar_functions.written_out(tape.sinh)
+        assert tape.gammaln.run == tape.gammaln.evaluate
+    assert tape.gammaln.run.__name__ == "run"
+    tape.gammaln(0.5)
+    assert tape.gammaln.run is scalar_functions.written_out(tape.gammaln)

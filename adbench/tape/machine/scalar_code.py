@@ -60,7 +60,7 @@ OPERATORS: dict[str, tuple[Rule, str, Partial, Partial]] = {
     ),
 }
 
-FUNCTIONS = {rule: f"function_{k}" for k, rule in enumerate(translated())}
+FUNCTIONS = {rule: f"function_{rule.name}" for rule in translated()}
 
 
 def _written() -> Module:
@@ -284,13 +284,13 @@ class MachineCode:
 
     def _method(self, name: str, takes: int = TAKES_ONE_OBJECT) -> int:
         """The address of a new PyMethodDef."""
-        method = _Method(name.encode(), self.address(name), takes, None)
+        method = _Method(name.removeprefix("function_").encode(), self.address(name), takes, None)
         self._methods.append(method)
         return ctypes.addressof(method)
 
     def _function(self, name: str, takes: int = TAKES_ONE_OBJECT) -> Callable[[Any], Any]:
         make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
         made: Callable[[Any], Any] = make(self._method(name, takes), None, None)
         return made
 
