@@ -14,7 +14,7 @@ from adbench.tape.core.recording import Record
 from adbench.tape.fast import collector, quick_sweep
 from adbench.tape.machine.layout import UnknownLayoutError
 
-PATIENCE = 2**18
+PATIENCE = 2**19
 """Records until the machine code is loaded. In Python they take about as long as loading does."""
 
 _lock = threading.Lock()
@@ -38,7 +38,7 @@ PASSES: list[Callable[..., None]] = [counted_sweep, quick_sweep.careful_sweep]
 
 
 def load_machine_code() -> str:
-    """Load the machine code for scalars now, instead of after 2¹⁸ records. Returns "", or why it cannot be loaded.
+    """Load the machine code for scalars now, instead of after 2¹⁹ records. Returns "", or why it cannot be loaded.
 
     Results stay the same. Call it before you time scalar code; it takes a tenth of a second and needs llvmlite.
     """
