@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape.core.rule import TapeError
 from adbench.tape.values import FLOAT64
 
 WORD = 8
@@ -20,7 +21,7 @@ NUMBERS, ITEMS = 96, 112  # in a type: where it points to its operators on numbe
 COUNTS = {NUMBERS: 36, ITEMS: 3}
 
 
-class UnknownLayoutError(Exception):
+class UnknownLayoutError(TapeError):
     """This Python keeps the parts of objects elsewhere."""
 
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from adbench.tape.core.recording import Record
+from adbench.tape.core.rule import TapeError
 from adbench.tape.fast import collector, quick_sweep
-from adbench.tape.machine.layout import UnknownLayoutError
 
 PATIENCE = 2**19
 """Records until the machine code is loaded. In Python they take about as long as loading does."""
@@ -49,7 +49,7 @@ def load_machine_code() -> str:
                 from adbench.tape.machine.scalar_code import MachineCode  # it takes a tenth of a second
 
                 _State.code = MachineCode()
-            except (ImportError, UnknownLayoutError) as error:
+            except (ImportError, OSError, TapeError) as error:  # OSError: no LLVM library
                 _State.refused = str(error)
             install()
     return _State.refused

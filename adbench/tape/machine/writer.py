@@ -34,9 +34,7 @@ C_API: dict[str, tuple[Any, ...]] = {
     "Py_DecRef": (ir.VoidType(), POINTER),
     "PyObject_Vectorcall": (POINTER, POINTER, POINTER, INT, POINTER),
 }
-_OF_ONE = (
-    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin sinh sqrt tan"
-)
+_OF_ONE = "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin sinh sqrt"
 LIBRARY: dict[str, tuple[Any, ...]] = {
     # functions of C that give what Python's `math` gives, where that raises no error; its `hypot` has its own code
     **dict.fromkeys((*_OF_ONE.split(), "tan", "tanh", "llvm.fabs.f64"), (NUMBER, NUMBER)),
@@ -215,12 +213,11 @@ class Writer:
 
     def constant(self, thing: Any) -> Any:
         """The number of an object that must be a float, of Python or numpy, or an integer, except -1."""
-        build, others, integers, done = self.build, self.block(), self.block(), self.block()
+        build, floats, integers, done = self.build, self.block(), self.block(), self.block()
+        build.cbranch(build.or_(self.is_a(thing, float), self.is_a(thing, np.float64)), floats, integers)
+        self.write(floats)
         direct = self.part(thing, layout.FLOAT, NUMBER)
-        first = build.block
-        build.cbranch(self.is_a(thing, float), done, others)
-        self.write(others)
-        build.cbranch(self.is_a(thing, np.float64), done, integers)
+        build.branch(done)
         self.write(integers)
         self.require(self.is_a(thing, int))
         converted = self.call("PyLong_AsDouble", thing)
@@ -229,8 +226,8 @@ class Writer:
         build.branch(done)
         self.write(done)
         found = build.phi(NUMBER)
-        for value, block in ((direct, first), (direct, others), (converted, last)):
-            found.add_incoming(value, block)
+        found.add_incoming(direct, floats)
+        found.add_incoming(converted, last)
         return found
 
     def recorded_constant(self, thing: Any, value: Any) -> Any:
