@@ -129,6 +129,29 @@ def scalar_rows() -> list[Row]:
     return rows + [compared(what + "torch / tape", rounds, 0, k, 18) for k in range(3, len(calls))]
 
 
+def elements(x: Any) -> Any:
+    """300 scalar operations on elements that are read one by one: Σ (x[i+1] - x[i]) x[i] for 101 elements."""
+    s = 0.0
+    for i in range(100):
+        s = s + (x[i + 1] - x[i]) * x[i]
+    return s
+
+
+def element_rows() -> list[Row]:
+    """A loop over the elements of an array, against plain Python on a list (value only) and autograd."""
+    x = np.linspace(0.1, 1.0, 101)
+    plain = x.tolist()
+    assert tape.gradient(elements, x)[1] == pytest.approx(autograd.grad(elements)(x), rel=1e-12)
+    rounds = rounds_of(
+        lambda: tape.gradient(elements, x), lambda: elements(plain), lambda: autograd.value_and_grad(elements)(x)
+    )
+    what = "a loop over 101 elements: "
+    return [
+        compared(what + "tape / plain Python", rounds, 0, 1, 20, is_limit=True),
+        compared(what + "autograd / tape", rounds, 0, 2, 55),
+    ]
+
+
 def torch_gradient(torch: Any, f: Callable[[Any], Any] = recurrence) -> Any:
     """Value and gradient of a function of 7 by torch's eager engine."""
     x = torch.tensor(7.0, dtype=torch.float64, requires_grad=True)
@@ -491,6 +514,7 @@ def main() -> None:
     print(f"{'':62} {'ours, µs':>10} {'other, µs':>10} {'ratio':>7}   wanted")
     for row in [
         *scalar_rows(),
+        *element_rows(),
         *sine_rows(25),
         *sine_rows(100),
         overhead_row(),
@@ -512,7 +536,7 @@ def _check(rows: list[Row]) -> None:
 
 @pytest.mark.slow
 def test_scalar_code_is_within_reach_of_plain_python_and_far_ahead_of_the_other_eager_engines() -> None:
-    _check([*scalar_rows(), *sine_rows(100)])
+    _check([*scalar_rows(), *element_rows(), *sine_rows(100)])
 
 
 @pytest.mark.slow
