@@ -34,7 +34,7 @@ from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of,
 from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
-from adbench.model.namespace import Namespace
+from adbench.model.namespace import PLAIN
 from adbench.oracle.leaves import power_of_two
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
@@ -149,11 +149,11 @@ class UserFunction:
 
     def plain(self, leaves: Sequence[Leaf]) -> Any:
         """The value in numpy, computed by the function's library in float64."""
-        return self(Namespace(np), **dict(zip(self.arguments.names, leaves, strict=True)))
+        return self(PLAIN, **dict(zip(self.arguments.names, leaves, strict=True)))
 
     def probed(self) -> Any:
         """The value at the given point. Raises UsageError if it is not one number or array, or not deterministic."""
-        first_arguments = (Namespace(np),) if self.library.name == "xp" else ()
+        first_arguments = (PLAIN,) if self.library.name == "xp" else ()
         watched = in_double(self.library, lambda leaves: self.arguments.watched(leaves, *first_arguments))
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):

@@ -6,8 +6,12 @@ standard names to numpy's older names for libraries that lack the former.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+import numpy as np
 
 from adbench.model.errors import MissingFunction
 
@@ -86,3 +90,48 @@ class _Linalg:
     def __getattr__(self, name: str) -> Any:
         inside = getattr(getattr(self._module, "linalg", None), name, None)
         return inside if inside is not None else getattr(self._module, name, None)
+
+
+STEP = 1e-30
+"""Of the complex step, which has no rounding error."""
+
+
+def derivative(g: Callable[[Any], Any], x: Any) -> Any:
+    """∇g at x for a g that takes complex numbers, by the complex step: Im g(x + i h e) / h."""
+    x = np.asarray(x)
+    found = np.empty(x.shape)
+    for place in np.ndindex(x.shape):
+        there = x.astype(np.complex128)
+        there[place] += 1j * STEP
+        found[place] = np.imag(g(there)) / STEP
+    return found if found.ndim else found[()]
+
+
+_SCIPY = {"lgamma": "gammaln", "digamma": "psi"}
+
+
+class _Numpy:
+    """numpy, then scipy's special functions if scipy is installed."""
+
+    __name__ = "numpy"
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name, None)
+        if found is None and importlib.util.find_spec("scipy"):
+            found = getattr(importlib.import_module("scipy.special"), _SCIPY.get(name, name), None)
+        if found is None:
+            raise AttributeError(name)
+        return found
+
+
+def _expm(x: Any) -> Any:
+    return importlib.import_module("scipy.linalg").expm(x)
+
+
+PLAIN = Namespace(
+    _Numpy(),
+    derivative=derivative,
+    log1p_exp=lambda x: np.logaddexp(0.0, x),
+    linalg={"expm": _expm, "lstsq": lambda a, b: np.linalg.lstsq(a, b)[0]},
+)
+"""numpy under the names of `xp`, with scipy's functions where it is installed: for values without derivatives."""

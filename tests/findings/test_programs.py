@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adbench.findings.finding import Finding
-from adbench.findings.programs.generation import PLAIN, drawn, programs
+from adbench.findings.programs.generation import drawn, programs
 from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.model.namespace import PLAIN
 
 SIN = Step("sin", "xp.sin({0})", (0,))
 PRODUCT = Step("multiply", "{0} * {1}", (2, 1))

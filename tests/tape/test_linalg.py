@@ -529,3 +529,17 @@ def test_derivatives_of_the_blocked_adjoint_agree_with_those_of_its_formula(whic
         results(cholesky_factor._blocked_adjoint), results(cholesky_factor._whole_adjoint), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_derivatives_of_expm_along_large_and_small_matrices_keep_their_digits(size):
+    a, e = np.array([[0.0, -1.0, 0.5], [0.3, -2.6, 2.0], [-1.0, -1.1, -1.5]]), A / 3.0
+    expected = tape.jvp(L.expm, a, e)[1]
+    np.testing.assert_allclose(tape.jvp(L.expm, a, size * e)[1] / size, expected, rtol=1e-13)
+    np.testing.assert_allclose(tape.vjp(L.expm, a.T, size * e)[1] / size, expected, rtol=1e-13)
+
+    def gradient(a):
+        return tape.gradient(lambda a: tape.sum(size * e * L.expm(a)), a)[1]
+
+    twice = tape.gradient(lambda a: tape.sum(gradient(a) * e), a)[1]
+    np.testing.assert_allclose(twice, tape.jvp(gradient, a, e)[1], rtol=1e-12)

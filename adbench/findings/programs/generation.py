@@ -6,8 +6,6 @@ a test (`tests/findings`), so that both make the same programs.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +30,7 @@ from adbench.findings.programs.vocabulary import (
     table,
 )
 from adbench.model.errors import AdbenchError
-from adbench.model.namespace import Namespace
+from adbench.model.namespace import PLAIN
 
 Draw = Callable[[int], int]
 
@@ -49,45 +47,6 @@ MOST_ENTRIES = 12
 LARGEST = 1e4
 """Of a value in a program. Larger ones soon overflow in a derivative."""
 TRIES = 12
-STEP = 1e-30
-"""Of the complex step, which has no rounding error."""
-
-
-def derivative(g: Callable[[Any], Any], x: Any) -> Any:
-    """∇g at x for a g that takes complex numbers, by the complex step: Im g(x + i h e) / h."""
-    x = np.asarray(x)
-    found = np.empty(x.shape)
-    for place in np.ndindex(x.shape):
-        there = x.astype(np.complex128)
-        there[place] += 1j * STEP
-        found[place] = np.imag(g(there)) / STEP
-    return found if found.ndim else found[()]
-
-
-class _Numpy:
-    """numpy, then scipy's special functions if scipy is installed."""
-
-    __name__ = "numpy"
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name, None)
-        if found is None and importlib.util.find_spec("scipy"):
-            found = getattr(importlib.import_module("scipy.special"), SCIPY.get(name, name), None)
-        if found is None:
-            raise AttributeError(name)
-        return found
-
-
-def _expm(x: Any) -> Any:
-    return importlib.import_module("scipy.linalg").expm(x)
-
-
-SCIPY = {"lgamma": "gammaln", "digamma": "psi"}
-PLAIN = Namespace(
-    _Numpy(), derivative=derivative, log1p_exp=lambda x: np.logaddexp(0.0, x),
-    linalg={"expm": _expm, "lstsq": lambda a, b: np.linalg.lstsq(a, b)[0]},
-)  # fmt: skip
-"""numpy, for the values from which a program grows."""
 
 
 @dataclass

@@ -21,9 +21,10 @@ import numpy as np
 from adbench.execution.operators.source_text_call import function
 from adbench.findings.conform_judge import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
-from adbench.findings.programs.generation import PLAIN, values_of
+from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
+from adbench.model.namespace import PLAIN
 from adbench.model.operator import OF_SECOND_ORDER
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Value, function_gradients
+from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
 from adbench.tape.lazy import scipy_linalg
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
@@ -276,11 +276,23 @@ def matrix_power(a: Value, n: int) -> Value:
 
 
 def _frechet(a: Value, e: Value) -> Value:
-    """The derivative of exp at A along E: the upper right block of exp [[A, E], [0, A]]."""
+    """The derivative of exp at A along E: the upper right block of exp [[A, E], [0, A]].
+
+    It is linear in E, so E is scaled: the exponential of a block with large entries loses digits in all others.
+    """
     n = shape_of(a)[-1]
-    zero = np.zeros(shape_of(a))
-    block = concatenate([concatenate([a, e], -1), concatenate([zero, a], -1)], -2)
-    return _expm(block)[..., :n, n:]
+    zero, size = np.zeros(shape_of(a)), _size(e)
+    block = concatenate([concatenate([a, e / size], -1), concatenate([zero, a], -1)], -2)
+    return _expm(block)[..., :n, n:] * size
+
+
+def _size(e: Value) -> Value:
+    """A power of two near the largest entry of each matrix; 1 while compiling, where the entries are unknown."""
+    plain = value_of(e)
+    if isinstance(plain, Active):
+        return 1.0
+    most = np.max(np.abs(plain), axis=(-2, -1), keepdims=True, initial=0.0)
+    return np.where((most > 0.0) & np.isfinite(most), np.ldexp(1.0, np.frexp(most)[1]), 1.0)
 
 
 _expm = function_gradients(
