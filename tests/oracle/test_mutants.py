@@ -3,7 +3,7 @@ run."""
 
 import importlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
 from adbench.model.operator import batch_points
 from adbench.oracle.precise import METHOD
+from adbench.tape.machine import loading
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
 from tests.oracle.planting import in_reverse, scaled, with_planted
@@ -32,6 +33,13 @@ TAPE, COMPILED = (
 )
 UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
+
+
+@pytest.fixture(autouse=True)
+def in_python() -> Iterator[None]:
+    """The faults are planted in Python, so the engine must run it."""
+    with loading.python_only():
+        yield
 
 
 @cache
