@@ -6,6 +6,7 @@ import math
 import sys
 import threading
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -400,6 +401,17 @@ def test_the_collector_may_run_at_any_allocation():
         gc.set_threshold(*before)
     with loading.python_only():
         assert found == tape.gradient(turns, 1.3)
+
+
+def test_the_code_outlives_everything_that_refers_to_it():
+    """At the end of a process, Python visits the functions after it has dropped the modules."""
+    code = scalar_code.MachineCode()
+    before = sys.getrefcount(code)
+    kept = weakref.ref(code)
+    del code
+    gc.collect()
+    assert before == 3  # the name, the argument, and the reference that is never given back
+    assert kept() is not None
 
 
 def test_threads_record_on_their_own_tapes():

@@ -277,6 +277,7 @@ class MachineCode:
         make = ctypes.pythonapi.PyDescr_NewMethod
         make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
         self._getitem = make(Array, self._method("element"))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # objects of Python refer to it until the process ends
 
     def address(self, name: str) -> int:
         """Where a function is."""
