@@ -257,7 +257,7 @@ UNTRACEABLE = (
     tf.errors.OperatorNotAllowedInGraphError,
     LookupError,
     NotImplementedError,
-    SystemError,  # TensorFlow's C code may put it in the place of the TypeError of a derivative of a loop
+    SystemError,  # from TensorFlow's C code, instead of the TypeError of a derivative of a loop
     TypeError,
 )
 

@@ -92,7 +92,7 @@ class _Linalg:
         return inside if inside is not None else getattr(self._module, name, None)
 
 
-STEP = 1e-30
+_STEP = 1e-30
 """Of the complex step, which has no rounding error."""
 
 
@@ -102,8 +102,8 @@ def derivative(g: Callable[[Any], Any], x: Any) -> Any:
     found = np.empty(x.shape)
     for place in np.ndindex(x.shape):
         there = x.astype(np.complex128)
-        there[place] += 1j * STEP
-        found[place] = np.imag(g(there)) / STEP
+        there[place] += 1j * _STEP
+        found[place] = np.imag(g(there)) / _STEP
     return found if found.ndim else found[()]
 
 

@@ -35,7 +35,7 @@ def translated() -> Iterator[Rule]:
 
 
 def write_row(module: Module, rule: Rule, name: str) -> bool:
-    """Write the function of a rule's row; returns whether it takes two arguments: see `function_of_two`."""
+    """Write the function of a rule's row; returns whether it takes two arguments, as an array and their number."""
     value, *partials = ROWS[rule]
     if len(partials) == 1:
         _write_of_one(module, rule, name, value, partials[0])

@@ -24,12 +24,12 @@ from adbench.tape.fast.quick_records import getitem as read
 from adbench.tape.fast.scalar_functions import written_out
 from adbench.tape.fast.written_out import OF_SCALARS
 from adbench.tape.machine import layout
+from adbench.tape.machine.builtin_function import TAKES_ARRAY, TAKES_ONE_OBJECT, builtin_function, builtin_method
 from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.row_code import translated, write_row
 from adbench.tape.machine.sweep_code import write_release, write_sweep
 from adbench.tape.machine.writer import (
     BYTE,
-    INT,
     NO,
     NULL,
     NUMBER,
@@ -200,22 +200,9 @@ def _element(module: Module) -> None:
     w.require(w.exists(reads))
     cells, saved = w.item(reads, 0), w.item(reads, 1)
     w.require(w.same(w.part(w.part(cells, layout.ITEMS_OF_LIST), 0), w.slot(x, "cell", Array)))
-    vector, matrix, shared, anew = w.block(), w.block(), w.block(), w.block()
-    build.cbranch(w.is_a(index, int), vector, matrix)
-
-    w.write(vector)
-    w.vector(val, axes=1)
-    place, offset = w.element(val, 0, index)
-    of_vector = build.block
+    shared, anew = w.block(), w.block()
+    place, offset = w.offset(val, index)
     build.cbranch(build.icmp_unsigned("<", place, integer(len(PARAMS))), shared, anew)
-
-    w.write(matrix)
-    w.require(w.is_a(index, tuple))
-    w.require(build.icmp_signed("==", w.part(index, layout.SIZE, INT), integer(2)))
-    w.vector(val, axes=2)
-    both = build.add(*(w.element(val, axis, w.item(index, axis))[1] for axis in range(2)))
-    of_matrix = build.block
-    build.branch(anew)
 
     w.write(shared)
     first = build.gep(w.literal(PARAMS), [integer(layout.ITEMS_OF_TUPLE)], source_etype=BYTE)
@@ -223,31 +210,14 @@ def _element(module: Module) -> None:
     w.record(getitem, cells, saved, params, w.own_literal(ASK), w.element_at(val, offset), tape)
 
     w.write(anew)
-    there = build.phi(INT)
-    there.add_incoming(offset, of_vector)
-    there.add_incoming(both, of_matrix)
     params = w.call("PyDict_New")
     w.require(w.exists(params))
     failed = w.call("PyDict_SetItem", params, w.literal("index"), index)
     w.require(build.icmp_signed("==", failed, NO))
-    w.record(getitem, cells, saved, params, w.own_literal(ASK), w.element_at(val, there), tape)
+    w.record(getitem, cells, saved, params, w.own_literal(ASK), w.element_at(val, offset), tape)
 
     w.write(w.leave)
     w.python(read, x, index)
-
-
-class _Method(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-TAKES_ONE_OBJECT, TAKES_ARRAY = 0x8, 0x80  # METH_O, METH_FASTCALL
 
 
 def _loaded(module: Module, *, level: int) -> Loaded:
@@ -268,32 +238,19 @@ class MachineCode:
         self._places = {name: layout.place_of(name) for name in (*OPERATORS, "neg", "pow")}
         self._kept = [code.kept, functions.kept]
         self._loaded = [_loaded(code, level=2), _loaded(functions, level=0)]  # level 2 would take twice as long to load
-        self._methods: list[_Method] = []
-        self.sweep, self.release = self._function("sweep"), self._function("release")
+        self.sweep, self.release = (
+            builtin_function(name, self.address(name), TAKES_ONE_OBJECT) for name in ("sweep", "release")
+        )
         self._functions = [
-            (rule, self._function(name, TAKES_ARRAY if of_two[rule] else TAKES_ONE_OBJECT))
+            (rule, builtin_function(rule.name, self.address(name), TAKES_ARRAY if of_two[rule] else TAKES_ONE_OBJECT))
             for rule, name in FUNCTIONS.items()
         ]
-        make = ctypes.pythonapi.PyDescr_NewMethod
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
-        self._getitem = make(Array, self._method("element"))
+        self._getitem = builtin_method(Array, "__getitem__", self.address("element"))
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # objects of Python refer to it until the process ends
 
     def address(self, name: str) -> int:
         """Where a function is."""
         return next(filter(None, (loaded.address(name) for loaded in self._loaded)))
-
-    def _method(self, name: str, takes: int = TAKES_ONE_OBJECT) -> int:
-        """The address of a new PyMethodDef."""
-        method = _Method(name.removeprefix("function_").encode(), self.address(name), takes, None)
-        self._methods.append(method)
-        return ctypes.addressof(method)
-
-    def _function(self, name: str, takes: int = TAKES_ONE_OBJECT) -> Callable[[Any], Any]:
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
-        made: Callable[[Any], Any] = make(self._method(name, takes), None, None)
-        return made
 
     def install(self) -> None:
         """Replace the operators of `Scalar`, `Array.__getitem__` and the functions, until someone sets them again."""

@@ -7,17 +7,19 @@ from typing import Any
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.machine import layout
+from adbench.tape.machine.object_layouts import FLOAT_VALUE
 from adbench.tape.machine.writer import BYTE, INT, NUMBER, POINTER, Module, Writer, integer, number
 from adbench.tape.rules.indexing import getitem
 
-FAR, NEAR, NEXT = 24, 12, 6  # records
+FAR, NEAR, NEXT = 24, 12, 6
+"""How many records ahead the sweep asks for a record, for its objects, and for the numbers of its result."""
 
 
 def write_sweep(module: Module) -> None:
     """sweep(self, records): sweep the next records of a reversed tape, up to one that Python must treat."""
     w = Writer(module, "sweep", POINTER, POINTER)
     build, (_, records) = w.build, w.made.args
-    known, begin, turn, body, of_scalars, of_element, after, done = (w.block() for _ in range(8))
+    known, begin, turn, body, compact, asks, of_scalars, of_element, after, done = (w.block() for _ in range(10))
     build.cbranch(w.is_a(records, type(reversed([]))), known, done)
 
     w.write(known)
@@ -42,12 +44,10 @@ def write_sweep(module: Module) -> None:
     w.require(w.is_a(out, Scalar))
     held = w.slot(out, "adj")
     w.require(w.is_a(held, float))
-    adj = w.part(held, layout.FLOAT, NUMBER)
-    compact = build.icmp_unsigned("!=", q, w.literal(ASK))
-    is_zero, asks = build.fcmp_ordered("==", adj, number(0.0)), w.block()
-    some = w.block()
-    build.cbranch(compact, some, asks)
-    w.write(some)
+    adj = w.part(held, FLOAT_VALUE, NUMBER)
+    is_zero = build.fcmp_ordered("==", adj, number(0.0))
+    build.cbranch(w.same(q, w.literal(ASK)), asks, compact)
+    w.write(compact)
     build.cbranch(is_zero, after, of_scalars)
     w.write(asks)
     w.require(w.same(rule, w.literal(getitem)))
@@ -143,20 +143,17 @@ def _slope(w: Writer, cell: Any, slope: Any) -> Any:
     end = build.block
     build.branch(done)
     w.write(done)
-    value = build.phi(NUMBER)
-    value.add_incoming(number(0.0), before)
-    value.add_incoming(found, end)
-    return value
+    return w.either(NUMBER, (number(0.0), before), (found, end))
 
 
 def _accumulate(w: Writer, cell: Any, part: Any, on: Any) -> None:
     """cell.adj += part; within the float if nothing else refers to it. Goes on to the block `on`."""
     build, within, anew = w.build, w.block(), w.block()
     held = w.slot(cell, "adj")
-    total = build.fadd(w.part(held, layout.FLOAT, NUMBER), part)
+    total = build.fadd(w.part(held, FLOAT_VALUE, NUMBER), part)
     build.cbranch(build.icmp_signed("==", w.part(held, layout.COUNT, INT), integer(1)), within, anew)
     w.write(within)
-    w.put(held, layout.FLOAT, total)
+    w.put(held, FLOAT_VALUE, total)
     build.branch(on)
     w.write(anew)
     new = w.new_float(total)
@@ -168,7 +165,6 @@ def _accumulate(w: Writer, cell: Any, part: Any, on: Any) -> None:
 
 def _add_to_element(w: Writer, cells: Any, params: Any, adj: Any) -> None:
     """Add to an element of an adjoint, which must be a vector or a matrix that no one else holds."""
-    build, vector, matrix, add = w.build, w.block(), w.block(), w.block()
     for part, kind in ((cells, list), (params, dict)):
         w.require(w.is_a(part, kind))
     cell = w.part(w.part(cells, layout.ITEMS_OF_LIST), 0)
@@ -177,24 +173,5 @@ def _add_to_element(w: Writer, cells: Any, params: Any, adj: Any) -> None:
     w.require(w.same(w.slot(cell, "own", Cell), w.literal(True)))
     index = w.call("PyDict_GetItem", params, w.literal("index"))
     w.require(w.exists(index))
-    build.cbranch(w.is_a(index, int), vector, matrix)
-
-    w.write(vector)
-    w.vector(array, axes=1)
-    of_vector = w.element(array, 0, index)[1]
-    end_of_vector = build.block
-    build.branch(add)
-
-    w.write(matrix)
-    w.require(w.is_a(index, tuple))
-    w.require(build.icmp_signed("==", w.part(index, layout.SIZE, INT), integer(2)))
-    w.vector(array, axes=2)
-    of_matrix = build.add(*(w.element(array, axis, w.item(index, axis))[1] for axis in range(2)))
-    end_of_matrix = build.block
-    build.branch(add)
-
-    w.write(add)
-    offset = build.phi(INT)
-    offset.add_incoming(of_vector, end_of_vector)
-    offset.add_incoming(of_matrix, end_of_matrix)
-    w.put_element_at(array, offset, build.fadd(w.element_at(array, offset), adj))
+    _, offset = w.offset(array, index)
+    w.put_element_at(array, offset, w.build.fadd(w.element_at(array, offset), adj))

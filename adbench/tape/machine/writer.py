@@ -12,6 +12,7 @@ from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import Cell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine import layout
+from adbench.tape.machine import object_layouts as objects
 from adbench.tape.values import FLOAT64
 
 POINTER, NUMBER = ir.PointerType(), ir.DoubleType()
@@ -146,25 +147,48 @@ class Writer:
     def vector(self, array: Any, axes: int) -> None:
         """The object must be a numpy array of doubles with so many axes."""
         self.require(self.is_a(array, np.ndarray))
-        self.require(self.build.icmp_signed("==", self.part(array, layout.AXES, SHORT), ir.Constant(SHORT, axes)))
-        self.require(self.same(self.part(array, layout.DTYPE), self.literal(FLOAT64)))
+        self.require(self.build.icmp_signed("==", self.part(array, objects.NDIM, SHORT), ir.Constant(SHORT, axes)))
+        self.require(self.same(self.part(array, objects.DESCR), self.literal(FLOAT64)))
 
-    def element(self, array: Any, axis: int, index: Any) -> tuple[Any, Any]:
-        """(place, offset) of an index along an axis: an integer, which must be within it and not negative."""
+    def offset(self, array: Any, index: Any) -> tuple[Any, Any]:
+        """(place, offset) of an element, by one integer or a tuple of two, within the array and not negative.
+
+        The place is that in a vector, and -1 in a matrix.
+        """
+        build, vector, matrix, done = self.build, self.block(), self.block(), self.block()
+        build.cbranch(self.is_a(index, int), vector, matrix)
+        self.write(vector)
+        self.vector(array, axes=1)
+        place, of_vector = self._along(array, 0, index)
+        end_of_vector = build.block
+        build.branch(done)
+        self.write(matrix)
+        self.require(self.is_a(index, tuple))
+        self.require(build.icmp_signed("==", self.part(index, layout.SIZE, INT), integer(2)))
+        self.vector(array, axes=2)
+        of_matrix = build.add(*(self._along(array, axis, self.item(index, axis))[1] for axis in range(2)))
+        end_of_matrix = build.block
+        build.branch(done)
+        self.write(done)
+        places = self.either(INT, (place, end_of_vector), (integer(-1), end_of_matrix))
+        return places, self.either(INT, (of_vector, end_of_vector), (of_matrix, end_of_matrix))
+
+    def _along(self, array: Any, axis: int, index: Any) -> tuple[Any, Any]:
+        """(place, offset) of an index along an axis."""
         self.require(self.is_a(index, int))
         place = self.call("PyLong_AsSsize_t", index)  # -1 if it is too large
-        length = self.part(self.part(array, layout.LENGTHS), axis * layout.WORD, INT)
+        length = self.part(self.part(array, objects.DIMENSIONS), axis * layout.WORD, INT)
         self.require(self.build.icmp_unsigned("<", place, length))
         stride = self.part(self.part(array, layout.STRIDES), axis * layout.WORD, INT)
         return place, self.build.mul(place, stride)
 
     def element_at(self, array: Any, offset: Any) -> Any:
         """The element so many bytes from the first."""
-        return self.build.load(self.build.gep(self.part(array, layout.DATA), [offset], source_etype=BYTE), typ=NUMBER)
+        return self.build.load(self.build.gep(self.part(array, objects.DATA), [offset], source_etype=BYTE), typ=NUMBER)
 
     def put_element_at(self, array: Any, offset: Any, new: Any) -> None:
         """Replace it."""
-        self.build.store(new, self.build.gep(self.part(array, layout.DATA), [offset], source_etype=BYTE))
+        self.build.store(new, self.build.gep(self.part(array, objects.DATA), [offset], source_etype=BYTE))
 
     # Cases
 
@@ -175,6 +199,13 @@ class Writer:
     def write(self, block: Any) -> None:
         """Go on writing in this block."""
         self.build.position_at_end(block)
+
+    def either(self, kind: Any, *values: tuple[Any, Any]) -> Any:
+        """The value that belongs to the block that leads here, of pairs (value, block)."""
+        found = self.build.phi(kind)
+        for value, block in values:
+            found.add_incoming(value, block)
+        return found
 
     def require(self, holds: Any) -> None:
         """Go on if this holds, otherwise to `leave`."""
@@ -192,18 +223,18 @@ class Writer:
 
     def is_a(self, thing: Any, kind: type) -> Any:
         """Whether the object is of exactly this type."""
-        return self.same(self.part(thing, layout.TYPE), self.literal(kind))
+        return self.same(self.part(thing, objects.TYPE), self.literal(kind))
 
     def is_any(self, thing: Any, kind: type) -> Any:
         """Whether the object is of this type, or of one derived from it."""
-        found = self.call("PyType_IsSubtype", self.part(thing, layout.TYPE), self.literal(kind))
+        found = self.call("PyType_IsSubtype", self.part(thing, objects.TYPE), self.literal(kind))
         return self.build.icmp_signed("!=", found, NO)
 
     def scalar(self, node: Any) -> Operand:
         """The value of a `Scalar`, which must be a float."""
         val = self.slot(node, "val")
         self.require(self.is_a(val, float))
-        return Operand(self.part(val, layout.FLOAT, NUMBER), val)
+        return Operand(self.part(val, objects.FLOAT_VALUE, NUMBER), val)
 
     def tape(self, thing: Any, owner: type = Scalar) -> Any:
         """The tape of a value, which must be open."""
@@ -216,7 +247,7 @@ class Writer:
         build, floats, integers, done = self.build, self.block(), self.block(), self.block()
         build.cbranch(build.or_(self.is_a(thing, float), self.is_a(thing, np.float64)), floats, integers)
         self.write(floats)
-        direct = self.part(thing, layout.FLOAT, NUMBER)
+        direct = self.part(thing, objects.FLOAT_VALUE, NUMBER)
         build.branch(done)
         self.write(integers)
         self.require(self.is_a(thing, int))
@@ -225,10 +256,7 @@ class Writer:
         last = build.block
         build.branch(done)
         self.write(done)
-        found = build.phi(NUMBER)
-        found.add_incoming(direct, floats)
-        found.add_incoming(converted, last)
-        return found
+        return self.either(NUMBER, (direct, floats), (converted, last))
 
     def recorded_constant(self, thing: Any, value: Any) -> Any:
         """A new reference to the constant as the record holds it: a float in place of numpy's number."""
@@ -241,10 +269,7 @@ class Writer:
         self.own(thing)
         build.branch(done)
         self.write(done)
-        found = build.phi(POINTER)
-        found.add_incoming(converted, of_numpy)
-        found.add_incoming(thing, others)
-        return found
+        return self.either(POINTER, (converted, of_numpy), (thing, others))
 
     def require_regular(self, partial: Any) -> None:
         """The partial must be neither infinite, nor NaN, nor close to 0, as in `scalar_functions`."""

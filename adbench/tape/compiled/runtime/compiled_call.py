@@ -25,7 +25,6 @@ from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
 from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
 from adbench.tape.compiled.runtime.nested_entry import NestedEntry, not_here
-from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
 from adbench.tape.compiled.runtime.program import Options, Program
 from adbench.tape.compiled.runtime.vectorcall import Native, called_natively, set_address
 from adbench.tape.compiled.sparse.sparse_results import Template
@@ -38,6 +37,7 @@ from adbench.tape.compiled.trace.record_function import (
     record,
 )
 from adbench.tape.fast.collector import paused
+from adbench.tape.machine.object_layouts import layouts_are_known
 from adbench.tape.trees import tree_flatten
 
 

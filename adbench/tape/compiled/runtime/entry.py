@@ -19,6 +19,7 @@ import numpy as np
 
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.entry_code import Setting, write_entry
+from adbench.tape.machine.builtin_function import TAKES_ARRAY, builtin_function
 from adbench.tape.machine.llvm import Loaded
 
 TABLE = 64
@@ -79,22 +80,6 @@ class DispatchTable:
         self.memory[2] = work - 64
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-_FASTCALL = 0x0080
-
-
-_definitions: list[_MethodDef] = []
-"""Never freed, because Python reads the definition when it frees the function."""
-
-
 class Entry:
     """A built-in function for one signature. It keeps its owner alive, and so the code that it runs.
 
@@ -115,13 +100,8 @@ class Entry:
         self.form = form
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
-        definition = _MethodDef(b"compiled", self._loaded.address("entry"), _FASTCALL, None)
-        _definitions.append(definition)
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype = ctypes.py_object
-        new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         self.vectorcall = self._loaded.address("vectorcall")
-        self.call: Callable[..., Any] = new(ctypes.addressof(definition), owner, None)
+        self.call: Callable[..., Any] = builtin_function("compiled", self._loaded.address("entry"), TAKES_ARRAY, owner)
         self._place = next(k for k, thing in enumerate(environment) if thing is otherwise)
 
     def pass_on(self, otherwise: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.simd import Code, Module, Name
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.compiled.runtime import object_layouts as layouts
+from adbench.tape.machine import object_layouts as layouts
 from adbench.tape.machine.llvm import Object
 
 

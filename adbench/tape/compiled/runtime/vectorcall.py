@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from adbench.tape.compiled.runtime.object_layouts import layouts_are_known
+from adbench.tape.machine.object_layouts import layouts_are_known
 
 ADDRESS = 16
 """The offset of the address: right after the count of references and the type."""
