@@ -469,6 +469,10 @@ def test_without_llvmlite_the_python_versions_stay(monkeypatch):
 
 
 def test_a_part_in_another_place_is_noticed(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(layout, "layouts_are_known", lambda: False)
+        with pytest.raises(layout.UnknownLayoutError, match="64 bits"):
+            layout.check()
     for name, value in {"ITEMS_OF_TUPLE": 16, "SIZE": 24, "PLACE": 24, "LISTED": 16, "STRIDES": 32}.items():
         with monkeypatch.context() as patch:
             patch.setattr(layout, name, value)
