@@ -6,6 +6,9 @@
 so that half of the points are shared. Each step has two error estimates: truncation by comparison with the neighbouring
 steps, rounding by the size of f over h. The step with the smallest sum wins, but only if every smaller step agrees. If
 f is smooth only nearby (an `if`, one more loop iteration), large steps agree with each other and are all wrong.
+
+Near the end of f's domain the steps shrink until they stay inside. Where the steps do not converge, as beside a pole or
+at a square root's zero, the derivative is unknown.
 """
 
 from __future__ import annotations
@@ -28,6 +31,14 @@ SECOND_GROWTH = 4 * sum(map(abs, SECOND_WEIGHTS))
 # The smallest step, in halvings of the scale of x; below it only rounding is left of f'.
 DEEPEST = 26
 LONGEST_LADDER = 64
+
+INSIDE = 10
+"""Steps that are tried inside the domain, however small, down to `CLOSEST` halvings of the scale of x."""
+CLOSEST = 50
+
+CONVERGED, STEADY, STEADY_STEPS = 1 / 25, 0.9, 5
+"""Estimates have no limit if they change by more than `CONVERGED` of their size, and the changes of the following steps
+have the same sign and are at least `STEADY` times the one before. Changes by rounding have random signs."""
 
 SMALLER = 3
 """Halvings from a step to the steps that measure its noise, where differences of a smooth curve have vanished."""
@@ -129,13 +140,14 @@ def _ladder(
     """Estimates at h = S/4, S/8, ...: central for side 0, else from that side only (side = ±1)."""
     central = central or _central
     largest = math.ldexp(1.0, math.frexp(max(1.0, size))[1] - 3)
-    smallest = (size if size > 0 else 1.0) * 2.0**-DEEPEST
+    scale = size if size > 0 else 1.0
     rungs: list[_Rung] = []
-    best_error, risen = math.inf, 0
-    step = largest
-    while step >= smallest and len(rungs) < longest:
+    best_error, risen, inside = math.inf, 0, 0
+    step = largest if side else _inside(line, largest, scale)
+    while (step >= scale * 2.0**-DEEPEST or _is_too_far(step, scale, inside, side)) and len(rungs) < longest:
         rung = central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
         rungs.append(rung)
+        inside += math.isfinite(rung.derivative)
         if len(rungs) >= 2:
             error = abs(rung.derivative - rungs[-2].derivative) + rung.rounding
             # Smaller steps only increase rounding. But a rise that rounding does not explain is a jump nearby, and
@@ -150,6 +162,21 @@ def _ladder(
     order, growth = (2, SECOND_GROWTH) if central is _second else (1, FORWARD_GROWTH if side else CENTRAL_GROWTH)
     smaller = [rungs[min(k + SMALLER, len(rungs) - SMALLER) :] for k in range(len(rungs))]
     return [_with_noise(*pair, growth, order) for pair in zip(rungs, smaller, strict=True)]
+
+
+def _inside(line: Line, step: float, scale: float) -> float:
+    """The first step, of this one and ever smaller ones, whose points are in the domain; this one if there is none."""
+    inside = step
+    while not (math.isfinite(line(4 * inside)) and math.isfinite(line(-4 * inside))):
+        inside /= 8
+        if inside < scale * 2.0**-CLOSEST:
+            return step
+    return inside
+
+
+def _is_too_far(step: float, scale: float, inside: int, side: float) -> bool:
+    """Whether most steps so far left the domain, while smaller ones on both sides may stay inside."""
+    return side == 0 and inside < INSIDE and step >= scale * 2.0**-CLOSEST
 
 
 def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float, order: int) -> _Rung:
@@ -267,7 +294,8 @@ def _rounding(largest: float, derivative: float, step: float, size: float, growt
 
 
 def _chosen(rungs: list[_Rung]) -> tuple[float, float] | None:
-    """(derivative, bar) of the step with the least estimated error that no smaller step contradicts."""
+    """(derivative, bar) of the step with the least estimated error that no smaller step contradicts; None if the steps
+    do not converge."""
     judged: list[tuple[float, float]] = []
     for before, rung, after in zip(rungs, rungs[1:], rungs[2:], strict=False):
         gaps = [abs(rung.derivative - near.derivative) for near in (before, after)]
@@ -281,7 +309,19 @@ def _chosen(rungs: list[_Rung]) -> tuple[float, float] | None:
         agrees = all(abs(derivative - other) <= 10 * (bar + error) for other, error in finite[k + 1 :])
         if agrees and (best is None or bar < best[1]):
             best = (derivative, bar)
-    return best
+    return None if best is not None and _diverges(rungs, best[0]) else best
+
+
+def _diverges(rungs: list[_Rung], derivative: float) -> bool:
+    """Whether this estimate and those of the next smaller steps change much in one direction, and no less each time."""
+    which = max(k for k, rung in enumerate(rungs) if rung.derivative == derivative)
+    following = [rung.derivative for rung in rungs[which : which + STEADY_STEPS + 1] if math.isfinite(rung.derivative)]
+    changes = [after - before for before, after in itertools.pairwise(following)]
+    return (
+        len(changes) > 1
+        and abs(changes[0]) > max(CONVERGED * abs(derivative), rungs[which].rounding)
+        and all(last * change > 0 and abs(change) > STEADY * abs(last) for last, change in itertools.pairwise(changes))
+    )
 
 
 def _kinked(line: Line, scale: float) -> bool:

@@ -141,6 +141,8 @@ def compare(
     bound = bars + SIGMAS * known.noise * ratio + ROUNDINGS * by.unit * size + by.smallest + extra
     if by.largest < size < math.inf:  # the arithmetic has no number of this size
         return evidence(expected, math.inf, "blind", 0.0, 0.0)
+    if 0 < size <= bars and bars > by.resolved * zero_scale and not math.isnan(got):  # differences resolve nothing
+        return evidence(expected, bound, "blind", 0.0, 0.0)
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
         return evidence(expected, bound, "right" if same else "wrong", MOST_DIGITS if same else 0.0, MOST_DIGITS)

@@ -9,6 +9,8 @@ For every entry known to the oracle, with the reference g* (an interval at a kin
     verified   tau < |g*|: correct to the digits that tau leaves, fewer than nine
     blind      otherwise: zero would pass too, or nothing is known
 
+A reference by differences whose own bar exceeds it resolves nothing: no number is wrong then, except NaN.
+
 A result is as good as the worst number in it. Files of earlier versions have "inconclusive" for "verified" and "blind".
 
 A backend that declares float32 is judged with u = 2^-24, 2^29 times the noise and 1e-4 instead of 0.5e-9; its sentences
