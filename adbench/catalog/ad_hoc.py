@@ -8,7 +8,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, isclass, isfunction, signature
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,7 @@ SIZE = "the size"
 """The name of the input that is the size."""
 
 Make = Callable[..., Case]
-"""make(f, args, kwargs, wrt) -> the case of one point."""
+"""make(f, args, kwargs, **options) -> the case of one point."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class AdHoc:
     arg     name=VALUE of keyword arguments
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
+    branchwise   the derivative along the program's branch is meant
     """
 
     name: str
@@ -59,6 +60,7 @@ class AdHoc:
     arg: tuple[str, ...] = ()
     wrt: tuple[str, ...] = ()
     inputs: str | None = None
+    branchwise: bool = False
 
     def function(self) -> Callable[..., Any]:
         """The function, its module imported with float64 defaults. Raises UsageError if it is missing."""
@@ -74,11 +76,11 @@ class AdHoc:
 
     def case(self, make: Make) -> Case:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
-        f, wrt = self.function(), self.wrt or None
+        f, make = self.function(), partial(make, wrt=self.wrt or None, branchwise=self.branchwise)
         if self.inputs is None:
-            return make(f, *self.arguments(), wrt)
+            return make(f, *self.arguments())
         inputs = named_function(self.inputs, self.path, "--inputs")
-        f_sized = Sized(lambda n: make(f, *self._arguments_of_size(inputs, n), wrt), self.inputs)
+        f_sized = Sized(lambda n: make(f, *self._arguments_of_size(inputs, n)), self.inputs)
         return replace(f_sized.of_size(SIZES[0]), f=f_sized, inputs=f_sized.inputs, sizes=SIZES)
 
     def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -101,12 +103,17 @@ class AdHoc:
 
 
 def ad_hoc(
-    name: str, at: Sequence[str] = (), arg: Sequence[str] = (), wrt: Sequence[str] = (), inputs: str | None = None
+    name: str,
+    at: Sequence[str] = (),
+    arg: Sequence[str] = (),
+    wrt: Sequence[str] = (),
+    inputs: str | None = None,
+    **options: Any,
 ) -> AdHoc:
     """The same with all paths from the root; modules are found from the working folder first, as with `python -m`."""
     path = tuple(dict.fromkeys([str(Path.cwd()), *(entry for entry in sys.path if entry)]))
     at, arg = (tuple(map(argument_values.absolute, texts)) for texts in (at, arg))
-    return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None)
+    return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None, **options)
 
 
 class Sized:

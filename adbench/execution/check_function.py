@@ -59,6 +59,7 @@ def check(
     points: int = 1,
     wrt: Wrt = None,
     seed: int = 0,
+    branchwise: bool = False,
     **kwargs: Any,
 ) -> FunctionCheck:
     """Check a library's derivatives of your function ``f(*args, **kwargs)``.
@@ -79,6 +80,8 @@ def check(
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
+    branchwise   accept the derivative along the branches that the program takes. By default the values decide where
+               they contradict it: a bisection has the derivative of the root, not 0
 
     The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
     from differences of its values in float64. Everything runs in float64.
@@ -92,7 +95,7 @@ def check(
         raise UsageError(f"points is {points}; pass 1 or more")
     import_library(library_of(f, args, kwargs))
     with double_precision():
-        case = function_case(f, args, kwargs, wrt, seed=seed)
+        case = function_case(f, args, kwargs, wrt, seed=seed, branchwise=branchwise)
         made = case.f
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes, operator)

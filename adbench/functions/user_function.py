@@ -62,6 +62,7 @@ def function_case(
     wrt: Wrt = None,
     *,
     seed: int = 0,
+    branchwise: bool = False,
 ) -> Case:
     """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
@@ -70,6 +71,7 @@ def function_case(
     args   floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
     wrt    the active arguments: positions, names (``x``, ``params['w']``); by default all
     seed   chooses the random points
+    branchwise   the derivative along the program's branch is meant, even if its values change otherwise
 
     The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.
     """
@@ -80,6 +82,7 @@ def function_case(
         # It calls a package built on another library without naming that library or taking its arrays.
         function = _user_function(f, returned, args, kwargs or {}, wrt)
         value = function.probed()
+    function.branchwise = branchwise
     arguments = function.arguments
 
     def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -119,7 +122,7 @@ class UserFunction:
         self.f, self.library, self.arguments = f, library, arguments
         self.__name__ = name_of(f)
         self.notes: list[str] = list(arguments.notes)
-        self.prints = False
+        self.prints = self.branchwise = False
         self._plain = in_double(library, arguments.call)
         self._refused = ""
         self._ran: set[CodeType] = set()
@@ -186,6 +189,13 @@ class UserFunction:
         theirs = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
         names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
+
+    def place(self) -> str:
+        """The line of the user's code that runs now, on numbers of the oracle: "mine.py, line 5"; "" if unknown."""
+        lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None)]
+        if self.library.name == "jax":
+            lines = sys.modules["adbench.functions.from_jax.jaxprs"].running_lines()
+        return next((f"{Path(file).name}, line {line}" for file, line in lines if _is_theirs(file)), "")
 
     def is_of_value(self, error: BaseException) -> bool:
         """Whether an exception comes from code that computes the value, not from a derivative rule."""
@@ -309,15 +319,15 @@ def told(error: BaseException) -> str:
 def _innermost(error: BaseException) -> tuple[CodeType, int] | None:
     """The innermost user function in the traceback, and the line, or None."""
     walked = traceback.walk_tb(error.__traceback__)
-    frames = [(frame.f_code, line) for frame, line in walked if _is_theirs(frame.f_code)]
+    frames = [(frame.f_code, line) for frame, line in walked if _is_theirs(frame.f_code.co_filename)]
     return frames[-1] if frames else None
 
 
-def _is_theirs(code: CodeType) -> bool:
-    """Whether it is user code: neither a library nor adbench."""
+def _is_theirs(file: str) -> bool:
+    """Whether it has user code: neither a library's nor ours."""
     package = Path(__file__).parents[1]
-    ours = (str(package), str(package.parent / "backends"), "<frozen")
-    return not code.co_filename.startswith(ours) and "site-packages" not in code.co_filename
+    ours = (str(package), str(package.parent / "backends"), "<frozen", str(Path(contextlib.__file__).parent))
+    return not file.startswith(ours) and "site-packages" not in file
 
 
 @contextlib.contextmanager

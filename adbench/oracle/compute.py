@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,13 +18,20 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
 from adbench.oracle.differences import UNIT_ROUNDOFF, slope
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.precise import Examination, NotPrecise, on_series
 from adbench.oracle.reference import Entry, Known, Reference, Row
+from adbench.oracle.series.ball import watching
+from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
 
 DIFFERENCES = "nine-point differences in double precision"
+
+ITERATION = "its values jump by more than rounding, as those of an iteration that stops at a tolerance"
+
+MOST_PLACES = 3
 
 EVALUATIONS_PER_SLOPE = 90
 """Typical evaluations for one nine-point slope, to turn a budget of evaluations into a number of entries."""
@@ -45,7 +53,10 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 
     def examine(found: Examination) -> list[Row]:
         rows = found.rows(found.planned())
-        return [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
+        rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
+        if found.truth.evaluations.branched and effort.against_values:
+            return [_held_against_values(row, f, subject, found) for row, f in zip(rows, functions, strict=True)]
+        return rows
 
     reason = "the function is a black box"
     rows: Sequence[Row] = ()
@@ -59,6 +70,32 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         rows = [_by_differences(f, subject.point, effort, directions, reason) for f in functions]
     outputs = tuple(zip(numbers.outputs, rows, strict=False))
     return Reference(subject.shape, outputs, tuple(rows[len(outputs) :]))
+
+
+def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: Examination) -> Row:
+    """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
+    most = found.effort.max_evaluations
+    settled, hidden = settled_by_values(row, lambda *args: _nearby_value(f, args), subject.point, most)
+    if settled == row:
+        return row
+    why = ITERATION
+    if hidden:
+        first = hidden[0]
+        places = _branches(found, subject, first.leaf, first.index)
+        why = f"the program's branches depend on {first.where}{f' ({places})' if places else ''}: {first}"
+    return replace(settled, method=DIFFERENCES, reason=why, proved=False)
+
+
+def _branches(found: Examination, subject: Subject, leaf: int, index: int) -> str:
+    """Where the source branches on this entry, or along the direction of that number if leaf is -1; "" if unknown."""
+    place = subject.place
+    if place is None:
+        return ""
+    point, places = subject.point, dict[str, None]()
+    move = many_entries(point.unit(leaf, index) if leaf >= 0 else point.steps(found.effort.seed, index))
+    with watching(lambda: places.setdefault(place())), suppress(Exception):
+        found.truth.evaluations.along(Curve.straight(move))
+    return ", ".join(list(filter(None, places))[:MOST_PLACES])
 
 
 def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
@@ -92,11 +129,7 @@ def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_d
 
 def _one_slope(f: Callable[..., float], point: Point, leaf: int, index: int) -> tuple[Known, int]:
     """The derivative in one entry by nine-point differences, and its number of evaluations."""
-    values = point.leaves[leaf].values
-    unit = np.zeros(values.size)
-    unit[index] = 1.0
-    step = [unit.reshape(values.shape) if k == leaf else None for k in range(len(point.leaves))]
-    return _slope_along(f, point, step, abs(float(values.flat[index])))
+    return _slope_along(f, point, point.unit(leaf, index), abs(float(point.leaves[leaf].values.flat[index])))
 
 
 def _slope_along(
@@ -106,6 +139,9 @@ def _slope_along(
         return _nearby_value(f, point.moved([None if part is None else t * part for part in step]))
 
     found = slope(along, size)
+    stands = found.kind == "kink" or found.lower == 0 == found.upper
+    if stands and (seen := slope_of_values(along, size)) is not None:  # a quantised number, in fine steps
+        return Known(seen[0], seen[0], seen[1]), found.evaluations
     return Known(found.lower, found.upper, found.bar, 0.0, found.kind), found.evaluations
 
 

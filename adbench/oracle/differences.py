@@ -223,7 +223,7 @@ def _central(line: Line, step: float, size: float) -> _Rung:
     )
     largest = max(abs(value) for pair in values for value in pair)
     ordered = [*(down for _, down in reversed(values)), line(0.0), *(up for up, _ in values)]
-    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), _noise(ordered))
+    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), noise_of(ordered))
 
 
 def _second(line: Line, step: float, size: float) -> _Rung:
@@ -238,7 +238,7 @@ def _second(line: Line, step: float, size: float) -> _Rung:
     ordered = [*(down for _, down in reversed(values)), centre, *(up for up, _ in values)]
     # Includes the rounding of each point x + kh, which is a rounding of t.
     rounding = UNIT_ROUNDOFF * (SECOND_GROWTH * (largest + abs(centre)) + 4 * size * abs(sums)) / step**2
-    return _Rung(step, sums / step**2, rounding, _noise(ordered))
+    return _Rung(step, sums / step**2, rounding, noise_of(ordered))
 
 
 def _quantum(line: Line) -> float:
@@ -274,10 +274,10 @@ def _one_sided(line: Line, step: float, size: float) -> _Rung:
     finite = all(map(math.isfinite, values))
     derivative = math.fsum(w * v for w, v in zip(FORWARD_WEIGHTS, values, strict=True)) / step if finite else math.nan
     largest = max(map(abs, values))
-    return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH), _noise(values))
+    return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH), noise_of(values))
 
 
-def _noise(values: Sequence[float]) -> float:
+def noise_of(values: Sequence[float]) -> float:
     """The standard deviation of random errors that explains the highest difference of equally spaced values.
 
     Hamming's difference table (Moré and Wild 2011): the k-th difference of a smooth curve vanishes with its step; that

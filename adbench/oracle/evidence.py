@@ -104,7 +104,7 @@ class EntryEvidence:
         return repr(self.expected)
 
     def __str__(self) -> str:
-        weaker = "; computed by differences because the two precisions disagree" if self.kind == "unsure" else ""
+        weaker = "; computed by differences" if self.kind == "unsure" else ""
         return (
             f"{self.place}: got {self.got!r}, expected {self.truth} "
             f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"

@@ -79,6 +79,12 @@ class Point:
         weights = direction_weights(seed, number, [leaf.values.shape for leaf in self.leaves])
         return [leaf.scale * weight for leaf, weight in zip(self.leaves, weights, strict=True)]
 
+    def unit(self, leaf: int, index: int) -> list[FloatArray]:
+        """The direction that moves one entry by 1."""
+        direction = [np.zeros(one.values.shape) for one in self.leaves]
+        direction[leaf].flat[index] = 1.0
+        return direction
+
     def direction(self, seed: int, number: int) -> tuple[Any, ...]:
         """The same nested like the active arguments."""
         moved = self.replaced([step if step.ndim else float(step) for step in self.steps(seed, number)])

@@ -182,6 +182,15 @@ def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Calla
         lift_deadlines()  # the next computation uses the same namespaces
 
 
+def by_values(subject: Subject, why: str) -> Subject:
+    """The same subject by its values alone, for this reason."""
+
+    def refused(*_: object) -> object:
+        raise NotPrecise(why)
+
+    return replace(subject, text=refused)
+
+
 def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
     """Whether the value is provably constant, to first order, along a random direction of a leaf.
 

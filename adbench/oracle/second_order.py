@@ -105,14 +105,14 @@ class _Bends:
         affordable = max(1, self.effort.max_evaluations // (2 * EVALUATIONS_PER_CURVATURE))
         chosen = chosen_entries(self.point.sizes, min(self.effort.max_entries, affordable), self.effort.seed)
         v = self.point.steps(self.effort.seed, DIRECTION)
-        entries = [self.mixed(v, self.unit(k, index)) for k, indices in enumerate(chosen) for index in indices]
+        entries = [self.mixed(v, self.point.unit(k, index)) for k, indices in enumerate(chosen) for index in indices]
         return Reference((), ((0, self.row(self.slope(v), chosen, entries)),))
 
     def hessian(self) -> Reference:
         """The reference of the gradient as an array."""
         affordable = math.isqrt(self.effort.max_evaluations // EVALUATIONS_PER_CURVATURE)
         (chosen,) = chosen_entries([self.total], max(1, min(self.total, MOST_ROWS, affordable)), self.effort.seed)
-        units = [self.unit(*place) for place in _places(self.point, chosen)]
+        units = [self.point.unit(*place) for place in _places(self.point, chosen)]
         leaves = _by_leaf(self.point, chosen)
         pairs = {(i, j): self.mixed(units[i], units[j]) for i, j in combinations_with_replacement(range(len(units)), 2)}
 
@@ -130,12 +130,6 @@ class _Bends:
             w = [part.reshape(leaf.values.shape) for part, leaf in zip(weights, self.point.leaves, strict=True)]
             sums.append(self.row(self.slope(w), leaves, [self.mixed(w, u) for u in units]))
         return Reference((self.total,), rows, tuple(sums))
-
-    def unit(self, leaf: int, index: int) -> list[FloatArray]:
-        """One entry's direction, of length 1."""
-        direction = [np.zeros(one.values.shape) for one in self.point.leaves]
-        direction[leaf].flat[index] = 1.0
-        return direction
 
     def row(self, value: Known, chosen: list[list[int]], entries: list[Known]) -> Row:
         """The row of these numbers."""

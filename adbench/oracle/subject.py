@@ -28,12 +28,14 @@ class Subject:
     point      the arguments, some of them active
     text       text(xp, *args): the same function on any namespace; None for a black box
     shape      of the value; () for a scalar
+    place      place() -> the line of the source that runs now, for messages; "" if unknown
     """
 
     plain: Callable[..., Any]
     point: Point
     text: Callable[..., Any] | None = None
     shape: tuple[int, ...] = ()
+    place: Callable[[], str] | None = None
 
     @staticmethod
     def of(
@@ -59,6 +61,7 @@ class Effort:
     max_evaluations  calls of f planned for differences
     max_seconds      planned for series
     second_differences   whether differences replace series for second derivatives; otherwise these are unknown
+    against_values   whether values decide where they contradict the derivative along a branch (diagnosis/branches.py)
     """
 
     seed: int = 0
@@ -68,6 +71,7 @@ class Effort:
     max_evaluations: int = 20_000
     max_seconds: float = 3.0
     second_differences: bool = False
+    against_values: bool = False
 
     def directions_of(self, shape: tuple[int, ...]) -> int:
         """The most directions for each number of a value of this shape."""

@@ -488,3 +488,10 @@ def test_functions_that_stop_derivatives_are_not_judged_by_differences() -> None
     found = adbench.check(f, torch.tensor([0.3, 1.2], dtype=torch.float64))
     assert (found.word, found.proved) == ("blind", False)
     assert "differences of its values ignore detach" in str(found).replace("\n    ", " ")
+
+
+@pytest.mark.parametrize("x", [0.999999999, 1 - 1e-12, -0.9999, 0.3, 1e-10])
+def test_the_inverse_error_function_of_jax_is_right_near_one(x: float) -> None:
+    found = adbench.check(jax.scipy.special.erfinv, x)
+    assert found.proved
+    assert found.is_right, found

@@ -110,6 +110,35 @@ def test_the_ladder_is_bounded() -> None:
     assert found.evaluations < 400
 
 
+DOMAINS: dict[str, tuple[Callable[[float], float], float, float]] = {
+    "log(1 - x) near 1": (lambda x: math.log(1 - x), 1 - 1e-8, -99999999.49752407),
+    "log near 0": (math.log, 1e-12, 1e12),
+    "log of a tiny number": (math.log, 1e-300, 1e300),
+    "sqrt near 0": (math.sqrt, 1e-12, 5e5),
+}
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_steps_shrink_until_they_stay_inside_the_domain(name: str) -> None:
+    f, x, derivative = DOMAINS[name]
+    found = at(f, x)
+    assert found.kind == "smooth"
+    assert abs(found.lower - derivative) <= 25 * found.bar < 1e-3 * derivative * math.copysign(1, derivative)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (math.sqrt, 0.0),
+        (lambda x: x * math.log(x) if x else 0.0, 0.0),
+        (math.acos, 1.0),
+        (math.tan, math.pi / 2 - 1e-9),
+    ],
+)
+def test_a_slope_that_does_not_converge_is_unknown(f: Callable[[float], float], x: float) -> None:
+    assert at(f, x).kind == "unknown"
+
+
 # Second derivatives
 
 CURVES: dict[str, tuple[Callable[[float], float], float]] = {

@@ -287,3 +287,12 @@ def test_the_inputs_are_left_untouched_even_by_a_function_that_writes_into_them(
     known = reference(writes, (x,), (0,))
     assert x.tolist() == [1.0, 2.0]
     assert judge(20.0, (8 * x,), known).word == "right"
+
+
+@pytest.mark.parametrize(("got", "word"), [(2.0, "blind"), (1e8, "blind"), (math.inf, "blind"), (math.nan, "wrong")])
+def test_differences_that_resolve_nothing_convict_nothing(got: float, word: str) -> None:
+    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(50.0, 50.0, bar=44.0)),))
+    assert judge(1.0, (got,), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)).word == word
+    resolved = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(50.0, 50.0, bar=1e-9)), Entry(1, Known(1e-12, 1e-12, 1e-9))))
+    row = Row(Known(1.0, 1.0), 1, (resolved,), (), 0, "by hand", "", 0)
+    assert judge(1.0, (np.array([50.0, 3.0]),), row).word == "wrong"  # next to 50 it is a zero

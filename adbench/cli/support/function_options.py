@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adbench.model.record import Run
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
-OWN = ("at", "arg", "wrt", "inputs")
+OWN = ("at", "arg", "wrt", "inputs", "branchwise")
 CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
 
 function_options = combined(
@@ -52,6 +52,11 @@ function_options = combined(
         help="Differentiate with respect to this argument. Repeat it for more; default: all floats.",
     ),
     click.option("--inputs", metavar="MODULE:G", help="Take the arguments for size n from g(n) instead of --at."),
+    click.option(
+        "--branchwise",
+        is_flag=True,
+        help="Accept the derivative along the branches that your function takes, even if its values change otherwise.",
+    ),
 )
 """A user's function instead of --case."""
 

@@ -16,6 +16,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.oracle.compute import DIFFERENCES, declared, reference
 from adbench.oracle.operators import judge_operator
+from adbench.oracle.precise import by_values
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
 from adbench.oracle.subject import Effort, Subject
@@ -27,7 +28,8 @@ Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 def subject_of(at: Point) -> Subject:
     """The point for the oracle."""
-    return Subject(at.plain, at.arguments, at.text, at.shape)
+    own = at.case.f if isinstance(at.case.f, UserFunction) else None
+    return Subject(at.plain, at.arguments, at.text, at.shape, own.place if own else None)
 
 
 def known_at(
@@ -52,8 +54,14 @@ def known_at(
         unknown = first.unknown("the case declares its gradient but not its second derivatives")
         return _with_unknown(first, unknown)
     _refuse_low_precision(at)
-    own = isinstance(at.case.f, UserFunction)
-    effort = Effort(at.seed, max_evaluations=_evaluations(at, seconds), max_seconds=seconds, second_differences=own)
+    own = at.case.f if isinstance(at.case.f, UserFunction) else None
+    effort = Effort(
+        at.seed,
+        max_evaluations=_evaluations(at, seconds),
+        max_seconds=seconds,
+        second_differences=own is not None,
+        against_values=own is None or not (own.branchwise or own.stops),
+    )
     first = remember("first", lambda: reference(subject_of(at), effort))
     if why := _another_value(at, first):
         black_box = at.case.f.untranslated(why)  # type: ignore[attr-defined]  # it is a UserFunction
@@ -66,10 +74,13 @@ def known_at(
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
         return Known(first)
-    hvp = remember("hvp", lambda: hvp_reference(subject_of(at), first.scalar, effort))
+    subject = subject_of(at)
+    if first.scalar.method == DIFFERENCES:  # the series fail in the second order for the same reason
+        subject = by_values(subject, first.scalar.reason)
+    hvp = remember("hvp", lambda: hvp_reference(subject, first.scalar, effort))
     if not hessian:
         return Known(first, hvp)
-    return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject_of(at), effort)))
+    return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
 
 
 def with_points(

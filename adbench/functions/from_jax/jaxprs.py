@@ -125,6 +125,21 @@ def _is_bitcast(equation: Any, *, to_floats: bool) -> bool:
     return _is_active_kind(equation.outvars[0].aval if to_floats else equation.invars[0].aval)
 
 
+class _Running:
+    """The equation that is evaluated now."""
+
+    equation: Any = None
+
+
+_running = _Running()
+
+
+def running_lines() -> list[tuple[str, int]]:
+    """File and line of every Python frame that traced the equation that is evaluated now, the innermost first."""
+    found = getattr(getattr(_running.equation, "source_info", None), "traceback", None)
+    return [(frame.file_name, frame.line_num) for frame in getattr(found, "frames", ())]
+
+
 class Program:
     """A jaxpr as steps over numbered locations, each with a `Real`, an array of them, or a native value.
 
@@ -156,6 +171,7 @@ class Program:
         for place, value in zip(self._inputs, inputs, strict=True):
             places[place] = self._number(xp, place, value)
         for function, sources, targets, several in self._steps:
+            _running.equation = self._made_by[targets[0]][0] if targets else None
             found = function(xp, *[places[k] for k in sources])
             if several:
                 for target, value in zip(targets, found, strict=True):

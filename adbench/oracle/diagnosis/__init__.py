@@ -1,1 +1,1 @@
-"""What a wrong result looks like."""
+"""What a wrong result looks like, and what a program hides."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,10 +105,11 @@ class Arithmetic:
 class _State:
     """The current arithmetic and its events."""
 
-    how = Arithmetic()
-    edged = False
-    flat = False
-    known = math.inf
+    def __init__(self) -> None:
+        self.how = Arithmetic()
+        self.edged = self.branched = self.flat = False
+        self.known = math.inf
+        self.watch: Callable[[], None] | None = None
 
 
 _state = _State()
@@ -120,16 +121,19 @@ def arithmetic(how: Arithmetic) -> Iterator[_State]:
     """Compute with these settings; afterwards restore python-flint's settings.
 
     The state records whether the point is on an edge (`edged`: the direction decided something, and the derivative from
-    the other side may differ), and the power of t below which coefficients are known.
+    the other side may differ), whether a comparison or a rounding took a number that depends on t (`branched`), and the
+    power of t below which coefficients are known.
     """
     with _lock:
-        before = ctx.prec, ctx.cap, _state.how, _state.edged, _state.flat, _state.known
+        before = vars(_state).copy()
+        precision = ctx.prec, ctx.cap
         ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
-        _state.edged, _state.flat, _state.known = False, False, math.inf
+        _state.edged, _state.branched, _state.flat, _state.known = False, False, False, math.inf
         try:
             yield _state
         finally:
-            ctx.prec, ctx.cap, _state.how, _state.edged, _state.flat, _state.known = before
+            ctx.prec, ctx.cap = precision
+            vars(_state).update(before)
 
 
 def constant(number: Any) -> Ball | None:
@@ -157,6 +161,23 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
     if _state.how.exact:
         return series([constant(number) for number in found], _state.how.terms)
     return arb_series(found, _state.how.terms)
+
+
+@contextlib.contextmanager
+def watching(watch: Callable[[], None]) -> Iterator[None]:
+    """Call ``watch`` whenever the source branches on a number that depends on t."""
+    before, _state.watch = _state.watch, watch
+    try:
+        yield
+    finally:
+        _state.watch = before
+
+
+def _branch_on(*numbers: Ball) -> None:
+    if any(map(is_series, numbers)):
+        _state.branched = True
+        if _state.watch is not None:
+            _state.watch()
 
 
 def no_more_terms() -> bool:
@@ -248,7 +269,13 @@ def sign(a: Ball) -> int:
 
 
 def compared(a: Ball, b: Ball) -> int:
-    """The sign of a - b; 2 if one is NaN."""
+    """The sign of a - b; 2 if one is NaN. The source branches on it."""
+    _branch_on(a, b)
+    return _order(a, b)
+
+
+def _order(a: Ball, b: Ball) -> int:
+    """The same, for a function that is continuous where the sign changes."""
     if isinstance(a, Special) or isinstance(b, Special):
         if is_lost(a) or is_lost(b):
             raise NeedsTerms
@@ -565,7 +592,7 @@ def larger(a: Ball, b: Ball) -> Ball:
     """The larger number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
-    found = compared(a, b)
+    found = _order(a, b)
     return NAN if found == 2 else b if found < 0 else a
 
 
@@ -573,7 +600,7 @@ def smaller(a: Ball, b: Ball) -> Ball:
     """The smaller number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
-    found = compared(a, b)
+    found = _order(a, b)
     return NAN if found == 2 else b if found == 1 else a
 
 
@@ -581,6 +608,7 @@ def floor(a: Ball) -> Ball:
     """The largest integer at or below a."""
     if isinstance(a, Special):
         return a
+    _branch_on(a)
     first = ball(start(a))
     below = first.floor()
     if not below.is_exact():
@@ -596,6 +624,7 @@ def sign_of(a: Ball) -> Ball:
     """-1, 0 or 1."""
     if is_lost(a):
         return a
+    _branch_on(a)
     found = sign(a)
     return NAN if found == 2 else constant(found)
 

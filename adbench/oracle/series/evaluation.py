@@ -121,6 +121,7 @@ class Evaluations:
     numbers   result -> the examined balls
     deadline  in `time.thread_time`; later it raises TooSlow
     count     number of evaluations of the source
+    branched  whether the source has branched on a number that moves along a curve
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Evaluations:
         deadline: float,
         numbers: Callable[[Any], list[Ball]],
     ) -> None:
-        self.point, self.deadline, self.count = point, deadline, 0
+        self.point, self.deadline, self.count, self.branched = point, deadline, 0, False
         self._text, self._numbers = text, numbers
         Balls.deepest = 0
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
@@ -172,6 +173,7 @@ class Evaluations:
             self.count += 1
             real.begin()
             result = self._run(self._moved(curve, path.root, how.exact, real), how.exact, real)
+            self.branched = self.branched or state.branched
             if state.known <= curve.power * path.root:
                 raise NeedsTerms
             lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []

@@ -1,0 +1,212 @@
+"""Derivatives that a program's branches hide: the proved derivative against the change of the values.
+
+A power series follows one branch of a program. Where each branch is constant, as in a bisection, a search in a table or
+a quantised number, the derivative along the branch is 0, while the function that the program computes is smooth to
+rounding. So every proved derivative of a program that compares or rounds active numbers is held against differences of
+its values at steps far above rounding.
+
+The values decide if three coarse steps, none a multiple of another, agree to three digits, and so do the slopes from
+both sides: at a kink or a step, as of relu or round, they do not. The proved derivative stays if the values follow it
+at a small step and do not jump: then the coarse steps only miss how f oscillates, or a flat part of it.
+
+An iteration that stops at a tolerance jumps, too. Its own derivative and that of the exact solution differ by about the
+tolerance, and both count as right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from adbench.oracle.differences import (
+    CENTRAL_GROWTH,
+    CENTRAL_WEIGHTS,
+    FORWARD_WEIGHTS,
+    UNIT_ROUNDOFF,
+    Line,
+    noise_of,
+)
+from adbench.oracle.evidence import entry_name
+from adbench.oracle.leaves import FloatArray, Point
+from adbench.oracle.reference import Direction, Known, Leaf, Row
+from adbench.oracle.series.truth import ANYTHING
+
+COARSE = (0.055, 0.021, 0.008)
+SMALL = tuple(2.0**-power for power in (20, 25, 30, 35, 40, 45))
+"""Steps relative to the number that moves."""
+
+FOUR_POINTS = (2 / 3, -1 / 12)
+AGREE, ALIKE, NEARER = 1e-3, 1e-2, 0.1
+"""Relative distances: of the coarse steps' slopes, of the slopes from both sides, and of a small step's slope from the
+proved one, in distances of the coarse steps' slope."""
+
+SCREENED = 1e-5
+"""A four-point slope this near to the proved derivative, of a value without jumps, needs no other step."""
+
+ROUGH = 1e4 * UNIT_ROUNDOFF
+"""A value whose distance from a smooth curve is a larger share of it has a jump, a kink, or changes fast."""
+
+ZOOMS, SETTLED, LATER, PERSISTS = 30, 12, 4, 0.5
+"""Halvings of an interval around a jump. From `SETTLED` of them on, `LATER` more must leave this share of it; of a kink
+they leave 2^-4, of a curve less."""
+
+TOLERANCE = 1e-2
+"""The largest relative difference of the two derivatives of an iteration that stops at a tolerance."""
+
+BARS = 10.0
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A derivative that the values contradict: its leaf and entry, its name, the proved number, that of the values."""
+
+    leaf: int
+    index: int
+    where: str
+    along_branch: float
+    of_values: float
+
+    def __str__(self) -> str:
+        along = "does not exist" if math.isnan(self.along_branch) else f"is {self.along_branch:.8g}"
+        return f"along a branch the derivative in {self.where} {along}, that of the values is {self.of_values:.8g}"
+
+
+def settled_by_values(row: Row, f: Callable[..., float], point: Point, most: int) -> tuple[Row, list[Hidden]]:
+    """The row with the derivative of the values wherever they contradict the proved one, and these places.
+
+    f      the row's number, in double precision; NaN outside its domain
+    most   the most evaluations of f
+    """
+    hidden: list[Hidden] = []
+    lines = _Lines(f, point, most)
+    jumps = lines.along(point.steps(row.seed, 0), 1.0).jump
+
+    def decided(known: Known, line: _Values, leaf: int, index: int) -> Known:
+        if not (known.kind == "smooth" or known == ANYTHING) or lines.left <= 0:
+            return known
+        settled = line.settled(known, jumps=jumps)
+        if settled is not known and settled.lower == settled.upper:  # in an interval both count
+            where = (
+                entry_name(row.leaves[leaf].path, index, row.leaves[leaf].shape) if leaf >= 0 else f"direction {index}"
+            )
+            hidden.append(
+                Hidden(leaf, index, where, known.lower if known.kind == "smooth" else math.nan, settled.lower)
+            )
+        return settled
+
+    def settled_leaf(which: int, leaf: Leaf) -> Leaf:
+        entries = [
+            replace(e, derivative=decided(e.derivative, lines.of_entry(which, e.index), which, e.index))
+            for e in leaf.entries
+        ]
+        return replace(leaf, entries=tuple(entries))
+
+    def settled_direction(one: Direction) -> Direction:
+        line = lines.along(point.steps(row.seed, one.number), 1.0)
+        return replace(one, derivative=decided(one.derivative, line, -1, one.number))
+
+    leaves = tuple(settled_leaf(which, leaf) for which, leaf in enumerate(row.leaves))
+    return replace(row, leaves=leaves, directions=tuple(map(settled_direction, row.directions))), hidden
+
+
+def slope_of_values(f: Callable[[float], float], size: float) -> tuple[float, float] | None:
+    """The slope at 0 of values along a line, and its error; None if coarse steps do not decide it."""
+    return _Values(Line(f), size or 1.0)._slope(math.nan)
+
+
+class _Lines:
+    """The number along lines through the point; `left` counts the evaluations that remain."""
+
+    def __init__(self, f: Callable[..., float], point: Point, most: int) -> None:
+        self.f, self.point, self.left = f, point, most
+
+    def along(self, step: Sequence[FloatArray | None], size: float) -> _Values:
+        """x + t step, where t is added to numbers of this size."""
+
+        def value(t: float) -> float:
+            self.left -= 1
+            return self.f(*self.point.moved([None if part is None else t * part for part in step]))
+
+        return _Values(Line(value), size or 1.0)
+
+    def of_entry(self, leaf: int, index: int) -> _Values:
+        """One entry moves."""
+        return self.along(self.point.unit(leaf, index), abs(float(self.point.leaves[leaf].values.flat[index])))
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The values along a line, where t is added to a number of this size."""
+
+    line: Line
+    size: float
+
+    def settled(self, known: Known, *, jumps: bool) -> Known:
+        """The proved derivative, or that of the values if they contradict it; an interval of both if they jump."""
+        proved = known.lower if known.lower == known.upper else math.nan
+        if not jumps and abs(self._screened() - proved) <= SCREENED * abs(proved):
+            return known
+        seen = self._slope(proved)
+        if seen is None:
+            return known
+        of_values, bar = seen
+        differ = abs(of_values - proved)
+        if jumps and differ <= TOLERANCE * max(abs(of_values), abs(proved)):
+            return replace(known, lower=min(of_values, proved), upper=max(of_values, proved), bar=bar, kind="unsure")
+        if differ <= BARS * bar or (self._follow(proved, differ) and not self.jump):
+            return known
+        return Known(of_values, of_values, bar, 0.0, "unsure")
+
+    @property
+    def jump(self) -> bool:
+        """Whether the values jump near the point, by more than rounding explains."""
+        return any(self._jumps_within(step) for step in COARSE)
+
+    def _jumps_within(self, step: float) -> bool:
+        """Whether a jump is left in the part with the largest fourth difference, halved again and again."""
+        middle, sizes = 0.0, list[float]()
+        for zoom in range(ZOOMS):
+            values = self._nine(step, middle)
+            fourth = [abs(sum(math.comb(4, j) * (-1) ** j * values[k + j] for j in range(5))) for k in range(5)]
+            sizes.append(largest := max(fourth))
+            if not largest > max(ROUGH * abs(values[4]), PERSISTS * sizes[-1 - LATER] if zoom >= SETTLED else 0.0):
+                return False
+            middle += (fourth.index(largest) - 2) * step
+            step /= 2
+        return True
+
+    def _nine(self, step: float, middle: float = 0.0) -> list[float]:
+        return [self.line((middle + k * step) * self.size) for k in range(-4, 5)]
+
+    def _screened(self) -> float:
+        h = COARSE[1] * self.size
+        return sum(w * (self.line(k * h) - self.line(-k * h)) for k, w in enumerate(FOUR_POINTS, 1)) / h
+
+    def _slope(self, proved: float) -> tuple[float, float] | None:
+        """The slope of the values and its error; None if they do not decide."""
+        slopes, errors = [], []
+        for step in COARSE:
+            h, values = step * self.size, self._nine(step)
+            if not all(map(math.isfinite, values)):
+                return None
+            slopes.append(math.fsum(w * (values[4 + k] - values[4 - k]) for k, w in enumerate(CENTRAL_WEIGHTS, 1)) / h)
+            sides = [math.fsum(w * values[4 + k * s] for k, w in enumerate(FORWARD_WEIGHTS)) / (s * h) for s in (1, -1)]
+            rounding = UNIT_ROUNDOFF * max(map(abs, values))
+            errors.append(CENTRAL_GROWTH * max(noise_of(values), rounding) / h)
+        size = max(*map(abs, slopes), 0.0 if math.isnan(proved) else abs(proved))
+        if not (max(slopes) - min(slopes) <= AGREE * size and abs(sides[0] - sides[1]) <= ALIKE * size):
+            return None
+        pairs = [(abs(slopes[k] - slopes[k - 1]) + errors[k], slopes[k]) for k in (1, 2)]
+        bar, found = min(pairs)
+        return found, bar
+
+    def _follow(self, proved: float, differ: float) -> bool:
+        """Whether the values change by the proved derivative at a small step, which differs so much from theirs."""
+        for share in SMALL:
+            step = share * self.size
+            up, down = self.line(step), self.line(-step)
+            rounding = UNIT_ROUNDOFF * max(abs(up), abs(down)) / step
+            if max(rounding, abs((up - down) / (2 * step) - proved)) < NEARER * differ:
+                return True
+        return False
