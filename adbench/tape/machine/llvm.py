@@ -156,7 +156,7 @@ def address_of(thing: Any) -> int:
 
 def optimise(module: Any, machine: Any, level: int) -> None:
     """Run the optimisation passes that pay here; the program has no dead or duplicate operations."""
-    tuning = llvm.create_pipeline_tuning_options(speed_level=level, size_level=0)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
