@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -28,6 +28,9 @@ MOST_WIDER = 10.0
 """A measured spread multiplies a bound by this at most: it costs one digit, and a program in float32 stays wrong."""
 ROUNDINGS = 8.0
 RESOLVED = 0.5e-9
+AGREED = 1e-12
+"""The relative error of a number that agrees with its reference, at the point and at its neighbours."""
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
 MOST_SHOWN = 10  # entries in a table, or in the record of a user's function
@@ -160,6 +163,23 @@ def widened(item: EntryEvidence, spread: Spread) -> EntryEvidence:
     digits = max(0.0, item.digits_resolvable - math.log10(bound / item.bound))
     word = "wrong" if abs(item.got - item.expected) > bound else _resolved(10.0**-digits, 1.0)
     return replace(item, bound=bound, word=word, digits_resolvable=digits)
+
+
+def agrees(item: EntryEvidence) -> bool:
+    """Whether a number has twelve digits of its one reference number, or all that its size allows. A zero agrees with
+    zero alone."""
+    expected = item.expected
+    if item.interval[0] != item.interval[1] or not math.isfinite(item.got) or item.word == "wrong":
+        return False
+    error = abs(item.got - expected)
+    return error == 0 or (item.got != 0 and error <= max(AGREED * abs(expected), 2 * SMALLEST))
+
+
+def confirmed(item: EntryEvidence, places: Collection[str]) -> EntryEvidence:
+    """The evidence, right to `AGREED` if it is from one of these places."""
+    if item.place not in places or item.word == "right":
+        return item
+    return replace(item, bound=AGREED * abs(item.expected), word="right", digits_resolvable=-math.log10(AGREED))
 
 
 def _resolved(bound: float, scale: float) -> Word:

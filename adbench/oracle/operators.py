@@ -18,7 +18,7 @@ be exactly zero; no entry may be NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -34,6 +34,7 @@ from adbench.oracle.evidence import (
     EntryEvidence,
     Spread,
     compare,
+    confirmed,
     entry_name,
     judging_in,
     not_finite,
@@ -147,14 +148,16 @@ def judge_entries(
     claimed_relative_error: float | None = None,
     single: bool = False,
     spread: Spread | None = None,
+    agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
 
     spread   of the rounding errors of the program, in the bounds
+    agreed   the places of numbers that agree with their references at neighbouring points too
     """
     if not (single and holds_single(result)):
         with judging_in(DOUBLE):
-            return _judged(operator, result, known, nonzeros, claimed_relative_error, spread)
+            return _judged(operator, result, known, nonzeros, claimed_relative_error, spread, agreed)
     with judging_in(SINGLE):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
     return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
@@ -167,6 +170,7 @@ def _judged(
     nonzeros: Nonzeros | None,
     claim: float | None,
     spread: Spread | None = None,
+    agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict in the chosen arithmetic, and the compared numbers."""
     try:
@@ -174,6 +178,8 @@ def _judged(
             found = _compared(operator, result, known, nonzeros, claim)
             if spread is not None:
                 found = _widened(found, spread)
+            if agreed:
+                found = [_revised(one, partial(confirmed, places=agreed)) for one in found]
             entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
             return conclude(found, known.all_outputs, claim), tuple(entries)
     except Misshapen as error:
@@ -184,15 +190,17 @@ def _judged(
 def _widened(found: Sequence[Comparison], spread: Spread) -> list[Comparison]:
     """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
 
-    def wider(one: Comparison) -> Comparison:
-        value = None if one.value is None else widened(one.value, spread)
-        entries, along = ([widened(item, spread) for item in items] for items in (one.entries, one.along))
-        return replace(one, value=value, entries=entries, along=along)
-
-    results = [wider(one) for one in found]
+    results = [_revised(one, partial(widened, spread=spread)) for one in found]
     before, after = ([item.bound for one in each for item in one.evidence] for each in (found, results))
     factor = max((new / old for old, new in zip(before, after, strict=True) if new > old), default=1.0)
     return [replace(one, hidden=[each and each.times(factor) for each in one.hidden]) for one in results]
+
+
+def _revised(one: Comparison, revise: Callable[[EntryEvidence], EntryEvidence]) -> Comparison:
+    """The comparison with all of its evidence revised."""
+    value = None if one.value is None else revise(one.value)
+    entries, along = (list(map(revise, items)) for items in (one.entries, one.along))
+    return replace(one, value=value, entries=entries, along=along)
 
 
 def _compared(

@@ -152,6 +152,11 @@ class Reference:
         """A row that depends on every output: the first sum, or a scalar's only row."""
         return self.sums[0] if self.sums else self.outputs[0][1]
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether every row is proved."""
+        return all(row.proved for row in (*(row for _, row in self.outputs), *self.sums))
+
     def mapped(self, change: Callable[[Row], Row]) -> Reference:
         """The reference with every row changed."""
         outputs = tuple((index, change(row)) for index, row in self.outputs)

@@ -20,6 +20,10 @@ float32 then allows 2^29 times the bar.
 A library's own rounding errors, measured before its result is called wrong, widen tau tenfold at most, except at traps
 (`adbench.execution.operators.rounding_spread`).
 
+The noise can be pessimistic. Where it hides a number (blind), the number is right all the same if it agrees with its
+proved reference to twelve digits, there and at three neighbouring points, whose references are proved anew. A zero
+agrees with zero alone.
+
 Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right if its tau is below
 0.5e-9 of the largest entry.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -189,8 +189,10 @@ def examined(
     claimed_relative_error: float | None,
     *,
     spread: Spread | None = None,
+    agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every compared number. spread: of the library's rounding errors (rounding_spread.py)."""
+    """The same with every compared number. spread: of the library's rounding errors; agreed: the places of numbers that
+    agree with the truth at neighbouring points too (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)
@@ -202,6 +204,7 @@ def examined(
         claimed_relative_error=claimed_relative_error,
         single=at.single,
         spread=spread,
+        agreed=agreed,
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from flint import arb
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.ball import arithmetic
-from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found
+from adbench.oracle.series.ball import Arithmetic, arithmetic
+from adbench.oracle.series.evaluation import LEVELS, MOST_TERMS, Curve, Evaluations, Found, Path
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.truth import COMPARING, Settled
 
@@ -51,12 +51,26 @@ def _errors(
     for truth in truths:
         if truth.found is not None and truth.mirrored not in sides:
             there = curve.mirrored if truth.mirrored else curve
-            try:
-                sides[truth.mirrored] = evaluations.followed(there, truth.found.path, how, real)
-            except ball.Insufficient:
-                sides[truth.mirrored] = None
+            sides[truth.mirrored] = _followed(evaluations, there, truth.found.path, how, real)
     second = curve.power > 1
     return [_error(which, sides.get(truth.mirrored), truth, scale, second) for which, truth in enumerate(truths)]
+
+
+def _followed(evaluations: Evaluations, curve: Curve, path: Path, how: Arithmetic, real: Any) -> Found | None:
+    """The noisy evaluation, with more terms or bits where it needs them, as for a zero pivot; None if none suffice."""
+    while True:
+        try:
+            return evaluations.followed(curve, path, how, real)
+        except ball.NeedsTerms:
+            if path.last or path.more >= MOST_TERMS:
+                return None
+            path = replace(path, more=2 * path.more)
+        except ball.NeedsBits:
+            if how.bits >= LEVELS[-1].bits:
+                return None
+            how = replace(how, bits=2 * how.bits)
+        except ball.Insufficient:
+            return None
 
 
 def _error(which: int, found: Found | None, truth: Settled, scale: float, second_order: bool) -> float:
