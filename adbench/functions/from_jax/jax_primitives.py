@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
 from adbench.functions.from_jax.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.model.errors import Unsupported
@@ -110,15 +111,7 @@ def _reduce_precision(_: Any, equation: Equation, x: Any) -> Any:
     return x
 
 
-def _stopped(number: Any) -> Any:
-    """The number as a constant, as in jax's derivatives."""
-    if isinstance(number, Complex):
-        return Complex(_stopped(number.real), _stopped(number.imag))
-    here = ball.start(number.ball)
-    return type(number)(ball.Special(here.value) if isinstance(here, ball.Special) else here)
-
-
-_STOPPED = np.frompyfunc(_stopped, 1, 1)
+_STOPPED = np.frompyfunc(functools.partial(stopped, spelling="stop_gradient"), 1, 1)
 
 
 def _scaled_bessel(name: str) -> Rule:

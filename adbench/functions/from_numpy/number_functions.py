@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from adbench.functions.declared_constants import stopped
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake
 
 SAME_AS = {
@@ -31,6 +33,12 @@ def _when(xp: Any, condition: Any, then: Any, otherwise: Any) -> Any:
 def _huber(xp: Any, delta: Any, r: Any) -> Any:
     size = xp.abs(r)
     return _when(xp, size <= delta, _square(r) / 2, delta * (size - delta / 2))
+
+
+def _stopping(spelling: str) -> Function:
+    """A function that declares its argument constant."""
+    stop = np.frompyfunc(partial(stopped, spelling=spelling), 1, 1)
+    return lambda xp, x: stop(xp.reals(x))
 
 
 def _square(x: Any) -> Any:
@@ -119,6 +127,8 @@ FUNCTIONS.update({f"math.{name}": namesake(name) for name in OF_MATH})
 FUNCTIONS["math.fmod"] = _fmod
 FUNCTIONS["math.fsum"] = lambda xp, terms: xp.sum(xp.reals(list(terms)))
 FUNCTIONS["math.prod"] = lambda xp, terms, start=1: xp.prod(xp.reals(list(terms))) * start
+for _name in ("adbench.tape.stop_gradient", "autograd.tracer.getval"):
+    FUNCTIONS[_name] = _stopping(_name.rpartition(".")[2])
 FUNCTIONS["math.dist"] = lambda xp, p, q: xp.sqrt(xp.sum(_square(xp.reals(list(p)) - xp.reals(list(q)))))
 
 

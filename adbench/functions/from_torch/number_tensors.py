@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from adbench.functions.declared_constants import constant, holds, moves
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.complex_numbers import Complex
@@ -68,15 +69,15 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise Unsupported(f"torch's operation `{func}` runs outside the function's evaluation")
 
-    def detach(self) -> NumbersTensor:
+    def detach(self, spelling: str = "detach") -> NumbersTensor:
         """The same memory as a constant for derivatives."""
-        stopped = self.stopped or not in_custom_function()
+        stopped = self.stopped or is_constant(self, spelling)
         return NumbersTensor(self.storage, self.positions, stopped, self.dtype)
 
     @property
     def data(self) -> NumbersTensor:
         """As `detach`."""
-        return self.detach()
+        return self.detach("data")
 
     def detach_(self) -> NumbersTensor:
         """Make it a constant for derivatives."""
@@ -99,12 +100,12 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
         return float(self.item())
 
     def tolist(self) -> Any:
-        """The entries as floats, if they are constants."""
-        return constants(self, "tolist").tolist()
+        """The entries as floats, which are constants."""
+        return escaped(self, "tolist").tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The entries in numpy, if they are constants."""
-        return constants(self, "numpy").numpy()
+        """The entries in numpy, which are constants."""
+        return escaped(self, "numpy")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.numpy(), dtype=dtype)
@@ -127,33 +128,15 @@ def entries(tensor: NumbersTensor) -> Any:
     return numbers.reshape(tensor.shape)
 
 
-def _without_motion(number: Any) -> Any:
-    if isinstance(number, Complex):
-        return Complex(_without_motion(number.real), _without_motion(number.imag))
-    value = number.ball
-    if isinstance(value, ball.Special):
-        return number if ball.is_lost(value) else type(number)(ball.Special(value.value))
-    return type(number)(ball.start(value)) if ball.is_series(value) else number
-
-
-stopped_numbers = np.frompyfunc(_without_motion, 1, 1)
-
-
-def moves(numbers: Any) -> bool:
-    """Whether any of these numbers is a series."""
-    return any(
-        ball.is_series(part.ball)
-        for number in np.asarray(numbers).flat
-        for part in ((number.real, number.imag) if isinstance(number, Complex) else (number,))
-    )
+stopped_numbers = np.frompyfunc(constant, 1, 1)
 
 
 def _with_value(old: Any, new: Any) -> Any:
     """The value of one number with the derivatives of another, like torch's unrecorded writes."""
     if isinstance(old, Complex) or isinstance(new, Complex):
         raise Unsupported("torch writes complex numbers without recording it (detach or no_grad)")
-    new = _without_motion(new)
-    return old - _without_motion(old) + new if ball.is_series(old.ball) else new
+    new = constant(new)
+    return old - constant(old) + new if ball.is_series(old.ball) else new
 
 
 replaced = np.frompyfunc(_with_value, 2, 1)
@@ -163,10 +146,28 @@ def constants(tensor: NumbersTensor, wanted: str) -> Any:
     """A plain torch tensor of the entries. Raises LostPrecision if they may depend on the function's arguments."""
     if tensor.storage.active:
         raise LostPrecision(f"the function converts an active tensor to floats ({wanted}), which loses its derivative")
+    return torch.from_numpy(_floats(tensor))
+
+
+def escaped(tensor: NumbersTensor, spelling: str) -> Any:
+    """The entries in numpy, which leave torch as constants. Raises LostPrecision where no declaration holds them."""
+    if tensor.storage.active and moves(entries(tensor)) and not is_constant(tensor, spelling):
+        constants(tensor, spelling)
+    return _floats(tensor)
+
+
+def is_constant(tensor: NumbersTensor, spelling: str) -> bool:
+    """Whether this spelling makes the tensor a constant for derivatives."""
+    if in_custom_function():
+        return False
+    return not (tensor.storage.active and moves(entries(tensor))) or holds(spelling)
+
+
+def _floats(tensor: NumbersTensor) -> Any:
     numbers = entries(tensor)
     if numbers.dtype == object:
         numbers = np.asarray(np.frompyfunc(_nearest, 1, 1)(numbers))
-    return torch.from_numpy(numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64))
+    return numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64)
 
 
 def _nearest(number: Any) -> complex | float:

@@ -23,6 +23,7 @@ import torch
 from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from adbench.functions.declared_constants import holds, moves
 from adbench.functions.from_torch.number_tensors import (
     DOUBLE,
     NumbersTensor,
@@ -30,9 +31,9 @@ from adbench.functions.from_torch.number_tensors import (
     active_in,
     constants,
     entries,
+    escaped,
     in_custom_function,
     mapped,
-    moves,
     places_of,
     replaced,
     stopped_numbers,
@@ -91,7 +92,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         is_complex = numbers.dtype.kind == "c" or (
             numbers.dtype == object and any(type(number) is Complex for number in numbers.flat)
         )
-        if active and numbers.dtype == object and _records_nothing():
+        if active and numbers.dtype == object and _records_nothing(numbers):
             numbers = np.asarray(stopped_numbers(numbers), dtype=object)
         places = torch.arange(numbers.size).reshape(numbers.shape)
         if like is not None and like.shape == places.shape and not like.is_contiguous():
@@ -247,7 +248,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         def sharing(positions: Any) -> Any:
             return NumbersTensor(base.storage, positions, stopped, base.dtype)
 
-        stopped = base.stopped or _records_nothing()
+        stopped = base.stopped or _records_nothing(base.storage.numbers)
         return mapped(sharing, func(base.positions, *mapped(places_of, others), **kwargs))
 
     def _arranged(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -330,9 +331,9 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if storage.numbers.dtype != object:
             storage.numbers = np.asarray(self.xp.reals(storage.numbers), dtype=object).view(np.ndarray)
         at = target.positions.numpy().reshape(-1)
-        if target.stopped and not _records_nothing() and moves(numbers):
+        if target.stopped and not _records_nothing(numbers) and moves(numbers):
             raise Unsupported(f"torch's in-place operation `{func}` writes active numbers to a detached tensor")
-        if target.stopped or _records_nothing():
+        if target.stopped or _records_nothing(numbers):
             numbers = replaced(storage.numbers[at], numbers)
         storage.numbers[at] = numbers
         storage.active = storage.active or active
@@ -375,7 +376,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return torch.from_numpy(np.array(self.xp.astype(self.array(tensor), np.int64))).to(dtype)
 
     def _on__local_scalar_dense(self, tensor: NumbersTensor) -> Any:
-        return constants(tensor, "item").item()
+        return escaped(tensor, "item").item()
 
     def _on_is_same_size(self, a: Any, b: Any) -> bool:
         return bool(a.shape == b.shape)
@@ -415,9 +416,12 @@ def _refuse_less(dtype: Any, where: str) -> None:
         raise Unsupported(f"the function computes in {str(dtype).removeprefix('torch.')} inside: {where}")
 
 
-def _records_nothing() -> bool:
-    """Whether `torch.no_grad()` or a similar mode makes results constant."""
-    return not torch.is_grad_enabled() and not in_custom_function()
+def _records_nothing(numbers: Any) -> bool:
+    """Whether `torch.no_grad()` or a similar mode makes these results constant."""
+    if torch.is_grad_enabled() or in_custom_function():
+        return False
+    spelling = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
+    return numbers.dtype != object or not moves(numbers) or holds(spelling)
 
 
 def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:

@@ -1,0 +1,79 @@
+"""Numbers that a function declares constant: `detach`, `no_grad`, `.item()`, `stop_gradient`.
+
+A library leaves them out of the derivative, although the value depends on them. The translations ask `holds` where one
+of them meets a number that depends on the inputs. Held, it is a constant, as in the library; otherwise it stays active,
+which gives the derivative of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle.series import ball
+from adbench.oracle.series.complex_numbers import Complex
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declarations that a function met; place: `UserFunction.place`."""
+
+    place: Callable[[], str]
+    held: bool
+    met: dict[str, None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return ", ".join(list(self.met)[:MOST_SHOWN])
+
+
+MOST_SHOWN = 3
+_DECLARED: ContextVar[Declared | None] = ContextVar("declared", default=None)
+
+
+@contextmanager
+def declaring(place: Callable[[], str], *, held: bool) -> Iterator[Declared]:
+    """Hold declared constants in the block, or not; the result collects them."""
+    declared = Declared(place, held)
+    token = _DECLARED.set(declared)
+    try:
+        yield declared
+    finally:
+        _DECLARED.reset(token)
+
+
+def holds(spelling: str) -> bool:
+    """Whether a number that depends on the inputs is a constant here, by a declaration of this spelling."""
+    declared = _DECLARED.get()
+    if declared is None:
+        return True
+    declared.met.setdefault(f"{declared.place() or 'a library'} ({spelling})")
+    return declared.held
+
+
+def moves(numbers: Any) -> bool:
+    """Whether any of these numbers is a series: whether it depends on the inputs."""
+    return any(
+        ball.is_series(part.ball)
+        for number in np.asarray(numbers).flat
+        for part in ((number.real, number.imag) if isinstance(number, Complex) else (number,))
+    )
+
+
+def constant(number: Any) -> Any:
+    """A number of the oracle without its motion."""
+    if isinstance(number, Complex):
+        return Complex(constant(number.real), constant(number.imag))
+    value = number.ball
+    if isinstance(value, ball.Special):
+        return number if ball.is_lost(value) else type(number)(ball.Special(value.value))
+    return type(number)(ball.start(value)) if ball.is_series(value) else number
+
+
+def stopped(number: Any, spelling: str) -> Any:
+    """The number as a constant, if it is declared to be one."""
+    return constant(number) if moves(number) and holds(spelling) else number
