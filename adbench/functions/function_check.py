@@ -126,6 +126,12 @@ class FunctionCheck:
         return tuple(row for row in self.rows if row.verdict is None)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and the conventions by which derivatives are right."""
+        conventions = (row.verdict.note for row in self.rows if row.verdict is not None)
+        return tuple(filter(None, dict.fromkeys((*self.notes, *conventions))))
+
+    @property
     def entries(self) -> tuple[EntryEvidence, ...]:
         """The numbers of the deciding row."""
         return self.deciding.entries
@@ -146,7 +152,7 @@ class FunctionCheck:
             "values": [row.to_dict() for row in self.values],
             "rows": [row.to_dict() for row in self.rows],
             "outside": list(self.outside),
-            "notes": list(self.notes),
+            "notes": list(self.remarks),
         }
 
     @property
@@ -172,7 +178,7 @@ class FunctionCheck:
     @property
     def footnotes(self) -> tuple[str, ...]:
         """The sentences below the table."""
-        verdict, found = self.verdict, list(self.notes)
+        verdict, found = self.verdict, list(self.remarks)
         if verdict.word in ("wrong", "blind"):
             found.insert(0, verdict.sentence)
         if not verdict.proved and verdict.reason:

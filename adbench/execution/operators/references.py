@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators.prepared_point import Known, Point
+from adbench.execution.operators.prepared_point import Known, Point, needs
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.oracle.compute import DIFFERENCES, declared, reference
 from adbench.oracle.operators import judge_operator
+from adbench.oracle.precise import NotPrecise, is_symmetric, symmetric_reads
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
+from adbench.oracle.series import triangles
 from adbench.oracle.subject import Effort, Subject
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
@@ -91,6 +94,40 @@ def with_points(
         share, kept = POINT_SHARE * seconds, remember(there)
         found[index] = known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
     return replace(known, points=found)
+
+
+CONVENTION_SECONDS = 3.0  # for each reference by another convention
+
+CONVENTIONS: dict[triangles.Convention, str] = {
+    "triangle": "",
+    "symmetrised": "symmetrised: entries of both triangles share the derivative",
+    "unsymmetrised": "not symmetrised: entries of both triangles share the derivative unequally",
+}
+"""The conventions of symmetric matrices, and the sentence about a derivative that is right by one."""
+
+
+def by_conventions(at: Point, operator: str) -> Iterator[tuple[str, Known]]:
+    """The proved references by other conventions of symmetric matrices, each with the sentence about it.
+
+    None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
+    agrees with the usual reference along all changes that keep such arguments symmetric.
+    """
+    asked = needs(operator)
+    if asked.pop("points") or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
+        return
+    try:
+        reads = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
+    except NotPrecise:
+        return
+    if not reads.leaves:
+        return
+    names = sorted(reads.operations)
+    for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
+        if notes := list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen)))):
+            with triangles.reading(dict(zip(names, chosen, strict=True))):
+                known = known_at(at, seconds=CONVENTION_SECONDS, **asked)
+            if known.of(operator).all_outputs.proved:
+                yield "; ".join(notes), known
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> Known:

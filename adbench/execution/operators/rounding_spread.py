@@ -11,7 +11,8 @@ Moré and Wild (2011), "Estimating computational noise".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -37,6 +38,9 @@ class Judge:
 
     The spread of its rounding errors is measured only before a result is called wrong, and only if a spread can change
     that. It applies to the point where it was measured. Traps allow none: they ask for the digits of a formula.
+
+    A result that is wrong by the case's reference may be right by another convention of symmetric matrices
+    (`references.by_conventions`): all of its numbers by the same one. The verdict then says so. Traps ask for one.
     """
 
     backend: Backend
@@ -50,6 +54,17 @@ class Judge:
 
     def examined(self, at: Point, result: Any, known: Known) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
         """The verdict, with every compared number."""
+        found = self._by(known, at, result)
+        if found[0].word != "wrong" or at.case.is_trap:
+            return found
+        for note, other in self._by_conventions(at):
+            verdict, entries = self._by(other, at, result)
+            if verdict.word != "wrong":
+                return verdict.noted(note), entries
+        return found
+
+    def _by(self, known: Known, at: Point, result: Any) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+        """The verdict by these references."""
         claimed = self.backend.claimed_relative_error
         judged = partial(examined, at, self.operator, result, known, claimed)
         found = judged()
@@ -62,6 +77,13 @@ class Judge:
         except Exception:  # the program may fail at other inputs; then the verdict stays
             return found
         return judged(spread=lambda place: spread.get(place, 0.0))
+
+    def _by_conventions(self, at: Point) -> Iterator[tuple[str, Known]]:
+        """The references by other conventions of symmetric matrices, computed as far as they are needed."""
+        from adbench.execution.operators.references import by_conventions  # a worker loads it only for a wrong result
+
+        with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
+            yield from by_conventions(at, self.operator)
 
     def _spread_at(self, at: Point, known: Known) -> Mapping[str, float]:
         def numbers(there: Point) -> dict[str, float]:
