@@ -30,6 +30,7 @@ from adbench.functions.libraries import (
     takes_xp,
     translator_of,
 )
+from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
@@ -81,11 +82,13 @@ def function_case(
         function = _user_function(f, returned, args, kwargs or {}, wrt)
         value = function.probed()
     arguments = function.arguments
+    symmetric = functools.cache(lambda: symmetric_inputs(function, arguments, np.shape(value)))
 
     def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
         entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
         number = int(entropy[0]) if isinstance(entropy, Sequence) else 0
-        return point_of(arguments, number, seed)
+        found = point_of(arguments, number, seed)
+        return with_symmetric(found, symmetric()) if number else found
 
     case = Case(
         f=function, inputs=inputs, wrt=arguments.active, sizes=(1,), name=function.__name__, summary=function.__name__

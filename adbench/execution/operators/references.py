@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -98,36 +99,60 @@ def with_points(
 
 CONVENTION_SECONDS = 3.0  # for each reference by another convention
 
+SYMMETRISED = "symmetrised: entries of both triangles share the derivative"
 CONVENTIONS: dict[triangles.Convention, str] = {
     "triangle": "",
-    "symmetrised": "symmetrised: entries of both triangles share the derivative",
+    "symmetrised": SYMMETRISED,
     "unsymmetrised": "not symmetrised: entries of both triangles share the derivative unequally",
 }
 """The conventions of symmetric matrices, and the sentence about a derivative that is right by one."""
 
 
-def by_conventions(at: Point, operator: str) -> Iterator[tuple[str, Known]]:
-    """The proved references by other conventions of symmetric matrices, each with the sentence about it.
+@dataclass(frozen=True)
+class ByConvention:
+    """The references by a convention of symmetric matrices, and the sentence about a result that is right by it.
+
+    axes   not None: compare the result's action on symmetric changes alone (`oracle.structure.symmetrised`)
+    """
+
+    note: str
+    known: Known
+    axes: Any = None
+
+
+def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
+    """The proved references by other conventions of symmetric matrices.
 
     None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
-    agrees with the usual reference along all changes that keep such arguments symmetric.
+    agrees with the usual reference along all changes that keep such arguments symmetric. Second derivatives by two
+    different rules, as forward over reverse, follow no convention; they are compared along these changes.
     """
     asked = needs(operator)
-    if asked.pop("points") or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
+    if asked["points"] or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
         return
     try:
         reads = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
     except NotPrecise:
         return
-    if not reads.leaves:
-        return
-    names = sorted(reads.operations)
+    names = sorted(reads.operations) if reads.leaves else []
     for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
-        if notes := list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen)))):
-            with triangles.reading(dict(zip(names, chosen, strict=True))):
-                known = known_at(at, seconds=CONVENTION_SECONDS, **asked)
-            if known.of(operator).all_outputs.proved:
-                yield "; ".join(notes), known
+        notes = list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen))))
+        if notes and (known := _read_by(dict(zip(names, chosen, strict=True)), at, operator)):
+            yield ByConvention("; ".join(notes), known)
+    if names and asked["second_order"] and (known := _read_by(dict.fromkeys(names, "symmetrised"), at, operator)):
+        counts = [leaf.values.ndim if k in reads.leaves else 0 for k, leaf in enumerate(at.arguments.leaves)]
+        axes = at.arguments.replaced(counts, lambda _: 0)
+        yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, tuple(axes[k] for k in at.wrt))
+
+
+def _read_by(conventions: Mapping[str, triangles.Convention], at: Point, operator: str) -> Known | None:
+    """The references by these conventions, if proved."""
+    asked = needs(operator)
+    with triangles.reading(conventions):
+        known = known_at(
+            at, second_order=bool(asked["second_order"]), hessian=bool(asked["hessian"]), seconds=CONVENTION_SECONDS
+        )
+    return known if known.of(operator).all_outputs.proved else None
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> Known:

@@ -11,7 +11,7 @@ Moré and Wild (2011), "Estimating computational noise".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +24,7 @@ from adbench.execution.operators.prepared_point import Known, Point, examined
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
 
 CALLS = 8
@@ -57,11 +58,23 @@ class Judge:
         found = self._by(known, at, result)
         if found[0].word != "wrong" or at.case.is_trap:
             return found
-        for note, other in self._by_conventions(at):
-            verdict, entries = self._by(other, at, result)
-            if verdict.word != "wrong":
-                return verdict.noted(note), entries
+        with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
+            from adbench.execution.operators.references import by_conventions  # a worker loads it only here
+
+            for way in by_conventions(at, self.operator):
+                given = result if way.axes is None else self._on_symmetric_changes(at, result, way.axes)
+                verdict, entries = self._by(way.known, at, given)
+                if verdict.word != "wrong":
+                    return verdict.noted(way.note), entries
         return found
+
+    def _on_symmetric_changes(self, at: Point, result: Any, axes: Any) -> Any:
+        """A second derivative as it acts on symmetric changes, for a vector that is one."""
+        if self.operator == "hessian":
+            return symmetrised(result, axes, both_sides=True)
+        vector = tuple(symmetrised(v, axes) for v in at.vector(self.operator))
+        moved = self.call(*self.backend.native_inputs((*at.args, *vector)))
+        return symmetrised(self.backend.numpy_result(self.backend.waited(moved)), axes)
 
     def _by(self, known: Known, at: Point, result: Any) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
         """The verdict by these references."""
@@ -77,13 +90,6 @@ class Judge:
         except Exception:  # the program may fail at other inputs; then the verdict stays
             return found
         return judged(spread=lambda place: spread.get(place, 0.0))
-
-    def _by_conventions(self, at: Point) -> Iterator[tuple[str, Known]]:
-        """The references by other conventions of symmetric matrices, computed as far as they are needed."""
-        from adbench.execution.operators.references import by_conventions  # a worker loads it only for a wrong result
-
-        with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
-            yield from by_conventions(at, self.operator)
 
     def _spread_at(self, at: Point, known: Known) -> Mapping[str, float]:
         def numbers(there: Point) -> dict[str, float]:
