@@ -13,7 +13,8 @@ import numpy as np
 
 from adbench.functions.user_arguments import Arguments, Leaf
 from adbench.model.namespace import PLAIN
-from adbench.oracle.precise import NotPrecise, is_symmetric, symmetric_reads
+from adbench.oracle.leaves import is_symmetric
+from adbench.oracle.precise import NotPrecise, symmetric_reads
 from adbench.oracle.subject import Effort, Subject
 
 

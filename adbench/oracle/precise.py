@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from adbench.oracle.leaves import FloatArray, Point
+from adbench.oracle.leaves import FloatArray, Point, is_symmetric
 from adbench.oracle.reference import Known, Row
 from adbench.oracle.series import triangles
 from adbench.oracle.series.ball import Insufficient
@@ -234,16 +234,10 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
         if not operations:
             return SymmetricReads()
         alone = {k: met(*([v if i == k else None for i, v in enumerate(move)] for move in steps)) for k in symmetric}
-        leaves = {k for k, found in alone.items() if not all(found.get(name, True) for name in operations)}
-        return SymmetricReads(frozenset(operations), frozenset(leaves))
+        leaves = {k for k, of_one in alone.items() if not all(of_one.get(name, True) for name in operations)}
+        return SymmetricReads(frozenset(operations), frozenset(leaves)) if leaves else SymmetricReads()
 
     return on_series(subject, effort, Numbers(subject.shape, effort), examine)
-
-
-def is_symmetric(values: FloatArray) -> bool:
-    """Whether an array (…, n, n) is exactly symmetric, and not only a number."""
-    square = values.ndim >= 2 and values.shape[-1] == values.shape[-2] > 1
-    return square and np.array_equal(values, np.matrix_transpose(values))
 
 
 def _symmetric(a: FloatArray) -> FloatArray:

@@ -76,6 +76,11 @@ class Point:
         """The case on any namespace, its inputs in order."""
         return function_of(self.case, self.names, xp)(*args)
 
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Results that are computed once for this point (references.py)."""
+        return {}
+
     def copied(self) -> Point:
         """A copy with separate arrays, because a case may return the same arrays each time."""
         copy = lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # noqa: E731 - for one line

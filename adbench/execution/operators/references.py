@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators.prepared_point import Known, Point, needs
+from adbench.execution.operators.prepared_point import Known, Point, needs, needs_second_order
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
+from adbench.model.operator import batch_points
 from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.leaves import is_symmetric
 from adbench.oracle.operators import judge_operator
-from adbench.oracle.precise import NotPrecise, is_symmetric, symmetric_reads
+from adbench.oracle.precise import NotPrecise, SymmetricReads, symmetric_reads
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
 from adbench.oracle.series import triangles
@@ -124,34 +126,59 @@ def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
     """The proved references by other conventions of symmetric matrices.
 
     None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
-    agrees with the usual reference along all changes that keep such arguments symmetric. Second derivatives by two
-    different rules, as forward over reverse, follow no convention; they are compared along these changes.
+    agrees with the usual reference along all changes that keep such arguments symmetric. Second derivatives are
+    compared along these changes only: two rules, as in forward over reverse, may follow two conventions.
     """
-    asked = needs(operator)
-    if asked["points"] or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
+    reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
+    names = sorted(reads.operations)
+    if needs_second_order(operator):
+        if names and (known := _read_by(dict.fromkeys(names, "symmetrised"), at, operator)):
+            yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
         return
-    try:
-        reads = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
-    except NotPrecise:
-        return
-    names = sorted(reads.operations) if reads.leaves else []
     for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
         notes = list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen))))
         if notes and (known := _read_by(dict(zip(names, chosen, strict=True)), at, operator)):
             yield ByConvention("; ".join(notes), known)
-    if names and asked["second_order"] and (known := _read_by(dict.fromkeys(names, "symmetrised"), at, operator)):
-        counts = [leaf.values.ndim if k in reads.leaves else 0 for k, leaf in enumerate(at.arguments.leaves)]
-        axes = at.arguments.replaced(counts, lambda _: 0)
-        yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, tuple(axes[k] for k in at.wrt))
+
+
+def symmetric_axes(at: Point) -> Any:
+    """The numbers of axes of symmetric inputs of which the case reads one triangle, nested like the active ones and 0
+    for others (`oracle.structure.symmetrised`); None if there is no such input."""
+    reads = _symmetric_reads(at)
+    return _axes(at, reads) if reads.leaves else None
+
+
+def _axes(at: Point, reads: SymmetricReads) -> Any:
+    counts = [leaf.values.ndim if k in reads.leaves else 0 for k, leaf in enumerate(at.arguments.leaves)]
+    nested = at.arguments.replaced(counts, lambda _: 0)
+    return tuple(nested[k] for k in at.wrt)
+
+
+def _symmetric_reads(at: Point) -> SymmetricReads:
+    """What the case reads of symmetric inputs; nothing for a trap, which asks for one convention."""
+    if at.case.is_trap or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
+        return SymmetricReads()
+    if "reads" not in at.kept:
+        at.kept["reads"] = SymmetricReads()
+        with suppress(NotPrecise):
+            at.kept["reads"] = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
+    found: SymmetricReads = at.kept["reads"]
+    return found
 
 
 def _read_by(conventions: Mapping[str, triangles.Convention], at: Point, operator: str) -> Known | None:
-    """The references by these conventions, if proved."""
-    asked = needs(operator)
+    """The references by these conventions, if proved; computed once for all operators at the point."""
+
+    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
+        key = what, *conventions.items()
+        if key not in at.kept:
+            at.kept[key] = compute()
+        found: Reference = at.kept[key]
+        return found
+
+    second, hessian = needs_second_order(operator), bool(needs(operator)["hessian"])
     with triangles.reading(conventions):
-        known = known_at(
-            at, second_order=bool(asked["second_order"]), hessian=bool(asked["hessian"]), seconds=CONVENTION_SECONDS
-        )
+        known = known_at(at, second_order=second, hessian=hessian, seconds=CONVENTION_SECONDS, remember=remember)
     return known if known.of(operator).all_outputs.proved else None
 
 
