@@ -52,6 +52,7 @@ class AdHoc:
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
     branchwise   the derivative along the program's branch is meant
+    constants    "forbid": numbers that the function declares constant are active all the same
     """
 
     name: str
@@ -61,6 +62,7 @@ class AdHoc:
     wrt: tuple[str, ...] = ()
     inputs: str | None = None
     branchwise: bool = False
+    constants: str = "allow"
 
     def function(self) -> Callable[..., Any]:
         """The function, its module imported with float64 defaults. Raises UsageError if it is missing."""
@@ -76,7 +78,10 @@ class AdHoc:
 
     def case(self, make: Make) -> Case:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
-        f, make = self.function(), partial(make, wrt=self.wrt or None, branchwise=self.branchwise)
+        f, make = (
+            self.function(),
+            partial(make, wrt=self.wrt or None, branchwise=self.branchwise, constants=self.constants),
+        )
         if self.inputs is None:
             return make(f, *self.arguments())
         inputs = named_function(self.inputs, self.path, "--inputs")

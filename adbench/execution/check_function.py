@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
 from adbench.functions.user_arguments import Wrt
-from adbench.functions.user_function import UserFunction, function_case, point_name, told
+from adbench.functions.user_function import Constants, UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
@@ -60,6 +60,7 @@ def check(
     wrt: Wrt = None,
     seed: int = 0,
     branchwise: bool = False,
+    constants: Constants = "allow",
     **kwargs: Any,
 ) -> FunctionCheck:
     """Check a library's derivatives of your function ``f(*args, **kwargs)``.
@@ -82,6 +83,8 @@ def check(
     seed       chooses the random points
     branchwise   accept the derivative along the branches that the program takes. By default the values decide where
                they contradict it: a bisection has the derivative of the root, not 0
+    constants  "forbid" makes a derivative wrong that leaves out numbers which the function declares constant, by
+               `detach`, `no_grad`, `.item()`, `stop_gradient`, ...; "allow" names them in a note
 
     The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
     from differences of its values in float64. Everything runs in float64.
@@ -93,9 +96,11 @@ def check(
         raise UsageError(f"{type(f).__name__} {f!r} is not callable; pass a function, then its arguments")
     if points < 1:
         raise UsageError(f"points is {points}; pass 1 or more")
+    if constants not in get_args(Constants):
+        raise UsageError(f"constants is {constants!r}; choose from {', '.join(get_args(Constants))}")
     import_library(library_of(f, args, kwargs))
     with double_precision():
-        case = function_case(f, args, kwargs, wrt, seed=seed, branchwise=branchwise)
+        case = function_case(f, args, kwargs, wrt, seed=seed, branchwise=branchwise, constants=constants)
         made = case.f
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes, operator)

@@ -55,6 +55,18 @@ def holds(spelling: str) -> bool:
     return declared.held
 
 
+def are_held() -> bool:
+    """Whether declared constants are constants now."""
+    declared = _DECLARED.get()
+    return declared is None or declared.held
+
+
+def are_met() -> bool:
+    """Whether the function has met a declaration."""
+    declared = _DECLARED.get()
+    return declared is not None and bool(declared.met)
+
+
 def moves(numbers: Any) -> bool:
     """Whether any of these numbers is a series: whether it depends on the inputs."""
     return any(

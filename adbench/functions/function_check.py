@@ -113,7 +113,7 @@ class FunctionCheck:
     @property
     def is_right(self) -> bool:
         """Whether every derivative is correct, to as many digits as can be verified."""
-        return self.verdict.word in ("right", "verified", "approximate")
+        return self.verdict.is_right
 
     @property
     def is_wrong(self) -> bool:
@@ -124,6 +124,12 @@ class FunctionCheck:
     def lacking(self) -> tuple[CheckedMode, ...]:
         """The missing derivatives of the function or the library, each with the reason."""
         return tuple(row for row in self.rows if row.verdict is None)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and the conventions by which derivatives are right."""
+        conventions = (row.verdict.note for row in self.rows if row.verdict is not None)
+        return tuple(filter(None, dict.fromkeys((*self.notes, *conventions))))
 
     @property
     def entries(self) -> tuple[EntryEvidence, ...]:
@@ -146,7 +152,7 @@ class FunctionCheck:
             "values": [row.to_dict() for row in self.values],
             "rows": [row.to_dict() for row in self.rows],
             "outside": list(self.outside),
-            "notes": list(self.notes),
+            "notes": list(self.remarks),
         }
 
     @property
@@ -172,7 +178,7 @@ class FunctionCheck:
     @property
     def footnotes(self) -> tuple[str, ...]:
         """The sentences below the table."""
-        verdict, found = self.verdict, list(self.notes)
+        verdict, found = self.verdict, list(self.remarks)
         if verdict.word in ("wrong", "blind"):
             found.insert(0, verdict.sentence)
         if not verdict.proved and verdict.reason:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from adbench.functions.libraries import (
     takes_xp,
     translator_of,
 )
+from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
@@ -47,6 +48,9 @@ SPECIAL: Mapping[str, Callable[[Any], Any]] = {
 }
 """Points where derivatives by hand often fail, computed from the given one."""
 
+Constants = Literal["allow", "forbid"]
+"""What becomes of numbers that a function declares constant, as by `detach`."""
+
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
 
@@ -63,6 +67,7 @@ def function_case(
     *,
     seed: int = 0,
     branchwise: bool = False,
+    constants: Constants = "allow",
 ) -> Case:
     """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
@@ -72,6 +77,7 @@ def function_case(
     wrt    the active arguments: positions, names (``x``, ``params['w']``); by default all
     seed   chooses the random points
     branchwise   the derivative along the program's branch is meant, even if its values change otherwise
+    constants    "forbid": numbers that the function declares constant are active all the same
 
     The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.
     """
@@ -82,13 +88,15 @@ def function_case(
         # It calls a package built on another library without naming that library or taking its arrays.
         function = _user_function(f, returned, args, kwargs or {}, wrt)
         value = function.probed()
-    function.branchwise = branchwise
+    function.branchwise, function.constants = branchwise, constants
     arguments = function.arguments
+    symmetric = functools.cache(lambda: symmetric_inputs(function, arguments, np.shape(value)))
 
     def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
         entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
         number = int(entropy[0]) if isinstance(entropy, Sequence) else 0
-        return point_of(arguments, number, seed)
+        found = point_of(arguments, number, seed)
+        return with_symmetric(found, symmetric()) if number else found
 
     case = Case(
         f=function, inputs=inputs, wrt=arguments.active, sizes=(1,), name=function.__name__, summary=function.__name__
@@ -123,6 +131,7 @@ class UserFunction:
         self.__name__ = name_of(f)
         self.notes: list[str] = list(arguments.notes)
         self.prints = self.branchwise = False
+        self.constants: Constants = "allow"
         self._plain = in_double(library, arguments.call)
         self._refused = ""
         self._ran: set[CodeType] = set()

@@ -54,7 +54,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     def examine(found: Examination) -> list[Row]:
         rows = found.rows(found.planned())
         rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
-        if found.truth.evaluations.branched and effort.against_values:
+        if found.truth.evaluations.branched and effort.against_values():
             return [_held_against_values(row, f, subject, found) for row, f in zip(rows, functions, strict=True)]
         return rows
 

@@ -158,6 +158,12 @@ def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
     return tuple(names[k] if k < len(names) else f"args[{k}]" for k in range(count))
 
 
+def is_symmetric(values: FloatArray) -> bool:
+    """Whether an array (…, n, n) is exactly symmetric, and not only a number."""
+    square = values.ndim >= 2 and values.shape[-1] == values.shape[-2] > 1
+    return square and np.array_equal(values, np.matrix_transpose(values))
+
+
 WEIGHT_BITS = 11
 LEAST_WEIGHT = 0.5
 """The magnitude of the smallest weight."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from adbench.oracle.leaves import Point
+import numpy as np
+
+from adbench.oracle.leaves import FloatArray, Point, is_symmetric
 from adbench.oracle.reference import Known, Row
+from adbench.oracle.series import triangles
 from adbench.oracle.series.ball import Insufficient
 from adbench.oracle.series.evaluation import Curve, Evaluations, Move, NotTold, many_entries, one_entry
 from adbench.oracle.series.namespace import TooSlow, lift_deadlines
@@ -205,3 +208,46 @@ def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
         return not any(one.size or one.bar for one in known)
 
     return on_series(subject, effort, Numbers(subject.shape, effort), examine)
+
+
+@dataclass(frozen=True)
+class SymmetricReads:
+    """The symmetric matrices of which a source reads one triangle.
+
+    operations   their names: they meet only matrices that stay symmetric if the symmetric arguments do
+    leaves       the symmetric arguments that enter one of them, so that a change of one triangle alone matters
+    """
+
+    operations: frozenset[str] = frozenset()
+    leaves: frozenset[int] = frozenset()
+
+
+def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
+    """What the source reads of the arguments that are exactly symmetric: arrays (…, n, n).
+
+    Raises NotPrecise if the source does not run on series.
+    """
+    symmetric = [k for k, leaf in enumerate(subject.point.leaves) if is_symmetric(leaf.values)]
+    if not symmetric or subject.text is None:
+        return SymmetricReads()
+    steps = [subject.point.steps(effort.seed, number) for number in range(2)]
+    held = [[_symmetric(v) if k in symmetric else v for k, v in enumerate(move)] for move in steps]
+
+    def examine(found: Examination) -> SymmetricReads:
+        def met(first: Sequence[FloatArray | None], second: Sequence[FloatArray | None]) -> Mapping[str, bool]:
+            with triangles.watching() as operations:
+                found.truth.evaluations.along(Curve.mixed(many_entries(first), many_entries(second)))
+            return operations
+
+        operations = {name for name, stays in met(*held).items() if stays}
+        if not operations:
+            return SymmetricReads()
+        alone = {k: met(*([v if i == k else None for i, v in enumerate(move)] for move in steps)) for k in symmetric}
+        leaves = {k for k, of_one in alone.items() if not all(of_one.get(name, True) for name in operations)}
+        return SymmetricReads(frozenset(operations), frozenset(leaves)) if leaves else SymmetricReads()
+
+    return on_series(subject, effort, Numbers(subject.shape, effort), examine)
+
+
+def _symmetric(a: FloatArray) -> FloatArray:
+    return (a + np.matrix_transpose(a)) / 2

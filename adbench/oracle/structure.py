@@ -78,6 +78,24 @@ def scaled(result: Any, factor: float) -> Any:
     return optree.tree_map(leaf, result)
 
 
+def symmetrised(result: Any, axes: Any, *, both_sides: bool = False) -> Any:
+    """A gradient as it acts on symmetric changes: ½ (G + Gᵀ) for some leaves; ``both_sides``: of a Hessian.
+
+    axes   nested like the result: the number of axes of each such leaf, 0 for the others
+    """
+
+    def average(array: Any, last: int) -> Any:
+        return (np.asarray(array) + np.swapaxes(array, last, last - 1)) / 2
+
+    def part(count: int, piece: Any) -> Any:
+        if both_sides:
+            piece = symmetrised(piece, axes)
+            return optree.tree_map(lambda block: average(block, count - 1), piece) if count else piece
+        return average(piece, -1) if count else piece
+
+    return optree.tree_map(part, axes, result)
+
+
 def numbers(result: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
     """``result`` as a float64 array of the value's shape; raises Misshapen, with its name, for anything else."""
     array = float_array(result, name)

@@ -61,7 +61,7 @@ class Effort:
     max_evaluations  calls of f planned for differences
     max_seconds      planned for series
     second_differences   whether differences replace series for second derivatives; otherwise these are unknown
-    against_values   whether values decide where they contradict the derivative along a branch (diagnosis/branches.py)
+    against_values   whether the values decide where they contradict the derivative along a branch (branches.py)
     """
 
     seed: int = 0
@@ -71,7 +71,7 @@ class Effort:
     max_evaluations: int = 20_000
     max_seconds: float = 3.0
     second_differences: bool = False
-    against_values: bool = False
+    against_values: Callable[[], bool] = lambda: False
 
     def directions_of(self, shape: tuple[int, ...]) -> int:
         """The most directions for each number of a value of this shape."""

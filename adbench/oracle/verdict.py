@@ -94,7 +94,7 @@ class Verdict:
     counts entries verified to fewer than nine digits and blind ones; `blind` counts the latter. conventions: the
     derivative taken at each kink. method, reason: of the reference. digits: verified in every compared number; None if
     one is wrong. proved: the reference values were proved, not estimated. hidden: the largest error that could go
-    unseen; None if every entry was compared.
+    unseen; None if every entry was compared. note: the convention by which the result is right, or "".
     """
 
     word: Word
@@ -112,6 +112,16 @@ class Verdict:
     digits: float | None = None
     proved: bool = False
     hidden: Hidden | None = None
+    note: str = ""
+
+    def noted(self, note: str) -> Verdict:
+        """The verdict with this note, also in its sentence."""
+        return replace(self, sentence=f"{self.sentence}; {note}", note=note)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is correct, to as many digits as can be verified."""
+        return self.word in ("right", "verified", "approximate")
 
     @property
     def whole_digits(self) -> int | None:

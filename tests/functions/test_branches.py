@@ -18,7 +18,7 @@ from adbench.oracle.subject import Effort, Subject
 
 Y = 1.7
 HALF_ROOT = 0.5 / math.sqrt(Y)
-EFFORT = Effort(against_values=True)
+EFFORT = Effort(against_values=lambda: True)
 
 
 def bisection(where: Callable[..., Any], y: Any) -> Any:

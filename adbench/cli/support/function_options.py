@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adbench.model.record import Run
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
-OWN = ("at", "arg", "wrt", "inputs", "branchwise")
+OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
 CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
 
 function_options = combined(
@@ -56,6 +56,12 @@ function_options = combined(
         "--branchwise",
         is_flag=True,
         help="Accept the derivative along the branches that your function takes, even if its values change otherwise.",
+    ),
+    click.option(
+        "--constants",
+        type=click.Choice(["allow", "forbid"]),
+        help="What becomes of numbers that your function declares constant, by detach, no_grad, .item(), "
+        "stop_gradient: allow names them, forbid counts their derivative.  [default: allow]",
     ),
 )
 """A user's function instead of --case."""

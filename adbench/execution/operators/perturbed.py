@@ -12,6 +12,7 @@ from adbench.execution.operators.prepared_point import Point
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
+from adbench.oracle.leaves import is_symmetric
 
 STEP = 2.0**-20
 """The largest relative change of an entry: far above rounding, too small to change the work of a call."""
@@ -28,6 +29,7 @@ def perturbed(at: Point) -> Point:
 
     Shapes, Python ints, bools and strings, zeros and signs stay, and so do integers among the inactive inputs, which
     are often labels or counts. The first entry of a larger array stays too, so that it does not identify the array.
+    Symmetric matrices stay symmetric, because the case may read one triangle.
 
     Raises Unsupported with the reason if there is no such point.
     """
@@ -55,6 +57,8 @@ def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
         return leaf
     array = np.asarray(leaf, dtype=np.float64)
     factors = 1 + STEP * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
+    if is_symmetric(array):
+        factors = np.tril(factors) + np.matrix_transpose(np.tril(factors, -1))
     moved = array * factors
     with np.errstate(over="ignore"):
         single, given = moved.astype(np.float32), array.astype(np.float32)

@@ -32,25 +32,31 @@ class Known:
 
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
     points: index -> reference of the function at this one of many points.
+    declared: where the function declares numbers constant, or ""; of_values: the references without these declarations,
+    None if there is none, or if the others are already these.
     """
 
     first: Reference
     hvp: Reference | None = None
     hessian: Reference | None = None
     points: Mapping[int, Reference] = field(default_factory=dict)
+    declared: str = ""
+    of_values: Known | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
-        parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian}
+        parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian, "of_values": self.of_values}
         found: dict[str, Any] = {name: part.to_plain() for name, part in parts.items() if part is not None}
-        return found | {"points": {str(index): one.to_plain() for index, one in self.points.items()}}
+        points = {str(index): one.to_plain() for index, one in self.points.items()}
+        return found | {"points": points, "declared": self.declared}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Known:
         """The inverse of `to_plain`."""
-        parts = {name: Reference.from_plain(part) for name, part in plain.items() if name != "points"}
+        parts = {name: Reference.from_plain(plain[name]) for name in ("first", "hvp", "hessian") if name in plain}
         points = {int(index): Reference.from_plain(one) for index, one in plain.get("points", {}).items()}
-        return Known(**parts, points=points)
+        of_values = Known.from_plain(plain["of_values"]) if "of_values" in plain else None
+        return Known(**parts, points=points, declared=plain.get("declared", ""), of_values=of_values)
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""
@@ -75,6 +81,11 @@ class Point:
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
         return function_of(self.case, self.names, xp)(*args)
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Results that are computed once for this point (references.py)."""
+        return {}
 
     def copied(self) -> Point:
         """A copy with separate arrays, because a case may return the same arrays each time."""

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators.prepared_point import Known, Point
+from adbench.execution.operators.prepared_point import Known, Point, needs, needs_second_order
+from adbench.functions.declared_constants import are_held, are_met, declaring
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
+from adbench.model.operator import batch_points
 from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.leaves import is_symmetric
 from adbench.oracle.operators import judge_operator
-from adbench.oracle.precise import by_values
+from adbench.oracle.precise import NotPrecise, SymmetricReads, by_values, symmetric_reads
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
+from adbench.oracle.series import triangles
 from adbench.oracle.subject import Effort, Subject
 
 MOST_EVALUATIONS = 20_000  # of a case in double precision for its reference, enough for about 300 entries
@@ -54,23 +61,38 @@ def known_at(
         unknown = first.unknown("the case declares its gradient but not its second derivatives")
         return _with_unknown(first, unknown)
     _refuse_low_precision(at)
+    compute = partial(_computed, at, second_order=second_order, hessian=hessian, seconds=seconds)
+    own = at.case.f if isinstance(at.case.f, UserFunction) else None
+    if own is None:
+        return compute(remember)
+    with declaring(own.place, held=True) as held:
+        known = compute(remember)
+    if not held.met and not (own.stops and not known.first.all_outputs.method):
+        return known
+    with declaring(own.place, held=False):
+        of_values = compute(lambda what, reference: remember(f"{what} of values", reference))
+    if own.constants == "forbid":
+        return replace(of_values, declared=str(held))
+    return replace(known, declared=str(held), of_values=of_values)
+
+
+def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: bool, seconds: float) -> Known:
+    """The same with the constants that the function declares held, or not, as `declaring` says."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     effort = Effort(
         at.seed,
         max_evaluations=_evaluations(at, seconds),
         max_seconds=seconds,
         second_differences=own is not None,
-        against_values=own is None or not (own.branchwise or own.stops),
+        against_values=lambda: (own is None or not own.branchwise) and not (are_held() and are_met()),
     )
     first = remember("first", lambda: reference(subject_of(at), effort))
-    if why := _another_value(at, first):
-        black_box = at.case.f.untranslated(why)  # type: ignore[attr-defined]  # it is a UserFunction
-        at = replace(at, case=replace(at.case, f=black_box))
-        return known_at(at, second_order=second_order, hessian=hessian, seconds=seconds)
+    if own is not None and (why := _another_value(at, first)):
+        at = replace(at, case=replace(at.case, f=own.untranslated(why)))
+        return _computed(at, lambda _, compute: compute(), second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
-    if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
-        reason = f"{first.all_outputs.reason}, and differences of its values ignore {at.case.f.stops}"
-        unknown = first.unknown(reason)
+    if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
+        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
         return Known(first)
@@ -102,6 +124,89 @@ def with_points(
         share, kept = POINT_SHARE * seconds, remember(there)
         found[index] = known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
     return replace(known, points=found)
+
+
+CONVENTION_SECONDS = 3.0  # for each reference by another convention
+
+SYMMETRISED = "symmetrised: entries of both triangles share the derivative"
+CONVENTIONS: dict[triangles.Convention, str] = {
+    "triangle": "",
+    "symmetrised": SYMMETRISED,
+    "unsymmetrised": "not symmetrised: entries of both triangles share the derivative unequally",
+}
+"""The conventions of symmetric matrices, and the sentence about a derivative that is right by one."""
+
+
+@dataclass(frozen=True)
+class ByConvention:
+    """The references by a convention of symmetric matrices, and the sentence about a result that is right by it.
+
+    axes   not None: compare the result's action on symmetric changes alone (`oracle.structure.symmetrised`)
+    """
+
+    note: str
+    known: Known
+    axes: Any = None
+
+
+def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
+    """The proved references by other conventions of symmetric matrices.
+
+    None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
+    agrees with the usual reference along all changes that keep such arguments symmetric. Second derivatives are
+    compared along these changes only: two rules, as in forward over reverse, may follow two conventions.
+    """
+    reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
+    names = sorted(reads.operations)
+    if needs_second_order(operator):
+        if names and (known := _read_by(dict.fromkeys(names, "symmetrised"), at, operator)):
+            yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
+        return
+    for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
+        notes = list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen))))
+        if notes and (known := _read_by(dict(zip(names, chosen, strict=True)), at, operator)):
+            yield ByConvention("; ".join(notes), known)
+
+
+def symmetric_axes(at: Point) -> Any:
+    """The numbers of axes of symmetric inputs of which the case reads one triangle, nested like the active ones and 0
+    for others (`oracle.structure.symmetrised`); None if there is no such input."""
+    reads = _symmetric_reads(at)
+    return _axes(at, reads) if reads.leaves else None
+
+
+def _axes(at: Point, reads: SymmetricReads) -> Any:
+    counts = [leaf.values.ndim if k in reads.leaves else 0 for k, leaf in enumerate(at.arguments.leaves)]
+    nested = at.arguments.replaced(counts, lambda _: 0)
+    return tuple(nested[k] for k in at.wrt)
+
+
+def _symmetric_reads(at: Point) -> SymmetricReads:
+    """What the case reads of symmetric inputs; nothing for a trap, which asks for one convention."""
+    if at.case.is_trap or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
+        return SymmetricReads()
+    if "reads" not in at.kept:
+        at.kept["reads"] = SymmetricReads()
+        with suppress(NotPrecise):
+            at.kept["reads"] = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
+    found: SymmetricReads = at.kept["reads"]
+    return found
+
+
+def _read_by(conventions: Mapping[str, triangles.Convention], at: Point, operator: str) -> Known | None:
+    """The references by these conventions, if proved; computed once for all operators at the point."""
+
+    def remember(what: str, compute: Callable[[], Reference]) -> Reference:
+        key = what, *conventions.items()
+        if key not in at.kept:
+            at.kept[key] = compute()
+        found: Reference = at.kept[key]
+        return found
+
+    second, hessian = needs_second_order(operator), bool(needs(operator)["hessian"])
+    with triangles.reading(conventions):
+        known = known_at(at, second_order=second, hessian=hessian, seconds=CONVENTION_SECONDS, remember=remember)
+    return known if known.of(operator).all_outputs.proved else None
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> Known:

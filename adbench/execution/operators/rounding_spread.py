@@ -28,6 +28,7 @@ from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.operator import batch_points
 from adbench.oracle.evidence import EntryEvidence, agrees
+from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
 
 CALLS = 8
@@ -39,12 +40,19 @@ NEIGHBOURS, NEIGHBOUR, NEIGHBOUR_SECONDS = 3, 2.0**-10, 3.0
 """Points with a truth of their own: their number, their relative distance, and the time for each truth."""
 
 
+Examined = tuple[Verdict, tuple[EntryEvidence, ...]]
+"""A verdict, and every compared number."""
+
+
 @dataclass
 class Judge:
     """The verdicts on results of one prepared call, which takes native arguments.
 
     The spread of its rounding errors is measured only before a result is called wrong, and only if a spread can change
     that. It applies to the point where it was measured. Traps allow none: they ask for the digits of a formula.
+
+    A result that is wrong by the case's reference may be right by another convention of symmetric matrices
+    (`references.by_conventions`): all of its numbers by the same one. The verdict then says so. Traps ask for one.
     """
 
     backend: Backend
@@ -56,8 +64,50 @@ class Judge:
         """The verdict on a result there, in numpy."""
         return self.examined(at, result, known)[0]
 
-    def examined(self, at: Point, result: Any, known: Known) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    def examined(self, at: Point, result: Any, known: Known) -> Examined:
         """The verdict, with every compared number."""
+        found = self._examined(at, result, known)
+        if known.of_values is None or batch_points(self.operator):
+            forbidden = known.declared and found[0].word == "wrong"
+            return (
+                (found[0].noted(f"constants declared at {known.declared} are forbidden"), found[1])
+                if forbidden
+                else found
+            )
+        of_values = self._examined(at, result, known.of_values)
+        if found[0].is_right and of_values[0].word == "wrong" and (worst := of_values[0].worst) is not None:
+            without = f"without them {worst.place} would be {worst.expected:.4g}"
+            return found[0].noted(f"right, with constants declared at {known.declared}: {without}"), found[1]
+        if of_values[0].is_right and not found[0].is_right:
+            ignored = f"the constants declared at {known.declared} do not count" if known.declared else ""
+            return of_values[0].noted(ignored) if ignored else of_values[0], of_values[1]
+        return found
+
+    def _examined(self, at: Point, result: Any, known: Known) -> Examined:
+        """The same by these references, or by another convention."""
+        found = self._by(known, at, result)
+        if found[0].word != "wrong":
+            return found
+        with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
+            from adbench.execution.operators.references import by_conventions  # a worker loads it only here
+
+            for way in by_conventions(at, self.operator):
+                given = result if way.axes is None else self._on_symmetric_changes(at, result, way.axes)
+                verdict, entries = self._by(way.known, at, given)
+                if verdict.word != "wrong":
+                    return verdict.noted(way.note), entries
+        return found
+
+    def _on_symmetric_changes(self, at: Point, result: Any, axes: Any) -> Any:
+        """A second derivative as it acts on symmetric changes, for a vector that is one."""
+        if self.operator == "hessian":
+            return symmetrised(result, axes, both_sides=True)
+        vector = tuple(symmetrised(v, axes) for v in at.vector(self.operator))
+        moved = self.call(*self.backend.native_inputs((*at.args, *vector)))
+        return symmetrised(self.backend.numpy_result(self.backend.waited(moved)), axes)
+
+    def _by(self, known: Known, at: Point, result: Any) -> Examined:
+        """The verdict by these references."""
         claimed = self.backend.claimed_relative_error
         judged = partial(examined, at, self.operator, result, known, claimed)
         found = judged()

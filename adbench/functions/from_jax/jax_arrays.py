@@ -275,7 +275,7 @@ def _eigh(xp: Any, equation: Equation, a: Any) -> Any:
     """Eigenvectors, and eigenvalues in ascending order."""
     if equation.params.get("subset_by_index") is not None:
         raise Unsupported("jax's primitive `eigh` of some eigenvalues")
-    found = xp.linalg.eigh(a if equation.params["lower"] else np.swapaxes(a, -1, -2))
+    found = xp.linalg.eigh(a, upper=not equation.params["lower"])
     return [found.eigenvectors, found.eigenvalues]
 
 

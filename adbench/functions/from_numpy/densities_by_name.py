@@ -300,3 +300,21 @@ def _quantile_of_normal(xp: Any, q: Any, loc: Any = 0.0, scale: Any = 1.0) -> An
 @known_as("scipy.stats.poisson.logpmf")
 def _poisson_logpmf(xp: Any, k: Any, mu: Any) -> Any:
     return _poisson(xp, xp.reals(k), xp.reals(mu))
+
+
+@known_as("scipy.stats.multivariate_normal.logpdf")
+def _multivariate_normal_logpdf(xp: Any, x: Any, mean: Any, cov: Any, allow_singular: bool = False) -> Any:
+    cov = np.asarray(xp.reals(cov), dtype=object)
+    gap = np.asarray(xp.reals(x) - xp.reals(mean), dtype=object)
+    size = cov.shape[-1] if cov.ndim == 2 else 1
+    if allow_singular or size == 1 or not gap.ndim or gap.shape[-1] != size:
+        raise unsupported("scipy.stats.multivariate_normal of one dimension, or with allow_singular=")
+    factor = xp.linalg.cholesky(cov)  # like scipy's eigh, it reads the lower triangle
+    half = np.asarray(xp.linalg.solve_triangular(factor, gap.reshape(-1, size).T, lower=True))
+    log_det = 2 * xp.sum(xp.log(np.diagonal(factor)))
+    return (-(xp.sum(half * half, 0) + log_det + size * xp.log(TWO_PI)) / 2).reshape(gap.shape[:-1])[()]
+
+
+@known_as("scipy.stats.multivariate_normal.pdf")
+def _multivariate_normal_pdf(xp: Any, x: Any, mean: Any, cov: Any, allow_singular: bool = False) -> Any:
+    return xp.exp(_multivariate_normal_logpdf(xp, x, mean, cov, allow_singular))

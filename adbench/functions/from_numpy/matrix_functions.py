@@ -35,19 +35,14 @@ def _cholesky(xp: Any, a: Any, upper: bool = False) -> Any:
     return xp.linalg.cholesky(a, upper=upper)
 
 
-def _triangle(xp: Any, a: Any, lower: bool) -> Any:
-    """The symmetric matrix with this triangle of a."""
-    return xp.reals(a) if lower else np.swapaxes(xp.reals(a), -1, -2)
-
-
 @known_as("numpy.linalg.eigh")
 def _eigh(xp: Any, a: Any, UPLO: str = "L") -> Any:
-    return xp.linalg.eigh(_triangle(xp, a, UPLO.upper() == "L"))
+    return xp.linalg.eigh(a, upper=UPLO.upper() != "L")
 
 
 @known_as("numpy.linalg.eigvalsh")
 def _eigvalsh(xp: Any, a: Any, UPLO: str = "L") -> Any:
-    return xp.linalg.eigvalsh(_triangle(xp, a, UPLO.upper() == "L"))
+    return xp.linalg.eigvalsh(a, upper=UPLO.upper() != "L")
 
 
 @known_as("numpy.linalg.qr")
@@ -167,7 +162,7 @@ def _solve(xp: Any, a: Any, b: Any, lower: bool = False, assume_a: Any = None, t
 def _scipy_eigh(xp: Any, a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False) -> Any:
     if b is not None:
         raise unsupported("scipy.linalg.eigh of two matrices")
-    return (xp.linalg.eigvalsh if eigvals_only else xp.linalg.eigh)(_triangle(xp, a, lower))
+    return (xp.linalg.eigvalsh if eigvals_only else xp.linalg.eigh)(a, upper=not lower)
 
 
 @known_as("scipy.linalg.eigvalsh")

@@ -10,6 +10,7 @@ import numpy as np
 
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake
+from adbench.functions.from_numpy.rebinding import GETVAL
 
 SAME_AS = {
     "absolute": "abs",
@@ -127,7 +128,7 @@ FUNCTIONS.update({f"math.{name}": namesake(name) for name in OF_MATH})
 FUNCTIONS["math.fmod"] = _fmod
 FUNCTIONS["math.fsum"] = lambda xp, terms: xp.sum(xp.reals(list(terms)))
 FUNCTIONS["math.prod"] = lambda xp, terms, start=1: xp.prod(xp.reals(list(terms))) * start
-for _name in ("adbench.tape.stop_gradient", "autograd.tracer.getval"):
+for _name in ("adbench.tape.stop_gradient", GETVAL):
     FUNCTIONS[_name] = _stopping(_name.rpartition(".")[2])
 FUNCTIONS["math.dist"] = lambda xp, p, q: xp.sqrt(xp.sum(_square(xp.reals(list(p)) - xp.reals(list(q)))))
 

@@ -42,6 +42,10 @@ class _Text:
     def __init__(self, flat: Callable[..., Any]) -> None:
         self._flat = flat
         self._copy: Callable[..., Any] | None = None
+        if "autograd" in sys.modules:
+            rebinding = Rebinding(_called)
+            made = rebinding.of(flat)
+            self._copy = made if rebinding.stops else None
 
     def __call__(self, xp: Any, *leaves: Any) -> Any:
         """The value. Raises Unsupported."""

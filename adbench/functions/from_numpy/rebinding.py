@@ -34,6 +34,9 @@ LIBRARIES = (
 )
 """Modules that get a stand-in."""
 
+GETVAL = "autograd.tracer.getval"
+"""Declares a number constant, without an error on the oracle's numbers."""
+
 OWN = ("adbench.functions", "adbench.execution")
 """Modules whose functions only wrap user code: their copies keep their globals."""
 
@@ -114,13 +117,14 @@ def _known() -> dict[int, tuple[str, Any]]:
         for name, member in list(vars(module).items()):
             if callable(member) and not isinstance(member, type) and not name.startswith("_"):
                 known.setdefault(id(member), (f"{library}.{name}", member))
-    if (tracer := sys.modules.get("autograd.tracer")) is not None:
-        known[id(tracer.getval)] = "autograd.tracer.getval", tracer.getval
+    if (getval := _found(GETVAL)) is not None:
+        known[id(getval)] = GETVAL, getval
     return known
 
 
 class Rebinding:
-    """Copies a function and everything it reaches; ``copied`` counts the changed functions."""
+    """Copies a function and everything it reaches; ``copied`` counts the changed functions, ``stops``: it calls
+    `GETVAL`."""
 
     def __init__(self, call: Call) -> None:
         self._call, self._known = call, _known()
@@ -129,6 +133,7 @@ class Rebinding:
         self._package = ""
         self._builtins = vars(builtins) | {"__import__": self._imported, "float": Float}
         self.copied = 0
+        self.stops = False
 
     def of(self, value: Any) -> Any:
         """The replacement of a value: a copy, a stand-in, or itself."""
@@ -144,6 +149,7 @@ class Rebinding:
         if id(value) in self._known:
             path, original = self._known[id(value)]
             self.copied += 1
+            self.stops = self.stops or path == GETVAL
             return stand_in(path, original, self._call)
         if isinstance(value, ModuleType):
             return self._of_module(value)

@@ -100,10 +100,10 @@ def cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool = False) -> Any:
 
 def eigh(xp: Any, a: Any, upper_or_lower: str = "L", compute_v: bool = True) -> Any:
     """Eigenvalues ascending, and eigenvectors."""
-    a = swapped(a) if upper_or_lower.upper() == "U" else a
+    upper = upper_or_lower.upper() == "U"
     if not compute_v:
-        return xp.linalg.eigvalsh(a), xp.zeros((0,))
-    return tuple(xp.linalg.eigh(a))
+        return xp.linalg.eigvalsh(a, upper=upper), xp.zeros((0,))
+    return tuple(xp.linalg.eigh(a, upper=upper))
 
 
 def svd(xp: Any, a: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None) -> Any:
@@ -123,9 +123,8 @@ def qr(xp: Any, a: Any, mode: str = "reduced") -> Any:
 
 def pseudo_inverse(xp: Any, a: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """The inverse on the range of a matrix of full rank. Raises Unsupported if torch would drop singular values."""
-    a = np.tril(a) + swapped(np.tril(a, -1)) if hermitian else a
-    full_rank(xp, a, rtol, atol)
-    return xp.linalg.pinv(a)
+    full_rank(xp, np.tril(a) + swapped(np.tril(a, -1)) if hermitian else a, rtol, atol)
+    return xp.linalg.pinvh(a) if hermitian else xp.linalg.pinv(a)
 
 
 def full_rank(xp: Any, a: Any, rtol: Any = None, atol: Any = None) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adbench.oracle.series import ball
+from adbench.oracle.series import ball, triangles
 from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra import spectra
 from adbench.oracle.series.algebra.coefficients import Rows
@@ -172,10 +172,18 @@ class Linalg:
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
-        lower = self._each(lambda rows: (fac.cholesky(rows),), np.swapaxes(a, -1, -2) if upper else a, symmetric=True)[
-            0
-        ]
+        half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
+        (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
+        if skew is not None:  # dL = L times the lower triangle, with half of the diagonal, of L^-1 dA L^-T
+            inner = self.solve(lower, np.swapaxes(self.solve(lower, np.swapaxes(skew, -1, -2)), -1, -2))
+            lower = lower + self.matmul(lower, np.tril(inner, -1))
         return np.swapaxes(lower, -1, -2) if upper else lower
+
+    def pinvh(self, a: Any) -> Any:
+        """The pseudo-inverse of the symmetric matrix with a's lower triangle: of full rank."""
+        half, skew = triangles.read("pinv", self._xp.reals(a))
+        symmetric = np.tril(half) + np.swapaxes(np.tril(half, -1), -1, -2)
+        return self.pinv(symmetric if skew is None else symmetric + skew)
 
     def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
         """x with a x = b, reading one triangle only."""
@@ -185,22 +193,29 @@ class Linalg:
 
     # Spectra ---------------------------------------------------------------------------------------------------
 
-    def eigh(self, a: Any) -> EighResult:
-        """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle."""
-        values, vectors = self._eigh(a, vectors=True)
+    def eigh(self, a: Any, *, upper: Any = False) -> EighResult:
+        """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle, or its upper one."""
+        values, vectors, skew = self._eigh(a, upper, vectors=True)
+        if skew is not None:  # dV = V (F ∘ V' dA V) with F_ij = 1 / (w_j - w_i)
+            xp, one = self._xp, np.eye(values.shape[-1], dtype=bool)
+            gaps = np.where(one, xp.reals(1), values[..., None, :] - values[..., :, None])
+            turned = self.matmul(np.swapaxes(vectors, -1, -2), self.matmul(skew, vectors))
+            vectors = vectors + self.matmul(vectors, np.where(one, xp.reals(0), turned / gaps))
         return EighResult(values, vectors)
 
-    def eigvalsh(self, a: Any) -> Any:
+    def eigvalsh(self, a: Any, *, upper: Any = False) -> Any:
         """Eigenvalues of a symmetric matrix, ascending."""
-        return self._eigh(a, vectors=False)[0]
+        return self._eigh(a, upper, vectors=False)[0]
 
-    def _eigh(self, a: Any, *, vectors: bool) -> tuple[Any, Any]:
+    def _eigh(self, a: Any, upper: bool, *, vectors: bool) -> tuple[Any, Any, Any]:
         def compute(rows: Rows) -> tuple[Rows, Rows]:
             values, columns = spectra.eigh(rows, vectors=vectors)
             return [values], columns
 
-        values, columns = self._each(compute, a, symmetric=True, mixing=True)
-        return values[..., 0, :], columns
+        a = self._xp.reals(a)
+        half, skew = triangles.read("eigh", np.swapaxes(a, -1, -2) if upper else a)
+        values, columns = self._each(compute, half, symmetric=True, mixing=True)
+        return values[..., 0, :], columns, skew if skew is None or not upper else np.swapaxes(skew, -1, -2)
 
     def qr(self, a: Any, mode: str = "reduced") -> QRResult:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""

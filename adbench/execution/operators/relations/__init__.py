@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 
-from adbench.execution.operators.relations.pairs import PAIRS
+from adbench.execution.operators.relations.pairs import PAIRS, disagreements
 from adbench.execution.operators.relations.preparations import choices, subsets_of, variant_faults
 from adbench.execution.operators.relations.probes import CHEAP
 from adbench.execution.operators.relations.setting import (
@@ -50,14 +50,14 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
     for number, subject in enumerate(_derivatives_first(subjects.values())):
         if not found.is_over(BY_PREPARING, subject.operator):
             _prepared_again(subject, choices(setting, subject.operator, number), found)
-    for relation, (pair, holds) in PAIRS.items():
+    for relation, (pair, test) in PAIRS.items():
         both = ", ".join(pair)
         if lacking := [operator for operator in pair if operator not in subjects]:
             found.leave_out(relation, both, f"the backend itself has no {' and no '.join(lacking)}")
         elif wrong := [operator for operator in pair if operator in found.repeats]:
             found.leave_out(relation, both, f"{' and '.join(wrong)} is itself wrong")
         else:
-            found.ask(relation, both, partial(holds, *(subjects[operator] for operator in pair)))
+            found.ask(relation, both, partial(disagreements, test, *(subjects[operator] for operator in pair)))
     return found.all()
 
 

@@ -96,6 +96,15 @@ class Setting:
         rng = np.random.default_rng([self.seed, 29])
         return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
 
+    @cached_property
+    def symmetric_axes(self) -> Any:
+        """The axes of inputs of which the case reads one triangle (`references.symmetric_axes`)."""
+        from adbench.execution.operators.references import symmetric_axes  # a worker loads it only after a fault
+
+        with suppress(Exception):  # the case may fail on the oracle's numbers
+            return symmetric_axes(self.at)
+        return None
+
     def noise(self, operator: Operator) -> Noise:
         """The noise of the operator's results."""
         return self._noises[needs_second_order(operator)]
