@@ -21,7 +21,7 @@ from adbench.oracle.differences import UNIT_ROUNDOFF, slope
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.precise import Examination, NotPrecise, on_series
 from adbench.oracle.reference import Entry, Known, Reference, Row
-from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
+from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries, nearby_value
 
 DIFFERENCES = "nine-point differences in double precision"
 
@@ -103,18 +103,10 @@ def _slope_along(
     f: Callable[..., float], point: Point, step: Sequence[FloatArray | None], size: float
 ) -> tuple[Known, int]:
     def along(t: float) -> float:
-        return _nearby_value(f, point.moved([None if part is None else t * part for part in step]))
+        return nearby_value(f, point.moved([None if part is None else t * part for part in step]))
 
     found = slope(along, size)
     return Known(found.lower, found.upper, found.bar, 0.0, found.kind), found.evaluations
-
-
-def _nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
-    """f's value, or NaN if it raises, since a stencil may leave the domain."""
-    try:
-        return f(*args)
-    except (ArithmeticError, ValueError):
-        return math.nan
 
 
 def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> tuple[Known, int]:
@@ -127,7 +119,7 @@ def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> 
         [rng.uniform(-2, 2, leaf.values.shape) * UNIT_ROUNDOFF * np.abs(leaf.values) for leaf in point.leaves]
         for _ in range(draws)
     ]
-    near = [_nearby_value(f, point.moved(move)) for move in moves]
+    near = [nearby_value(f, point.moved(move)) for move in moves]
     spread = max((abs(other - plain) for other in near if math.isfinite(other)), default=0.0)
     return Known(plain, plain, spread + UNIT_ROUNDOFF * abs(plain)), 1 + draws
 
