@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,12 +17,12 @@ from adbench.execution.operators.prepared_point import Known, Point, examined, n
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
-from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
+from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of, silent_callbacks
 from adbench.functions.user_arguments import Wrt
-from adbench.functions.user_function import UserFunction, function_case, point_name, told
+from adbench.functions.user_function import UserFunction, function_case, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, Unsupported, UsageError
+from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
 from adbench.oracle.verdict import Verdict
 
@@ -31,6 +30,7 @@ ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
 """Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
+MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
 
 REFUSAL = re.compile(
     "|".join(
@@ -75,7 +75,8 @@ def check(
     modes      "gradient", "jacobian", "jvp", "vjp", "hvp", "hessian", "hvp_reverse_over_forward", ...; several of
                these; or "all". By default the gradient, or the Jacobian if the value is an array
     operator   one mode
-    points     the number of points: the given one, then random ones around it and special ones (zeros, ones, ...)
+    points     the number of points: the given one, then mixed signs, zero and negative entries, and then special ones
+               (zeros, ones, ...) and random ones in turns. Others replace those where the function has no value
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
@@ -111,6 +112,7 @@ def check(
         rows=tuple(found.rows),
         values=tuple(found.values),
         outside=tuple(found.outside),
+        missing=points - len(found.values),
         notes=(*made.notes, *_undefined(found.values[0])),
     )
 
@@ -145,34 +147,35 @@ class _Found:
 
 def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int) -> _Found:
     """Check all points."""
-    found = _Found([], [], [])
-    with case.f.silent() if isinstance(case.f, UserFunction) else nullcontext():
-        for number in range(points):
-            _at_point(case, used, asked, number, found)
+    assert isinstance(case.f, UserFunction)
+    with case.f.silent():
+        numbers, outside = points_inside(case, 0, points)
+        found = _Found([], [], list(map(case.f.point_name, outside)))
+        for number in numbers:
+            _at_point(case, used, asked, number, case.f.point_name(number), found)
     return found
 
 
-def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, found: _Found) -> None:
+def points_inside(case: Case, first: int, count: int) -> tuple[list[int], list[int]]:
+    """The numbers of the first point and the next ones where the function is defined, and those of points left out."""
+    inside, outside = [first], list[int]()
+    for number in range(first + 1, first + 2 * count + MOST_OUTSIDE):
+        if len(inside) == count:
+            break
+        at = point(case, case.sizes[0], number)
+        f = at.case.f
+        assert isinstance(f, UserFunction)
+        (inside if f.is_defined(at.args) else outside).append(number)
+    return inside, outside
+
+
+def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _Found) -> None:
     """Add the rows of one point."""
-    at, where = point(case, 1, number, single=used.single), point_name(number)
-    if number and not is_inside(at):
-        found.outside.append(where)
-        return
+    at = point(case, 1, number, single=used.single)
     second = any(map(needs_second_order, asked))
     known = known_at(at, second_order=second, hessian="hessian" in asked, seconds=REFERENCE_SECONDS)
     found.values.append(_value(at, used, known, where))
     found.rows.extend(_row(at, used, mode, known, where) for mode in asked)
-
-
-def is_inside(at: Point) -> bool:
-    """Whether the function has a finite value at the point."""
-    try:
-        with np.errstate(all="ignore"):
-            return bool(np.isfinite(at.plain(*at.args)).all())
-    except (AdbenchError, MemoryError):
-        raise
-    except Exception:  # it rejects such numbers
-        return False
 
 
 def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
@@ -187,7 +190,7 @@ def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
 def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> CheckedMode:
     """One derivative at one point, or the reason why it does not exist."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), silent_callbacks():
             result, prepared = _taken(at, used, mode)
     except UsageError:
         raise

@@ -71,7 +71,9 @@ class Setting:
 
     @cached_property
     def _other(self) -> Point:
-        return point(self.case, self.size, self.seed + 1, single=self.backend.single)
+        following = getattr(self.at.case.f, "following", lambda seed: seed + 1)  # a user's function has its own order
+        seed = following(self.seed)
+        return point(self.case, self.size, seed, single=self.backend.single)
 
     @property
     def there(self) -> Point:
