@@ -13,6 +13,7 @@ import numpy as np
 from adbench.execution.operators.fallback import lacking
 from adbench.execution.operators.prepared_point import Known, Point, needs_second_order, point
 from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
+from adbench.execution.operators.relations.neighbours import Neighbours
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
@@ -97,6 +98,15 @@ class Setting:
         """A vector like it, without powers of two."""
         rng = np.random.default_rng([self.seed, 29])
         return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Inputs that differ in one entry. Raises NotApplicable if differences of the case's values know nothing."""
+        if self.case.declared:
+            raise NotApplicable("the case declares its gradient, which differences of its values do not show")
+        if self.at.arguments.constants:
+            raise NotApplicable("an active input contains constants")
+        return Neighbours(self.at)
 
     def noise(self, operator: Operator) -> Noise:
         """The noise of the operator's results."""
