@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -35,7 +36,7 @@ Change = Callable[[int, FloatArray], FloatArray]
 EVERY_ENTRY = 8
 """Of inputs with so few entries each is changed; of others `SAMPLED`: the last, the first and random ones."""
 SAMPLED = 4
-MOST_SECONDS = 0.05  # for the differences of one case, then no entry follows
+MOST_SECONDS = 0.05  # for the differences of one case, without its compilation
 
 CHANGE = 2.0**-4  # of one entry, relative, towards zero: most domains contain the smaller number
 NUDGE = 2.0**-6  # of every entry, for a second look that meets no earlier inputs
@@ -70,8 +71,8 @@ class Neighbour:
 class Neighbours:
     """The neighbours of a point, whose active inputs are all floating-point."""
 
-    def __init__(self, at: Point) -> None:
-        self.at = at
+    def __init__(self, at: Point, seconds: float = MOST_SECONDS) -> None:
+        self.at, self._seconds = at, seconds
         rng = np.random.default_rng([at.seed, at.size, 0x1E])
         self.cotangent = cotangent(at.shape, at.seed)
         self.w = self.cotangent if at.shape else 1.0
@@ -92,11 +93,13 @@ class Neighbours:
     @cached_property
     def others(self) -> tuple[Neighbour, ...]:
         """The point with one entry changed; fewer of them if the case is slow."""
-        begun, found = perf_counter(), list[Neighbour]()
+        found, least = list[Neighbour](), 0.0
         for leaf, entry in self._places():
-            if perf_counter() - begun > MOST_SECONDS:
+            if least * len(found) > self._seconds:
                 break
+            begun = perf_counter()
             found.append(self._neighbour(self._named(leaf, entry), self._stepped(self.at.args, _of_one(leaf, entry))))
+            least = min(least or inf, perf_counter() - begun)
         return tuple(found)
 
     def nudged(self, there: Neighbour) -> Neighbour:

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.relations.consistency import Noise, difference
-from adbench.execution.operators.relations.neighbours import Neighbour
+from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbour
 from adbench.execution.operators.relations.setting import (
     Args,
     NotApplicable,
     Subject,
     combined,
     copied,
-    described,
     takes_vector,
 )
 from adbench.model import tree
@@ -33,7 +32,7 @@ from adbench.model.namespace import Namespace
 
 NUDGE = 2.0**-10
 FACTORS = (-1.7, 0.003, 1_000_003.0)
-MOST_SECONDS, FEWEST_ENTRIES = 0.05, 2  # for calls that differ in one entry
+FEWEST_ENTRIES = 2  # to change, however long a call takes
 
 
 def twice(subject: Subject) -> Iterator[str]:
@@ -202,7 +201,7 @@ def _equal_pairs(subject: Subject, leaves: Sequence[Any]) -> list[tuple[int, int
 def one_entry(subject: Subject) -> Iterator[str]:
     """Calls whose inputs differ from the last ones in one entry, compared with differences of the case's values.
 
-    They must agree here, and where all entries differ; else they say nothing about a result that was kept.
+    They must agree here. A fault is the result of the call before, or one that is right where all entries differ.
     """
     setting, operator = subject.setting, subject.operator
     if not subject.is_right:
@@ -213,22 +212,21 @@ def one_entry(subject: Subject) -> Iterator[str]:
     def result(there: Neighbour) -> Any:
         return subject.result(setting.native(near.args(operator, there)))
 
-    def fault(there: Neighbour) -> str:
-        try:
-            return near.disagreement(operator, result(there), there, tolerance)
-        except Exception as error:
-            return described(error)
+    def fault(got: Any, there: Neighbour) -> str:
+        return near.disagreement(operator, got, there, tolerance)
 
     here = result(near.here)
-    if not near.here.decides(operator) or near.disagreement(operator, here, near.here, tolerance):
+    if not near.here.decides(operator) or fault(here, near.here):
         raise NotApplicable("differences of the case's values are too inaccurate")
     for number, there in enumerate(near.others):
-        if number >= FEWEST_ENTRIES and perf_counter() - begun > MOST_SECONDS:
+        if number >= FEWEST_ENTRIES and perf_counter() - begun > MOST_SECONDS * setting.patience:
             break
-        if there.decides(operator) and (found := fault(there)):
+        if there.decides(operator) and (found := fault(got := result(there), there)):
             again = near.nudged(there)
-            if again.decides(operator) and not fault(again):
-                yield f"after a call with another {there.what} and the same numbers elsewhere: {found}"
+            is_kept = not difference(got, here, Noise(0.0))
+            if is_kept or (again.decides(operator) and not fault(result(again), again)):
+                what = "the result is that of the inputs before: " if is_kept else ""
+                yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
                 return
         if operator in ("gradient", "jacobian"):  # so that each call follows one that differs in one entry
             result(near.here)

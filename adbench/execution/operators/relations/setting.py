@@ -13,7 +13,7 @@ import numpy as np
 from adbench.execution.operators.fallback import lacking
 from adbench.execution.operators.prepared_point import Known, Point, needs_second_order, point
 from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
-from adbench.execution.operators.relations.neighbours import Neighbours
+from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbours
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
@@ -56,7 +56,10 @@ Kept = tuple[Call, Interruption]
 
 @dataclass(frozen=True)
 class Setting:
-    """A case at a size on a backend, its references, and operators already prepared there."""
+    """A case at a size on a backend, its references, and operators already prepared there.
+
+    patience   a factor of the times for inputs that differ in one entry
+    """
 
     backend: Backend
     case: Case
@@ -64,6 +67,7 @@ class Setting:
     seed: int
     known: Known
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    patience: float = 1.0
 
     @cached_property
     def at(self) -> Point:
@@ -83,6 +87,8 @@ class Setting:
             raise NotApplicable("the case defines the inputs to prepare with")
         if _shapes(self._other.args) != _shapes(self.at.args):
             raise NotApplicable("the inputs of another seed have other shapes")
+        if not getattr(self.case.f, "is_defined", lambda _: True)(self._other.args):
+            raise NotApplicable("the function is not defined at other inputs")
         return self._other
 
     def entries(self, operator: Operator) -> int:
@@ -106,7 +112,7 @@ class Setting:
             raise NotApplicable("the case declares its gradient, which differences of its values do not show")
         if self.at.arguments.constants:
             raise NotApplicable("an active input contains constants")
-        return Neighbours(self.at)
+        return Neighbours(self.at, MOST_SECONDS * self.patience)
 
     def noise(self, operator: Operator) -> Noise:
         """The noise of the operator's results."""
