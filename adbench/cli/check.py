@@ -31,7 +31,7 @@ from adbench.cli.support.output_formats import result_options, write
     default=1,
     show_default=True,
     metavar="N",
-    help="Check at N points. With --function: the given point and N - 1 others around it.",
+    help="Check at N points. With --function: the given point, then others: mixed signs, zeros, negative numbers, ...",
 )
 @result_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first wrong result.")

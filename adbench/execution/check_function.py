@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -16,21 +15,24 @@ from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import Known, Point, examined, needs_second_order, operator_named, point
 from adbench.execution.operators.references import known_at
+from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
-from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
+from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of, silent_callbacks
 from adbench.functions.user_arguments import Wrt
-from adbench.functions.user_function import Constants, UserFunction, function_case, point_name, told
-from adbench.model.backend import Backend, from_module
+from adbench.functions.user_function import Constants, UserFunction, function_case, told
+from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, Unsupported, UsageError
-from adbench.model.operator import EVERY_OPERATOR, Operator
+from adbench.model.errors import Unsupported, UsageError
+from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
 """Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
+RELATIONS_SECONDS, PATIENCE = 1.0, 5.0  # no relation between calls starts later
+MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
 
 REFUSAL = re.compile(
     "|".join(
@@ -75,9 +77,11 @@ def check(
     backend    a name, or the path of a backend's file; by default that of the function's library, and tape for numpy
                and `xp`
     modes      "gradient", "jacobian", "jvp", "vjp", "hvp", "hessian", "hvp_reverse_over_forward", ...; several of
-               these; or "all". By default the gradient, or the Jacobian if the value is an array
+               these; or "all", with relations between calls: a rule must not keep results of other inputs. By default
+               the gradient, or the Jacobian if the value is an array
     operator   one mode
-    points     the number of points: the given one, then random ones around it and special ones (zeros, ones, ...)
+    points     the number of points: the given one, then mixed signs, zero and negative entries, and then special ones
+               (zeros, ones, ...) and random ones in turns. Others replace those where the function has no value
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
@@ -105,10 +109,11 @@ def check(
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes, operator)
         used, version = _backend(backend or made.library.backend, made)
-        found = _at_points(case, used, asked, points)
+        related = "all" in (modes, operator)
+        found = _at_points(case, used, asked, points, related)
         if backend is None and made.library.second and found.is_nothing:
             other, _ = _backend(made.library.second, made)
-            second = _at_points(case, other, asked, points)
+            second = _at_points(case, other, asked, points, related)
             used, found = (used, found) if second.is_nothing else (other, second)
     if found.is_nothing:
         raise UsageError(_nothing(made, used, found.rows))
@@ -119,7 +124,8 @@ def check(
         rows=tuple(found.rows),
         values=tuple(found.values),
         outside=tuple(found.outside),
-        notes=(*made.notes, *_undefined(found.values[0])),
+        missing=points - len(found.values),
+        notes=(*made.notes, *_undefined(found.values[0]), *found.notes),
     )
 
 
@@ -144,6 +150,8 @@ class _Found:
     rows: list[CheckedMode]
     values: list[CheckedMode]
     outside: list[str]
+    notes: list[str] = field(default_factory=list)
+    calls: dict[Operator, Call] = field(default_factory=dict)  # the library's own ones, prepared at the given point
 
     @property
     def is_nothing(self) -> bool:
@@ -151,36 +159,50 @@ class _Found:
         return all(row.reason for row in self.rows)
 
 
-def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int) -> _Found:
-    """Check all points."""
-    found = _Found([], [], [])
-    with case.f.silent() if isinstance(case.f, UserFunction) else nullcontext():
-        for number in range(points):
-            _at_point(case, used, asked, number, found)
+def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int, related: bool) -> _Found:
+    """Check all points; with `related` also relations between calls at the first."""
+    assert isinstance(case.f, UserFunction)
+    with case.f.silent():
+        numbers, outside = points_inside(case, 0, points)
+        found = _Found([], [], list(map(case.f.point_name, outside)))
+        for number in numbers:
+            known = _at_point(case, used, asked, number, case.f.point_name(number), found)
+            if related and not number:
+                _relate(Setting(used, case, 1, number, known, patience=PATIENCE), found)
     return found
 
 
-def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, found: _Found) -> None:
-    """Add the rows of one point."""
-    at, where = point(case, 1, number, single=used.single), point_name(number)
-    if number and not is_inside(at):
-        found.outside.append(where)
-        return
+def points_inside(case: Case, first: int, count: int) -> tuple[list[int], list[int]]:
+    """The numbers of the first point and the next ones where the function is defined, and those of points left out."""
+    inside, outside = [first], list[int]()
+    for number in range(first + 1, first + 2 * count + MOST_OUTSIDE):
+        if len(inside) == count:
+            break
+        at = point(case, case.sizes[0], number)
+        f = at.case.f
+        assert isinstance(f, UserFunction)
+        (inside if f.is_defined(at.args) else outside).append(number)
+    return inside, outside
+
+
+def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _Found) -> Known:
+    """Add the rows of one point. Returns its references."""
+    at = point(case, 1, number, single=used.single)
     second = any(map(needs_second_order, asked))
     known = known_at(at, second_order=second, hessian="hessian" in asked, seconds=REFERENCE_SECONDS)
     found.values.append(_value(at, used, known, where))
-    found.rows.extend(_row(at, used, mode, known, where) for mode in asked)
+    found.rows.extend(_row(at, used, mode, known, where, {} if number else found.calls) for mode in asked)
+    return known
 
 
-def is_inside(at: Point) -> bool:
-    """Whether the function has a finite value at the point."""
-    try:
-        with np.errstate(all="ignore"):
-            return bool(np.isfinite(at.plain(*at.args)).all())
-    except (AdbenchError, MemoryError):
-        raise
-    except Exception:  # it rejects such numbers
-        return False
+def _relate(setting: Setting, found: _Found) -> None:
+    """Add a row for broken relations between calls, or a note that they hold."""
+    with np.errstate(all="ignore"), silent_callbacks():
+        relations = of_rules(setting, found.calls, RELATIONS_SECONDS)
+    if broken := sentences(relations):
+        found.rows.append(CheckedMode.wrong("relations", found.values[0].point, "; ".join(broken)))
+    elif relations.held:
+        found.notes.append(f"{relations.held} relations between calls hold")
 
 
 def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
@@ -189,13 +211,15 @@ def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
         with np.errstate(all="ignore"):
             value = np.asarray(at.plain(*at.args), dtype=np.float64)
         return CheckedMode("value", where, *examined(at, "value", value, known, None), how="native")
-    return _row(at, used, "value", known, where)
+    return _row(at, used, "value", known, where, {})
 
 
-def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> CheckedMode:
-    """One derivative at one point, or the reason why it does not exist."""
+def _row(
+    at: Point, used: Backend, mode: Operator, known: Known, where: str, calls: dict[Operator, Call]
+) -> CheckedMode:
+    """One derivative at one point, or the reason why it does not exist; its call is added to `calls`."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), silent_callbacks():
             result, prepared = _taken(at, used, mode)
     except UsageError:
         raise
@@ -204,6 +228,8 @@ def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> 
     except Exception as error:  # raised by the library, or by the function in this mode
         refused = _refuses(error, at.case)
         return CheckedMode(mode, where, None if refused else _raised(mode, error), reason=told(error))
+    if prepared.how == fallback.NATIVE and mode in OPERATORS:
+        calls[mode] = prepared.call
     verdict, entries = Judge(used, mode, prepared.call).examined(at, result, known)
     return CheckedMode(mode, where, verdict, entries, prepared.how)
 

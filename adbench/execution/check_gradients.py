@@ -30,7 +30,7 @@ def check_gradients(
             return jnp.sum(my_softplus(x))
 
     args, kwargs   the point: the first arguments of the function, and its keyword arguments
-    points         number of points: this one, and random ones around it
+    points         number of points: this one, then others as for `adbench.check`
     modes          "all", or the names of modes, as for `adbench.check`
     backend, wrt, allow_blind   as for `adbench.assert_gradients`
 

@@ -15,6 +15,7 @@ from adbench.oracle.verdict import Verdict, whole_digits
 WIDTH = 80
 SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
 NOT_HAD = "∅"
+MOST_NAMES = 6  # of points left out
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class FunctionCheck:
     library    the function's library, with its version
     rows       one for each point and mode
     values     the function's value at each point, compared in the same way
-    outside    omitted points, where the function has no finite value
+    outside    omitted points, where the function has no finite value; others are checked instead
+    missing    the number of points that are not checked, because no others were found
     notes      conversions and other remarks, one sentence each
 
     It also has the attributes of the deciding (worst) verdict: `word`, `sentence`, `worst`, `proved`, `method`,
@@ -90,6 +92,7 @@ class FunctionCheck:
     values: tuple[CheckedMode, ...] = ()
     outside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    missing: int = 0
 
     @property
     def deciding(self) -> CheckedMode:
@@ -189,7 +192,9 @@ class FunctionCheck:
             found.append(f"{NOT_HAD} {', '.join(modes)}: {why}")
         if self.outside:
             many = f"{len(self.outside)} point{'s' if len(self.outside) > 1 else ''}"
-            found.append(f"{many} outside the function's domain left out: {', '.join(self.outside)}")
+            names = [*self.outside[:MOST_NAMES], *[f"{len(self.outside) - MOST_NAMES} more"]][: len(self.outside)]
+            instead = f"{self.missing} of them without replacement" if self.missing else "others are checked instead"
+            found.append(f"{many} outside the function's domain left out: {', '.join(names)}; {instead}")
         return tuple(found)
 
     def __str__(self) -> str:

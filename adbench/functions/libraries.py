@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import logging
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,7 +148,10 @@ def _in_torch(call: Call, *leaves: Any) -> Any:
 
 
 class _InJax:
-    """Compiles the function after a few calls, because differences take thousands of values."""
+    """Compiles the function after a few calls, because differences take thousands of values.
+
+    A callback into Python that raises is silent, because differences leave a function's domain on purpose.
+    """
 
     CALLS = 20
 
@@ -156,7 +161,7 @@ class _InJax:
     def __call__(self, *leaves: Any) -> Any:
         jax = importlib.import_module("jax")
         self.calls += 1
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), silent_callbacks():
             native = [jax.numpy.asarray(leaf) for leaf in leaves]
             if self.calls == self.CALLS:
                 compiled = jax.jit(self.call)
@@ -165,6 +170,33 @@ class _InJax:
                     self.call = compiled
             value = self.call(native)
             return refuse_less(np.asarray(value) if isinstance(value, jax.Array) else value)
+
+
+FATAL = {kind.__name__: kind for kind in (KeyboardInterrupt, SystemExit, MemoryError)}
+
+
+@contextlib.contextmanager
+def silent_callbacks() -> Iterator[None]:
+    """jax does not print the traceback of a callback that raises, and hides no interruption in its own error."""
+    log = logging.getLogger("jax._src.callback")
+    was, log.disabled = log.disabled, True
+    try:
+        yield
+    except Exception as error:
+        if (kind := FATAL.get(raised_in_callback(error).partition(":")[0])) is not None:
+            raise kind from error
+        raise
+    finally:
+        log.disabled = was
+
+
+def raised_in_callback(error: BaseException) -> str:
+    """The last line of the traceback in jax's error about a callback, as "ValueError: math domain error"; else ""."""
+    text = str(error)
+    return text.strip().splitlines()[-1] if _CALLBACK.search(text) else ""
+
+
+_CALLBACK = re.compile(r"callback.*Traceback \(most recent call last\)", re.IGNORECASE)
 
 
 def compute_in_double() -> None:

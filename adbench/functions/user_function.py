@@ -1,19 +1,19 @@
 """A user's function as a case: checked by `adbench.check`, the command line and `adbench.run`.
 
-Seed 0 is the user's point. Other seeds are points around it and special ones (`point_name`).
+Seed 0 is the user's point. Other seeds are points around it and special ones (points.py).
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import io
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -27,26 +27,19 @@ from adbench.functions.libraries import (
     in_double,
     library_of,
     library_of_value,
+    raised_in_callback,
     takes_xp,
     translator_of,
 )
+from adbench.functions.points import following, moved, name_of_point
 from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.namespace import PLAIN
-from adbench.oracle.leaves import power_of_two
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
-
-SPECIAL: Mapping[str, Callable[[Any], Any]] = {
-    "zeros": np.zeros_like,
-    "ones": np.ones_like,
-    "minus the given point": np.negative,
-    "equal entries": lambda x: np.full_like(x, np.ravel(x)[0] if np.size(x) else 0.0),
-}
-"""Points where derivatives by hand often fail, computed from the given one."""
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -88,19 +81,16 @@ def function_case(
         # It calls a package built on another library without naming that library or taking its arrays.
         function = _user_function(f, returned, args, kwargs or {}, wrt)
         value = function.probed()
-    function.branchwise, function.constants = branchwise, constants
-    arguments = function.arguments
-    symmetric = functools.cache(lambda: symmetric_inputs(function, arguments, np.shape(value)))
+    function.branchwise, function.constants, function.shape = branchwise, constants, np.shape(value)
+    active = function.arguments.active
+    leaves_at = cache(lambda number: function.leaves_at(number, seed))
 
     def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
         entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
         number = int(entropy[0]) if isinstance(entropy, Sequence) else 0
-        found = point_of(arguments, number, seed)
-        return with_symmetric(found, symmetric()) if number else found
+        return {name: leaf.copy() if isinstance(leaf, np.ndarray) else leaf for name, leaf in leaves_at(number).items()}
 
-    case = Case(
-        f=function, inputs=inputs, wrt=arguments.active, sizes=(1,), name=function.__name__, summary=function.__name__
-    )
+    case = Case(f=function, inputs=inputs, wrt=active, sizes=(1,), name=function.__name__, summary=function.__name__)
     return replace(case, operators=("value", "jacobian")) if np.shape(value) else case
 
 
@@ -132,6 +122,7 @@ class UserFunction:
         self.notes: list[str] = list(arguments.notes)
         self.prints = self.branchwise = False
         self.constants: Constants = "allow"
+        self.shape: tuple[int, ...] = ()  # of the value
         self._plain = in_double(library, arguments.call)
         self._refused = ""
         self._ran: set[CodeType] = set()
@@ -188,6 +179,48 @@ class UserFunction:
         if self.prints:
             self.notes.append("the function prints; its output is shown once")
         return first
+
+    def is_defined(self, leaves: Sequence[Leaf]) -> bool:
+        """Whether the function has a finite real value at these leaves."""
+        try:
+            with double_precision(), np.errstate(all="ignore"), self.silent():
+                value = self.plain(leaves)
+            return bool(np.isfinite(value).all()) and not np.iscomplexobj(value)
+        except (AdbenchError, MemoryError):
+            raise
+        except Exception:  # it rejects such numbers
+            return False
+
+    def leaves_at(self, number: int, seed: int) -> dict[str, Leaf]:
+        """The leaves by name at the point with this number; 0 is the given point, and `seed` chooses the others."""
+        given, active = dict(zip(self.arguments.names, self.arguments.values, strict=True)), self.arguments.active
+        if number == 0:
+            return given
+
+        def there(leaves: Sequence[Leaf]) -> dict[str, Leaf]:
+            return with_symmetric(given | dict(zip(active, leaves, strict=True)), self._symmetric)
+
+        def is_inside(leaves: Sequence[Leaf]) -> bool:
+            return self.is_defined(list(there(leaves).values()))
+
+        return there(moved([given[name] for name in active], number, seed, is_inside))
+
+    @cached_property
+    def _symmetric(self) -> Collection[str]:
+        return symmetric_inputs(self, self.arguments, self.shape)
+
+    def point_name(self, number: int) -> str:
+        """The name of the point with this number: "the given point", "mixed signs", "random point 5", ..."""
+        return name_of_point(number, self._entries)
+
+    def following(self, number: int) -> int:
+        """The number of a later point that has the signs of the given one."""
+        return following(number, self._entries)
+
+    @property
+    def _entries(self) -> int:
+        given = dict(zip(self.arguments.names, self.arguments.values, strict=True))
+        return sum(np.size(given[name]) for name in self.arguments.active)
 
     @property
     def stops(self) -> str:
@@ -285,44 +318,12 @@ def _hint(error: Exception) -> str:
     return ""
 
 
-def point_of(arguments: Arguments, number: int, seed: int) -> dict[str, Leaf]:
-    """The leaves by name at the point with this number; 0 is the given point."""
-    given = dict(zip(arguments.names, arguments.values, strict=True))
-    if number == 0:
-        return {name: leaf.copy() if isinstance(leaf, np.ndarray) else leaf for name, leaf in given.items()}
-    which = point_name(number)
-    rng = np.random.default_rng([seed, number])
-    move = SPECIAL.get(which) or functools.partial(_near, rng, number % 4 == 1)
-    return given | {name: _like(given[name], move(np.asarray(given[name]))) for name in arguments.active}
-
-
-def point_name(number: int) -> str:
-    """ "the given point", "random point 1", "zeros", ...: special points alternate with random ones."""
-    if number == 0:
-        return "the given point"
-    if number % 2 == 0 and number // 2 <= len(SPECIAL):
-        return tuple(SPECIAL)[number // 2 - 1]
-    return f"random point {number}"
-
-
-def _near(rng: np.random.Generator, same_signs: bool, x: Any) -> Any:
-    """Random numbers around x: other sizes with the same signs, or changed by about half their size."""
-    draw = rng.normal(size=np.shape(x))
-    sizes = np.abs(x[x != 0])
-    scale = power_of_two(float(np.median(sizes))) if sizes.size else 1.0
-    return np.where(x == 0, 0.5 * scale, x) * np.exp(0.5 * draw) if same_signs else x + 0.5 * scale * draw
-
-
-def _like(given: Leaf, moved: Any) -> Leaf:
-    return np.asarray(moved, dtype=np.float64) if isinstance(given, np.ndarray) else float(moved)
-
-
 def told(error: BaseException) -> str:
     """An exception's type, first line and place in the user's code."""
     first_line = (str(error).strip().splitlines() or [""])[0]
     found = _innermost(error)
     place = f" ({Path(found[0].co_filename).name}, line {found[1]})" if found else ""
-    return f"{type(error).__name__}: {first_line}{place}"
+    return f"{raised_in_callback(error) or f'{type(error).__name__}: {first_line}'}{place}"
 
 
 def _innermost(error: BaseException) -> tuple[CodeType, int] | None:

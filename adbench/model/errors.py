@@ -19,6 +19,8 @@ from difflib import SequenceMatcher
 class AdbenchError(Exception):
     """Base of all errors that adbench raises on purpose; the message is one line for users."""
 
+    is_refusal = True  # for the oracle, which may not import this module
+
 
 class UsageError(AdbenchError):
     """The request is impossible. The message says what was wrong, what was found, and what to do."""

@@ -98,6 +98,7 @@ REQUIRED_RELATIONS: Mapping[str, str] = {
     "linear": "J v, wᵀ J and H v are linear in any vector",
     "modes": "w · J v = Jᵀ w · v",
     "symmetric": "H v is H times v, and H is symmetric",
+    "one entry": "a call is correct after one whose inputs differ in one entry only",
 }
 """Laws that every operator of a backend must satisfy between calls: name -> law."""
 

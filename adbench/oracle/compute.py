@@ -25,7 +25,7 @@ from adbench.oracle.precise import Examination, NotPrecise, on_series
 from adbench.oracle.reference import Entry, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
+from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries, nearby_value
 
 DIFFERENCES = "nine-point differences in double precision"
 
@@ -75,7 +75,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: Examination) -> Row:
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
     most = found.effort.max_evaluations
-    settled, hidden = settled_by_values(row, lambda *args: _nearby_value(f, args), subject.point, most)
+    settled, hidden = settled_by_values(row, lambda *args: nearby_value(f, args), subject.point, most)
     if settled == row:
         return row
     why = ITERATION
@@ -136,21 +136,13 @@ def _slope_along(
     f: Callable[..., float], point: Point, step: Sequence[FloatArray | None], size: float
 ) -> tuple[Known, int]:
     def along(t: float) -> float:
-        return _nearby_value(f, point.moved([None if part is None else t * part for part in step]))
+        return nearby_value(f, point.moved([None if part is None else t * part for part in step]))
 
     found = slope(along, size)
     stands = found.kind == "kink" or found.lower == 0 == found.upper
     if stands and (seen := slope_of_values(along, size)) is not None:  # a quantised number, in fine steps
         return Known(seen[0], seen[0], seen[1]), found.evaluations
     return Known(found.lower, found.upper, found.bar, 0.0, found.kind), found.evaluations
-
-
-def _nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
-    """f's value, or NaN if it raises, since a stencil may leave the domain."""
-    try:
-        return f(*args)
-    except (ArithmeticError, ValueError):
-        return math.nan
 
 
 def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> tuple[Known, int]:
@@ -163,7 +155,7 @@ def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> 
         [rng.uniform(-2, 2, leaf.values.shape) * UNIT_ROUNDOFF * np.abs(leaf.values) for leaf in point.leaves]
         for _ in range(draws)
     ]
-    near = [_nearby_value(f, point.moved(move)) for move in moves]
+    near = [nearby_value(f, point.moved(move)) for move in moves]
     spread = max((abs(other - plain) for other in near if math.isfinite(other)), default=0.0)
     return Known(plain, plain, spread + UNIT_ROUNDOFF * abs(plain)), 1 + draws
 

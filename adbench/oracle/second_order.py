@@ -19,7 +19,7 @@ from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, 
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
 from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
-from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries
+from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries, nearby_value
 
 MOST_ROWS = 64
 """The most rows of a Hessian examined individually."""
@@ -172,10 +172,7 @@ class _Bends:
         """f on the line through the point."""
 
         def value(t: float) -> float:
-            try:
-                return self.f(*self.point.moved([t * part for part in steps]))
-            except (ArithmeticError, ValueError):  # outside the domain
-                return math.nan
+            return nearby_value(self.f, self.point.moved([t * part for part in steps]))
 
         return value
 

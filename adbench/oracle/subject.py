@@ -119,6 +119,21 @@ class Numbers:
         return [number(which) for which in range(len(self.outputs) + len(self.weights))]
 
 
+def nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
+    """f's value at a moved point, or NaN if it raises: a step may leave the domain, where a library may raise anything.
+
+    Errors that say nothing about the domain stay errors: memory, and those with `is_refusal` (adbench.model.errors).
+    """
+    try:
+        return f(*args)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if getattr(error, "is_refusal", False):
+            raise
+        return math.nan
+
+
 def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
     """Flat indices to examine, per leaf: all if they fit, else an equal share of ``most`` for each leaf.
 

@@ -120,8 +120,8 @@ def test_a_wrong_custom_gradient_of_torch_is_found(folder: Path) -> None:
 def test_points_around_the_given_one_leave_out_where_there_is_no_value(folder: Path) -> None:
     done = adbench(folder, "check", "--function", "mine_of_cli:log", "--at", "2", "--points", "3")
     assert done.code == 0, done.err
-    assert "2 derivatives of log by tape" in done.out
-    assert "1 point outside the function's domain left out: zeros" in done.out
+    assert "3 derivatives of log by tape" in done.out
+    assert "2 points outside the function's domain left out: the other sign, zeros;" in " ".join(done.out.split())
 
 
 def test_rounding_that_hides_the_answer_has_an_exit_code_of_its_own(folder: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_rule_that_is_wrong_only_at_zero_is_found_with_several_points(library:
     assert adbench.check(f, X).word == "right"
     found = adbench.check(f, X, points=3)
     assert found.is_wrong
-    assert found.deciding.point == "zeros"
+    assert found.deciding.point == "zero entries"
 
 
 def test_a_rule_that_raises_is_wrong_even_if_another_mode_is_correct() -> None:

@@ -69,6 +69,52 @@ def keyed_by_identity(prepare: Call, args: Any, wrt: Any) -> Call:
     return wrong
 
 
+def kept_by(key: Callable[[Any], Any], *, for_all: bool = False) -> Broken:
+    """Results kept by a part of the inputs, in each prepared operator or in one dictionary for all of them."""
+    shared: dict[Any, Any] = {}
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call, kept = prepare(args, wrt), shared if for_all else {}
+
+        def wrong(*a: Any) -> Any:
+            found = (len(a), wrt, *(key(np.ravel(array)) for array in arrays(a)))
+            if found not in kept:
+                kept[found] = call(*a)
+            return copy.deepcopy(kept[found])
+
+        return wrong
+
+    return broken
+
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "the first entry": lambda x: x[0],
+    "the last entry": lambda x: x[-1],
+    "all entries but the last": lambda x: x[:-1].tobytes(),
+    "all entries but the first": lambda x: x[1:].tobytes(),
+    "every second entry": lambda x: x[::2].tobytes(),
+    "the largest entry": lambda x: (x.max(), x.size),
+    "three digits of the first entry": lambda x: f"{x[0]:.3g}",
+}
+
+
+def last_of(key: Callable[[Any], Any]) -> Broken:
+    """The result of the call before, if a part of the inputs is the same."""
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call, last = prepare(args, wrt), []
+
+        def wrong(*a: Any) -> Any:
+            found = [key(np.ravel(array)) for array in arrays(a)]
+            if not last or last[0] != found:
+                last[:] = [found, call(*a)]
+            return copy.deepcopy(last[1])
+
+        return wrong
+
+    return broken
+
+
 def accumulating(prepare: Call, args: Any, wrt: Any) -> Call:
     call, calls = prepare(args, wrt), []
 
@@ -149,6 +195,12 @@ def buffered(prepare: Call, args: Any, wrt: Any) -> Call:
 
     return wrong
 
+
+MIXED: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "added": lambda a, b: (a + b, a + b),
+    "lost": lambda a, b: (a, 0.0 * b),
+    "of the last one": lambda a, b: (b, b),
+}
 
 # Active inputs
 
@@ -251,6 +303,24 @@ def one_of_each(prepare: Call, args: Any, wrt: Any) -> Call:
     return wrong
 
 
+def one_object(change: Callable[[Any, Any], tuple[Any, Any]]) -> Broken:
+    """change(first part, second part) of a result, if the first two inputs are one array: their derivatives are mixed
+    up by the identity of the inputs."""
+
+    def changed(result: Any, count: int) -> Any:
+        if isinstance(result, tuple) and len(result) == count and count == 2 and np.ndim(result[0]):
+            return change(*result)
+        if isinstance(result, tuple):  # the value, rows of a Hessian
+            return tuple(changed(part, count) for part in result)
+        return result
+
+    def broken(prepare: Call, args: Any, wrt: Any) -> Call:
+        call = prepare(args, wrt)
+        return lambda *a: changed(call(*a), len(wrt)) if a[0] is a[1] else call(*a)
+
+    return broken
+
+
 # NaN, exceptions, threads
 
 
@@ -313,6 +383,18 @@ def mutants() -> Iterator[Mutant]:
     yield from planted(layout, "gaps are read", "strided", with_first(without_strides), OPERATORS)
     yield from planted(layout, "written in place", "read-only", with_first(in_place), OPERATORS)
     yield from planted(layout, "an array twice", "same array", one_of_each, OPERATORS)
+    for name, mixed in MIXED.items():
+        yield from planted(layout, f"one array for two inputs, derivatives {name}", "same array", one_object(mixed),
+                           tuple(o for o in BY_PARTS), ("jacobian", "vjp"))  # fmt: skip
+    for name, key in PARTS.items():
+        yield from planted(state, f"results by {name}", "one entry", kept_by(key), OPERATORS)
+    yield from planted(state, "the last result by the first entry", "one entry", last_of(PARTS["the first entry"]),
+                       OPERATORS)  # fmt: skip
+    yield from planted(state, "the last result by all entries but the last", "one entry",
+                       last_of(PARTS["all entries but the last"]), OPERATORS)  # fmt: skip
+    for operator in ("gradient", "hvp"):
+        yield from planted(state, "results of all programs by the first entry", "one entry",
+                           kept_by(PARTS["the first entry"], for_all=True), (operator,), ())  # fmt: skip
     yield from planted("NaN swallowed", "as zero", "NaN", swallowing, OPERATORS)
     yield from planted("after an exception", "a factor", "exception", poisoned, OPERATORS)
     yield from planted("another thread", "zeros", "thread", of_one_thread, OPERATORS)

@@ -17,7 +17,6 @@ from adbench.model.errors import UsageError
 if TYPE_CHECKING:
     from adbench.cli.support.function_table import OwnFunction
     from adbench.functions.user_function import UserFunction
-    from adbench.model.case import Case
     from adbench.model.record import Run
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
@@ -102,6 +101,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     """
     from adbench.catalog.ad_hoc import ad_hoc
     from adbench.cli.support.function_table import OwnFunction
+    from adbench.execution.check_function import points_inside
     from adbench.functions.user_function import function_case
 
     kept = {name: value for name, value in asked.items() if name not in (*OWN, "function")}
@@ -118,7 +118,9 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     wanted = ad_hoc(asked["function"], **of_function)
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
         case = wanted.case(function_case)
-        own = OwnFunction(case, _outside(case, range(kept["seed"] + 1, kept["seed"] + kept.get("points", 1))))
+        first, count = kept["seed"], kept.get("points", 1)
+        inside, outside = points_inside(case, first, count)
+    own = OwnFunction(case, tuple(outside), missing=count - len(inside))
     chosen = {
         **kept,
         "cases": (str(wanted.case_file()),),
@@ -126,15 +128,9 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
         "operators": () if "all" in kept["operators"] else kept["operators"] or case.operators,
         "seeds_left_out": own.outside,
     }
+    if "points" in kept:
+        chosen["points"] = inside[-1] + 1 - first  # the numbers between that are outside are left out
     return chosen, own
-
-
-def _outside(case: Case, seeds: Sequence[int]) -> tuple[int, ...]:
-    """The seeds of the points where the function has no finite value: there is no derivative to check."""
-    from adbench.execution.check_function import is_inside
-    from adbench.execution.operators.prepared_point import point
-
-    return tuple(seed for seed in seeds if not is_inside(point(case, case.sizes[0], seed)))
 
 
 def _backends(function: UserFunction, asked: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from adbench.catalog.ad_hoc import at_size
 from adbench.execution.check_function import hint_of
 from adbench.functions.function_check import NOT_HAD, WIDTH, CheckedMode, FunctionCheck
-from adbench.functions.user_function import UserFunction, point_name
+from adbench.functions.user_function import UserFunction
 from adbench.model.case import Case
 from adbench.model.record import Record, Run, grouped
 
@@ -21,10 +21,12 @@ class OwnFunction:
     """A user's function on the command line, in this process.
 
     outside   the seeds of points that are left out, because the function has no finite value there
+    missing   the number of points that no others replace
     """
 
     case: Case
     outside: tuple[int, ...]
+    missing: int = 0
 
     @property
     def function(self) -> UserFunction:
@@ -39,11 +41,11 @@ def checks(run: Run, own: OwnFunction) -> list[FunctionCheck]:
     found = []
     made = own.function
     for backend, records in grouped(run.records, lambda record: record.job.backend).items():
-        rows = [_row(record, len(own.case.sizes) > 1) for record in records if record.relations is None]
+        rows = [_row(record, made, len(own.case.sizes) > 1) for record in records if record.relations is None]
         derivatives = [row for row in rows if row.mode != "value"]
         relations = [record for record in records if record.relations is not None]
         derivatives += [
-            CheckedMode.wrong("relations", point_name(record.job.seed), record.reason or "")
+            CheckedMode.wrong("relations", made.point_name(record.job.seed), record.reason or "")
             for record in relations
             if record.found_wrong
         ]
@@ -58,7 +60,8 @@ def checks(run: Run, own: OwnFunction) -> list[FunctionCheck]:
                 library=f"{backend} {version}" if version else backend,
                 rows=tuple(derivatives),
                 values=tuple(row for row in rows if row.mode == "value" and row.verdict),
-                outside=tuple(point_name(seed) for seed in own.outside),
+                outside=tuple(map(made.point_name, own.outside)),
+                missing=own.missing,
                 notes=(*made.notes, *notes),
             )
         )
@@ -94,9 +97,9 @@ def _summary(name: str, found: Sequence[FunctionCheck]) -> str:
     return f"{name}: {'; '.join(by_word)}; truth {'proved' if proved else f'not proved{why}'}"
 
 
-def _row(record: Record, sized: bool) -> CheckedMode:
+def _row(record: Record, made: UserFunction, sized: bool) -> CheckedMode:
     job = record.job
-    where = point_name(job.seed)
+    where = made.point_name(job.seed)
     if sized:
         where = f"n = {job.size}" if job.seed == 0 else f"n = {job.size}, {where}"
     more = max(0, record.verdict.checked - len(record.entries)) if record.verdict else 0

@@ -7,7 +7,7 @@ prepared once for all cheap relations (probes.py), and again at other inputs and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -29,8 +29,9 @@ from adbench.model.errors import Unsupported
 from adbench.model.operator import OPERATORS, Operator
 from adbench.model.record import Relations
 
-__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "related", "sentences", "subsets_of"]
+__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "of_rules", "related", "sentences", "subsets_of"]
 
+OF_RULES = ("twice", "same array", "one entry")
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
 MOST_ENTRIES = 4_000_000  # of a matrix, 32 MB: relations hold several results
 MOST_SECONDS = 60.0  # for one backend on one case; the record lists relations left out after that
@@ -71,6 +72,16 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
     if not subject.is_right:
         found.repeats[operator] = subject.fault
     _cheap(subject, found, again=False)
+    return found.all()
+
+
+def of_rules(setting: Setting, calls: Mapping[Operator, Call], seconds: float) -> Relations:
+    """The relations that a derivative rule by a user may break, of operators that are prepared and right here."""
+    found = _Findings(setting, monotonic() + seconds)
+    for operator, call in calls.items():
+        subject = Subject(setting, operator, call, setting.at.wrt)
+        for relation in OF_RULES if subject.is_right else ():
+            found.ask(relation, operator, partial(CHEAP[relation], subject))
     return found.all()
 
 

@@ -7,15 +7,17 @@ with the operator's first result here, by equal numbers or else by the oracle's 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Thread
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from adbench.execution.operators.relations.consistency import Noise, difference
+from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbour
 from adbench.execution.operators.relations.setting import (
     Args,
     NotApplicable,
@@ -30,6 +32,7 @@ from adbench.model.namespace import Namespace
 
 NUDGE = 2.0**-10
 FACTORS = (-1.7, 0.003, 1_000_003.0)
+FEWEST_ENTRIES = 2  # to change, however long a call takes
 
 
 def twice(subject: Subject) -> Iterator[str]:
@@ -164,21 +167,71 @@ def read_only(subject: Subject) -> Iterator[str]:
 def same_array(subject: Subject) -> Iterator[str]:
     """One array passed twice, compared with two equal arrays."""
     leaves = tree.leaves(subject.args)
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.ndim]
-    pairs = [(i, j) for i, j in itertools.combinations(places, 2) if leaves[i].shape == leaves[j].shape]
+    refused: Exception | None = None
+    for source, target in _equal_pairs(subject, leaves):
+        numbers = [leaves[source] if k == target else leaf for k, leaf in enumerate(leaves)]
+        try:
+            expected = subject.result(subject.setting.native(tree.filled(subject.args, numbers)))
+        except Exception as error:  # these inputs are not the case's
+            refused = error
+            continue
+        native = tree.leaves(subject.native())
+        native[target] = native[source]
+        got = subject.result(tree.filled(subject.args, native))
+        if found := difference(got, expected, subject.setting.noise(subject.operator)):
+            yield f"one array passed twice: {found}"
+            return
+    if refused:
+        raise NotApplicable(f"with two equal inputs the call raises {type(refused).__name__}") from refused
+
+
+def _equal_pairs(subject: Subject, leaves: Sequence[Any]) -> list[tuple[int, int]]:
+    """Arguments of one shape, which may be the same array: two active inputs, and an input with the last argument."""
+    places = [k for k, leaf in enumerate(leaves) if tree.is_active(leaf)]
+    pairs = [(i, j) for i, j in itertools.combinations(places, 2) if np.shape(leaves[i]) == np.shape(leaves[j])]
     if not pairs:
-        raise NotApplicable("no two arguments are arrays of one shape")
-    source, target = min(pairs, key=lambda pair: (-pair[1], pair[0]))  # v = x if there is a v: x is unchanged
-    numbers = [leaves[source] if k == target else leaf for k, leaf in enumerate(leaves)]
-    try:
-        expected = subject.result(subject.setting.native(tree.filled(subject.args, numbers)))
-    except Exception as error:  # these inputs are not the case's
-        raise NotApplicable(f"with two equal inputs the call raises {type(error).__name__}") from error
-    native = tree.leaves(subject.native())
-    native[target] = native[source]
-    got = subject.result(tree.filled(subject.args, native))
-    if found := difference(got, expected, subject.setting.noise(subject.operator)):
-        yield f"one array passed twice: {found}"
+        raise NotApplicable("no two arguments have one shape")
+    ends = np.cumsum([len(tree.leaves(arg)) for arg in subject.setting.at.args])
+    is_active = [int(np.searchsorted(ends, k, side="right")) in subject.wrt for k in range(len(leaves))]
+    of_inputs = [(i, j) for i, j in pairs if is_active[i] and is_active[j]][:1]
+    last = min(pairs, key=lambda pair: (-pair[1], pair[0]))  # v = x if there is a v: x is unchanged
+    return list(dict.fromkeys([*of_inputs, last]))
+
+
+def one_entry(subject: Subject) -> Iterator[str]:
+    """Calls whose inputs differ from the last ones in one entry, compared with differences of the case's values.
+
+    They must agree here. A fault is the result of the call before, or one that is right where all entries differ.
+    """
+    setting, operator = subject.setting, subject.operator
+    if not subject.is_right:
+        raise NotApplicable("the operator itself is wrong")
+    near, begun = setting.neighbours, perf_counter()
+    tolerance = max(10 * setting.noise(operator).relative, 2 * (setting.backend.claimed_relative_error or 0.0))
+
+    def result(there: Neighbour) -> Any:
+        return subject.result(setting.native(near.args(operator, there)))
+
+    def fault(got: Any, there: Neighbour) -> str:
+        return near.disagreement(operator, got, there, tolerance)
+
+    here = result(near.here)
+    if not near.here.decides(operator) or fault(here, near.here):
+        raise NotApplicable("differences of the case's values are too inaccurate")
+    for number, there in enumerate(near.others):
+        if number >= FEWEST_ENTRIES and perf_counter() - begun > MOST_SECONDS * setting.patience:
+            break
+        if there.decides(operator) and (found := fault(got := result(there), there)):
+            again = near.nudged(there)
+            is_kept = not difference(got, here, Noise(0.0))
+            if is_kept or (again.decides(operator) and not fault(result(again), again)):
+                what = "the result is that of the inputs before: " if is_kept else ""
+                yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
+                return
+        if operator in ("gradient", "jacobian"):  # so that each call follows one that differs in one entry
+            result(near.here)
+    if found := difference(result(near.here), here, setting.noise(operator)):
+        yield f"after calls that differ in one entry: {found}"
 
 
 def not_a_number(subject: Subject) -> Iterator[str]:
@@ -266,6 +319,7 @@ CHEAP: Mapping[str, Callable[[Subject], Iterator[str]]] = {
     "strided": strided,
     "read-only": read_only,
     "same array": same_array,
+    "one entry": one_entry,
     "NaN": not_a_number,
     "thread": another_thread,
     "exception": after_an_exception,

@@ -13,6 +13,7 @@ import numpy as np
 from adbench.execution.operators.fallback import lacking
 from adbench.execution.operators.prepared_point import Known, Point, needs_second_order, point
 from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
+from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbours
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
@@ -55,7 +56,10 @@ Kept = tuple[Call, Interruption]
 
 @dataclass(frozen=True)
 class Setting:
-    """A case at a size on a backend, its references, and operators already prepared there."""
+    """A case at a size on a backend, its references, and operators already prepared there.
+
+    patience   a factor of the times for inputs that differ in one entry
+    """
 
     backend: Backend
     case: Case
@@ -63,6 +67,7 @@ class Setting:
     seed: int
     known: Known
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    patience: float = 1.0
 
     @cached_property
     def at(self) -> Point:
@@ -71,7 +76,9 @@ class Setting:
 
     @cached_property
     def _other(self) -> Point:
-        return point(self.case, self.size, self.seed + 1, single=self.backend.single)
+        following = getattr(self.at.case.f, "following", lambda seed: seed + 1)  # a user's function has its own order
+        seed = following(self.seed)
+        return point(self.case, self.size, seed, single=self.backend.single)
 
     @property
     def there(self) -> Point:
@@ -80,6 +87,8 @@ class Setting:
             raise NotApplicable("the case defines the inputs to prepare with")
         if _shapes(self._other.args) != _shapes(self.at.args):
             raise NotApplicable("the inputs of another seed have other shapes")
+        if not getattr(self.case.f, "is_defined", lambda _: True)(self._other.args):
+            raise NotApplicable("the function is not defined at other inputs")
         return self._other
 
     def entries(self, operator: Operator) -> int:
@@ -104,6 +113,15 @@ class Setting:
         with suppress(Exception):  # the case may fail on the oracle's numbers
             return symmetric_axes(self.at)
         return None
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Inputs that differ in one entry. Raises NotApplicable if differences of the case's values know nothing."""
+        if self.case.declared:
+            raise NotApplicable("the case declares its gradient, which differences of its values do not show")
+        if self.at.arguments.constants:
+            raise NotApplicable("an active input contains constants")
+        return Neighbours(self.at, MOST_SECONDS * self.patience)
 
     def noise(self, operator: Operator) -> Noise:
         """The noise of the operator's results."""
