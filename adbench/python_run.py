@@ -65,8 +65,9 @@ def run(
                 several), device, transfers, points, margin, reference, case_folders, backend_folders: as for the
                 command line
 
-    A derivative that is wrong is a record in the run, not an exception. With `output`, an interrupted run keeps its
-    results. Raises UsageError (UnknownName, BadFile, BadOutput) for a request that is impossible.
+    A derivative that is wrong is a record in the run, not an exception. If nothing was checked with a selected backend,
+    or of a selected case, a warning gives the reason. With `output`, an interrupted run keeps its results. Raises
+    UsageError (UnknownName, BadFile, BadOutput) for a request that is impossible.
     """
     asked = _checked({**settings, "seed": seed})
     session = prepare(
@@ -92,6 +93,8 @@ def run(
                 interrupted.add_note(f"adbench run --resume {folder} measures the rest")
             raise
     found = Run.of(session.result())
+    for text in found.unjudged:
+        warnings.warn(f"adbench: {text}", stacklevel=2)
     if folder is not None:
         found.save(folder)
     return found

@@ -24,6 +24,7 @@ from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.user_code import contained
 
 TEXT = '''"""{title}"""
 # The files that hold the function and its arguments: {depends}
@@ -84,7 +85,8 @@ class AdHoc:
     def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What inputs(n) returns: a tuple is the positional arguments, all else is one argument."""
         try:
-            found = inputs(n)
+            with contained():
+                found = inputs(n)
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{self.inputs}({n}) raises {type(error).__name__}: {first_line(error)}") from error
         return (found if isinstance(found, tuple) else (found,)), argument_values.named(self.arg)
@@ -243,7 +245,8 @@ def _module(where: str, path: Sequence[str]) -> ModuleType:
     if _is_file(where) and not Path(where).is_file():
         raise BadFile(f"there is no file {where!r}{nearest(where, map(str, Path(where).parent.glob('*.py')))}")
     try:
-        return _import_file(Path(where)) if _is_file(where) else importlib.import_module(where)
+        with contained():
+            return _import_file(Path(where)) if _is_file(where) else importlib.import_module(where)
     except ModuleNotFoundError as error:
         if not _is_file(where) and error.name and f"{where}.".startswith(f"{error.name}."):
             known = (file.stem for file in Path(path[0]).glob("*.py"))
@@ -251,7 +254,7 @@ def _module(where: str, path: Sequence[str]) -> ModuleType:
                 f"there is no module {error.name!r} in {path[0]}, and none is installed{nearest(error.name, known)}"
             ) from None
         raise BadFile(f"{where} cannot be imported: {first_line(error)}") from error
-    except (Exception, SystemExit) as error:  # report any fault of a user's module
+    except Exception as error:  # report any fault of a user's module
         raise BadFile(f"{where} cannot be imported: {type(error).__name__}: {first_line(error)}") from error
 
 

@@ -25,6 +25,7 @@ from adbench.catalog.installed import OURS, extras, installed_version, packages_
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.settings import PROCESSOR
+from adbench.model.user_code import UserExit, contained
 from adbench.optional import EXTRAS
 
 Kind = Literal["cases", "backends", "reports"]
@@ -180,10 +181,11 @@ def load(source: Source) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # report any fault of a user's file
+        with contained():
+            spec.loader.exec_module(module)
+    except BaseException as error:  # report any fault of a user's file
         del sys.modules[name]
-        if isinstance(error, SystemExit) and source.kind == "backends":
+        if not isinstance(error, Exception) or (isinstance(error, UserExit) and source.kind == "backends"):
             raise  # in a worker: it ends only the backend's own results
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module

@@ -10,10 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
+from typing import Any
 
 import click
 
-from adbench.model.errors import AdbenchError, UnknownName
+from adbench.model.errors import AdbenchError, UnknownName, UsageError
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
 
@@ -44,7 +46,7 @@ def main() -> None:
         click.echo("adbench: standard output is closed; redirect it to a file or to /dev/null", err=True)
         sys.exit(2)
     try:
-        code = cli.main(prog_name="adbench", standalone_mode=False)
+        code = _run()
         sys.stdout.flush()
         sys.exit(code)
     except click.ClickException as error:
@@ -67,6 +69,18 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter fails again at its end
         click.echo(f"adbench: cannot write to standard output: {error.strerror}; make room, or redirect it", err=True)
         sys.exit(2)
+
+
+def _run() -> Any:
+    """The exit code. A SystemExit that no command of ours raised is a UsageError, or a user's code would end with 0."""
+    try:
+        return cli.main(prog_name="adbench", standalone_mode=False)
+    except SystemExit as leaving:
+        *_, (frame, line) = traceback.walk_tb(leaving.__traceback__)
+        if frame.f_globals.get("__name__", "").startswith(("adbench.", "click.")):
+            return leaving.code
+        where = f"{frame.f_code.co_filename}, line {line}"
+        raise UsageError(f"{where} ends the program by sys.exit({leaving.code!r}); remove this call") from leaving
 
 
 def _advice(error: click.ClickException) -> str:

@@ -74,12 +74,14 @@ def run(
     details: bool,
     as_json: bool,
     on: str | None,
+    allow_nothing: bool,
     **asked: Any,
 ) -> None:
     """Check derivatives, then measure time and memory; write run.json and report.html.
 
-    Exit code 0: everything is correct. 1: a derivative is wrong. 4: a backend crashed, raised an error or timed out. 5,
-    with --function: rounding hides an answer. 130: Ctrl-C; --resume continues.
+    Exit code 0: everything is correct. 1: a derivative is wrong. 4: a backend crashed, raised an error or timed out, or
+    nothing was checked with a selected backend or of a selected case. 5, with --function: rounding hides an answer.
+    130: Ctrl-C; --resume continues.
 
     \b
     adbench run --quick
@@ -107,12 +109,16 @@ def run(
         return
     folder = resume or output or default_folder()
     found, code = execute(
-        session, None if resume else folder, on=on, first=report_module("text.planned").sentence(session)
+        session,
+        None if resume else folder,
+        on=on,
+        first=report_module("text.planned").sentence(session),
+        allow_nothing=allow_nothing,
     )
     data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements
     write_whole(folder / PAGE, report_module("html.page").render(found))
     if own is not None:
-        code = print_function(own, found, code, as_json)
+        code = print_function(own, found, code, as_json, allow_nothing)
     if own is None or not as_json:
         if own is not None:
             click.echo()

@@ -19,12 +19,13 @@ from adbench.execution.operators.references import known_at
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
-from adbench.functions.user_arguments import Wrt
+from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
+from adbench.model.user_code import UserExit, contained
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
@@ -90,6 +91,24 @@ def check(
         raise UsageError(f"{type(f).__name__} {f!r} is not callable; pass a function, then its arguments")
     if points < 1:
         raise UsageError(f"points is {points}; pass 1 or more")
+    try:
+        with contained():
+            return _checked(f, args, kwargs, backend, modes, operator, points, wrt, seed)
+    except UserExit as error:
+        raise UsageError(f"{name_of(f)} raises {told(error)}; adbench needs its value") from error
+
+
+def _checked(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    backend: str | None,
+    modes: Sequence[str] | str | None,
+    operator: str | None,
+    points: int,
+    wrt: Wrt,
+    seed: int,
+) -> FunctionCheck:
     import_library(library_of(f, args, kwargs))
     with double_precision():
         case = function_case(f, args, kwargs, wrt, seed=seed)
@@ -167,7 +186,7 @@ def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int,
 def is_inside(at: Point) -> bool:
     """Whether the function has a finite value at the point."""
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             return bool(np.isfinite(at.plain(*at.args)).all())
     except (AdbenchError, MemoryError):
         raise
@@ -187,7 +206,7 @@ def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
 def _row(at: Point, used: Backend, mode: Operator, known: Known, where: str) -> CheckedMode:
     """One derivative at one point, or the reason why it does not exist."""
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             result, prepared = _taken(at, used, mode)
     except UsageError:
         raise

@@ -26,6 +26,7 @@ from adbench.model.backend import Backend
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported
 from adbench.model.operator import Operator
+from adbench.model.user_code import contained
 
 ORDERS: tuple[Operator, ...] = (
     "value",
@@ -96,10 +97,10 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
         for at, answers in zip(points, found, strict=True):
             try:
                 native = at.native(backend, of)[1]
-                if call is None:
-                    f = backend.function(at.case, at.names, at.size)
-                    call = fallback.prepare(backend, of, f, native, at.wrt).call
-                with np.errstate(all="ignore"):
+                with contained(), np.errstate(all="ignore"):
+                    if call is None:
+                        f = backend.function(at.case, at.names, at.size)
+                        call = fallback.prepare(backend, of, f, native, at.wrt).call
                     answers[operator] = {"value": _packed(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}

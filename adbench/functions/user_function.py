@@ -35,6 +35,7 @@ from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.namespace import PLAIN
+from adbench.model.user_code import contained, user_exit
 from adbench.oracle.leaves import power_of_two
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
@@ -137,7 +138,13 @@ class UserFunction:
         return made
 
     def __call__(self, xp: Any, **inputs: Any) -> Any:
-        """The value, in the inputs' number type."""
+        """The value, in the inputs' number type. Raises UserExit for SystemExit, which would pass by our handlers."""
+        try:
+            return self._value(xp, inputs)
+        except SystemExit as leaving:
+            raise user_exit(leaving) from leaving
+
+    def _value(self, xp: Any, inputs: Mapping[str, Any]) -> Any:
         leaves = tuple(inputs.values())
         if self.library.name == "xp":
             return self.arguments.call(leaves, xp)
@@ -158,10 +165,10 @@ class UserFunction:
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):
             try:
-                with contextlib.redirect_stdout(output), _recording(self._ran):
+                with contained(), contextlib.redirect_stdout(output), _recording(self._ran):
                     first = watched(*self.arguments.values)
                 self.prints = output.used
-                with self.silent():
+                with contained(), self.silent():
                     second = self.plain(self.arguments.values)
             except AdbenchError:
                 raise

@@ -11,6 +11,7 @@ from typing import Any
 
 from adbench.model.events import Decided, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
 from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Time
+from adbench.model.unjudged import unjudged
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def assemble(progress: Progress) -> Run:
             records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
     unchecked = 0 if progress.ended else len(progress.unchecked)
     own, more = (tuple(r for r in records if bool(r.job.threads) is further) for further in (False, True))
-    return replace(progress.head.run, records=own, threaded=more, unchecked=unchecked)
+    run = replace(progress.head.run, records=own, threaded=more, unchecked=unchecked)
+    return replace(run, unjudged=() if unchecked else unjudged(run))
 
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:

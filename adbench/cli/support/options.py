@@ -159,6 +159,11 @@ worker_options = combined(
         help="End a worker that exceeds this memory with its children, for example 4G; default: 80% of free memory.",
     ),
     click.option("--on", metavar="dask://HOST:PORT", help="Run on the hosts of this Dask cluster, case by case."),
+    click.option(
+        "--allow-nothing",
+        is_flag=True,
+        help="Exit with 0 although nothing was checked with a selected backend, or of a selected case.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""

@@ -15,6 +15,7 @@ from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported
 from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
+from adbench.model.user_code import contained
 
 REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
 """How torch says that a value depends on no input, and that it lacks a mode."""
@@ -75,7 +76,7 @@ def _answer(
     given = (*args, vector) if operator in WITH_VECTOR else args
     native = backend.native_inputs(given)
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             make = compositions.composed if asked in COMPOSITIONS else None
             call = make(backend, asked, f, native, wrt) if make else backend.prepare(asked, f, native, wrt)
             result = backend.numpy_result(backend.waited(call(*native)))

@@ -17,6 +17,7 @@ from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
 from adbench.model.settings import PROCESSOR
+from adbench.model.user_code import contained
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
@@ -243,7 +244,8 @@ def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
         if source.builtin:
             continue
         try:
-            names, args, _ = case.bind(size, seed)
+            with contained():
+                names, args, _ = case.bind(size, seed)
         except UsageError as error:
             raise UsageError(f"{source.path}: {error}") from error
         except Exception as error:  # a user's function may raise anything
@@ -262,7 +264,7 @@ def _shape(case: Case, names: tuple[str, ...], args: tuple[Any, ...]) -> tuple[i
     from adbench.model.namespace import Namespace
 
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             return np.shape(function_of(case, names, Namespace(np))(*args))
     except Exception:  # a user's function may raise anything
         return ()
@@ -279,7 +281,8 @@ def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float
         if flops is None:
             continue
         try:
-            count = float(flops(size))
+            with contained():
+                count = float(flops(size))
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}; correct it") from error
         if not 0 <= count < math.inf:
