@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from adbench.model.errors import AdbenchError, UnknownName, UsageError
+from adbench.model.user_code import UserExit
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
 
@@ -72,15 +73,15 @@ def main() -> None:
 
 
 def _run() -> Any:
-    """The exit code. A SystemExit that no command of ours raised is a UsageError, or a user's code would end with 0."""
+    """The exit code. An exit that no command of ours raised is a UsageError, or a user's code would end with 0."""
     try:
         return cli.main(prog_name="adbench", standalone_mode=False)
-    except SystemExit as leaving:
+    except (SystemExit, UserExit) as leaving:
         *_, (frame, line) = traceback.walk_tb(leaving.__traceback__)
-        if frame.f_globals.get("__name__", "").startswith(("adbench.", "click.")):
+        if isinstance(leaving, SystemExit) and frame.f_globals["__name__"].startswith(("adbench.", "click.")):
             return leaving.code
-        where = f"{frame.f_code.co_filename}, line {line}"
-        raise UsageError(f"{where} ends the program by sys.exit({leaving.code!r}); remove this call") from leaving
+        what = f"{type(leaving).__name__}: {leaving}"
+        raise UsageError(f"{frame.f_code.co_filename}, line {line} raises {what}; remove this exit") from leaving
 
 
 def _advice(error: click.ClickException) -> str:

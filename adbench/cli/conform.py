@@ -79,7 +79,8 @@ def conform(
 
     Ctrl-C ends the sweep; the operations that were finished are reported and written.
 
-    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 130: Ctrl-C.
+    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 4: no derivative
+    of one of the libraries was checked. 130: Ctrl-C.
     """
     from adbench.catalog.discovery import report_module, select
     from adbench.catalog.selection import installed, resolve
@@ -121,4 +122,6 @@ def conform(
         click.echo(sweep.as_text(plain), nl=False)
     else:
         click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
-    sys.exit(found.interrupted or (1 if faults else 0))
+    for sentence in found.unjudged:
+        click.echo(f"adbench: {sentence}", err=True)
+    sys.exit(found.interrupted or (1 if faults else 4 if found.unjudged else 0))

@@ -23,7 +23,7 @@ from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, Unsupported, UsageError
+from adbench.model.errors import AdbenchError, BadFile, Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
 from adbench.model.user_code import UserExit, contained
 from adbench.oracle.verdict import Verdict
@@ -277,8 +277,11 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
         raise UsageError(f"{name} matches {len(found)} backends: {', '.join(found)}; name one of them")
     source = chosen.catalog.backends[found[0]]
     refuse_another_library(source.name, made)
-    with double_precision():
-        used = from_module(source.name, load(source))
+    try:
+        with double_precision():
+            used = from_module(source.name, load(source))
+    except UserExit as error:
+        raise BadFile(f"{source.path}: cannot be imported: {told(error)}") from error
     return used, source.version
 
 

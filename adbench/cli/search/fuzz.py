@@ -38,7 +38,8 @@ def fuzz(
     A finding is "at an edge" if an operation has no derivative there (a tie, a root of zero) although the program has
     one, and "known" if KNOWN in the backend's file has a trap with the same functions and the same outcome.
 
-    Exit code 0: nothing else was found. 1: something new was. 130 after Ctrl-C, which prints the summary.
+    Exit code 0: nothing else was found. 1: something new was. 4: nothing was checked with one of the backends.
+    130 after Ctrl-C, which prints the summary.
 
     \b
     adbench fuzz -b jax -b torch --seconds 60
@@ -75,4 +76,6 @@ def fuzz(
         click.echo(campaign.summary)
     if interrupted is not None:
         raise interrupted
-    sys.exit(1 if campaign.new else 0)
+    for sentence in campaign.unjudged:
+        click.echo(f"adbench: {sentence}", err=True)
+    sys.exit(1 if campaign.new else 4 if campaign.unjudged else 0)

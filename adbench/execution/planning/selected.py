@@ -30,16 +30,15 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
 
     own = [name for name in cases if not catalog.case_sources[name].builtin]
     found = [
-        *(Selected("backend", *part) for part in _parts(patterns, backends)),
+        *(Selected("backend", *part) for part in _parts(patterns, catalog.backends)),
         *(Selected("backend", name, (name,)) for name in backends if is_one(name)),
-        *(Selected("case", *part) for part in _parts(request.cases, cases)),
+        *(Selected("case", *part) for part in _parts(request.cases, catalog.cases)),
         *(Selected("case", name, (name,)) for name in own),
     ]
     return tuple({(part.kind, part.names): part for part in reversed(found)}.values())[::-1]
 
 
-def _parts(patterns: Iterable[str], names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each pattern, with the planned names that it matches."""
+def _parts(patterns: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each pattern, with the names that it matches."""
     for pattern in patterns:
-        if matching := tuple(name for name in names if fnmatchcase(name, pattern)):
-            yield pattern, matching
+        yield pattern, tuple(name for name in names if fnmatchcase(name, pattern))
