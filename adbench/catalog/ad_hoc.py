@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -231,7 +232,7 @@ def _is_file(module: str) -> bool:
 
 def _absolute(name: str) -> str:
     module, colon, attribute = name.rpartition(":")
-    return f"{Path(module).resolve()}{colon}{attribute}" if colon and _is_file(module) else name
+    return f"{os.path.realpath(module)}{colon}{attribute}" if colon and _is_file(module) else name
 
 
 def _source(name: str, path: Sequence[str]) -> Path | None:

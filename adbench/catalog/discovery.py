@@ -250,7 +250,7 @@ def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
     for folder in _announced(kind):
         found |= {s.name: s for s in _list(kind, folder, builtin=False)}
     given: dict[str, Source] = {}
-    for path in dict.fromkeys(Path(p).resolve() for p in paths):
+    for path in dict.fromkeys(_resolved(p, kind) for p in paths):
         for source in _list(kind, path, builtin=False):
             if source.name in given:
                 both = f"{given[source.name].path} and {source.path}"
@@ -281,8 +281,28 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
     )
 
 
+def _resolved(given: str | Path, kind: Kind) -> Path:
+    """The path from the root. Raises BadFile, with the path as given, if nothing is there or it cannot be reached."""
+    try:
+        path = Path(given).resolve()
+        if path.is_file() or path.is_dir():
+            return path
+    except (OSError, RuntimeError) as error:  # a RuntimeError is a circle of links
+        raise BadFile(f"{given}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    link = f", it is a link to {Path(given).readlink()}" if Path(given).is_symlink() else ""
+    raise BadFile(f"{path if not link else given}: no such file or folder of {kind}{link}")
+
+
 def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
-    """The files of a folder, or the one file, as sources. Names that begin with `_` or `.` are helpers, not entries."""
+    """The files of a folder, or the one file, as sources. Raises BadFile if they cannot be read."""
+    try:
+        yield from _entries(kind, path, builtin)
+    except OSError as error:
+        raise BadFile(f"{error.filename or path}: cannot be read: {error.strerror}; change its permissions") from error
+
+
+def _entries(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
+    """Names that begin with `_` or `.` are helpers, not entries."""
     if path.is_file():
         yield _source(kind, path, builtin)
         return
@@ -302,7 +322,8 @@ def _source(kind: Kind, path: Path, builtin: bool) -> Source:
     except (OSError, SyntaxError, ValueError) as error:
         if isinstance(error, SyntaxError) and error.lineno:
             raise BadFile(f"{file}, line {error.lineno}: {error.msg}") from error
-        raise BadFile(f"{file}: not a readable Python file: {first_line(error)}") from error
+        why = getattr(error, "strerror", None) or first_line(error)
+        raise BadFile(f"{file}: not a readable Python file: {why}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
     said = _literals(tree, file) if kind == "backends" else {}
     return Source(kind, path.stem, str(path), builtin, summary, **said)

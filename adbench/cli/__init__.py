@@ -40,6 +40,9 @@ from .stored.publish import publish
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""
 
+NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR)
+"""Errors of a file of the user's, whichever command reads or writes it."""
+
 
 def main() -> None:
     """Run the command line. A user's error is one line on stderr and exit code 2."""
@@ -65,6 +68,11 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
+        if error.filename is not None and error.errno in NOT_FOR_US:
+            click.echo(
+                f"adbench: {error.filename}: {error.strerror}; change its permissions, or give another", err=True
+            )
+            sys.exit(2)
         if error.filename is not None or error.errno not in OUTPUT_FAILS:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter fails again at its end

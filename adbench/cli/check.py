@@ -11,7 +11,7 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import details_option, selection, selection_options, worker_options
+from adbench.cli.support.options import COUNT, details_option, selection, selection_options, worker_options
 from adbench.cli.support.output_formats import result_options, write
 
 
@@ -27,7 +27,7 @@ from adbench.cli.support.output_formats import result_options, write
 )
 @click.option(
     "--points",
-    type=click.IntRange(1),
+    type=COUNT,
     default=1,
     show_default=True,
     metavar="N",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from adbench.cli.support.console import colour, print_json
-from adbench.cli.support.options import PATH, completion_of, folder_options
+from adbench.cli.support.options import PATH, SEED, completion_of, folder_options
 
 if TYPE_CHECKING:
     from adbench.model.case import Case
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Show the tape of a case.")
 @click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
 @click.option("-n", "--size", metavar="N", help="Use this size of the case; default: its smallest.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Make the inputs with this seed.")
 @click.option("--compiled", is_flag=True, help="Also show the compiled recording: guards and native code.")
 @click.option(
     "--digits",

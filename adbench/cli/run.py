@@ -19,6 +19,7 @@ from adbench.cli.support.execute import (
 )
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
 from adbench.cli.support.options import (
+    COUNT,
     PATH,
     details_option,
     quantity,
@@ -45,7 +46,7 @@ from adbench.cli.support.options import (
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(
     "--launches",
-    type=click.IntRange(1),
+    type=COUNT,
     metavar="N",
     help="Start exactly N fresh processes of each backend; default: at most 8.",
 )

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import print_json
-from adbench.cli.support.options import PATH, json_option
+from adbench.cli.support.options import PATH, SECONDS, json_option
 
 
 @click.command(short_help="Shrink a finding of fuzz or conform.")
 @click.argument("finding", type=PATH, metavar="FINDING")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",
+    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S",
     help="Stop shrinking after this time.",
 )  # fmt: skip
 @click.option(*("-o", "--output"), type=PATH, metavar="DIR", help="Write to DIR. Default: the folder of FINDING.")

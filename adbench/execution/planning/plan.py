@@ -16,7 +16,7 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import MOST_SIZE, PROCESSOR
 from adbench.model.user_code import contained
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
@@ -227,8 +227,10 @@ def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:
 def positive(text: str) -> int:
     """A size as a number. Raises UsageError if it is not a positive whole one."""
     digits = text.replace("_", "")
-    if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
+    if not digits.isascii() or not digits.isdigit() or int(digits[:20]) < 1:
         raise UsageError(f"size {text!r} is not a positive whole number; write -n 100, or a glob such as -n '1*'")
+    if len(digits) > 16 or int(digits) > MOST_SIZE:
+        raise UsageError(f"size {text[:40]!r} is above 2**53; write a smaller one, such as -n 100")
     return int(digits)
 
 
