@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -221,6 +222,9 @@ def _callables(holder: Any, names: Sequence[str]) -> list[str]:
 
 def _split(name: str, option: str) -> tuple[str, str]:
     module, colon, attribute = name.rpartition(":")
+    attribute = unicodedata.normalize("NFKC", attribute)  # as Python reads identifiers
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise UsageError(f"{option} {name!r} is not valid {sys.getfilesystemencoding()}; give a name that is")
     if not (colon and module and all(part.isidentifier() for part in attribute.split("."))):
         raise UsageError(f"{option} {name!r} is not a function; write module:function or file.py:function")
     return module, attribute

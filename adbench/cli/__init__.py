@@ -7,6 +7,7 @@ Imports of the suite are inside the functions: `adbench --version` must answer a
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -46,6 +47,7 @@ NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETO
 
 def main() -> None:
     """Run the command line. A user's error is one line on stderr and exit code 2."""
+    _start_in_utf8()
     if sys.stdout is None:  # closed by `>&-`
         click.echo("adbench: standard output is closed; redirect it to a file or to /dev/null", err=True)
         sys.exit(2)
@@ -78,6 +80,15 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter fails again at its end
         click.echo(f"adbench: cannot write to standard output: {error.strerror}; make room, or redirect it", err=True)
         sys.exit(2)
+
+
+def _start_in_utf8() -> None:
+    """Start again in UTF-8 mode if the locale, such as C, cannot decode the arguments or the working folder."""
+    if sys.flags.utf8_mode or os.environ.get("PYTHONUTF8") == "1":
+        return
+    with contextlib.suppress(OSError):  # the folder was deleted
+        if any("\ud800" <= letter <= "\udfff" for letter in "".join([*sys.orig_argv, os.getcwd()])):
+            os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
 
 
 def _run() -> Any:
