@@ -25,8 +25,7 @@ from adbench.catalog.discovery import first_line
 from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
 from adbench.model.case import Case
-from adbench.model.errors import BadFile, UnknownName, UsageError
-from adbench.model.user_code import contained
+from adbench.model.errors import BadFile, UnknownName, UsageError, contained
 
 TEXT = '''"""{title}"""
 # The files that hold the function and its arguments: {depends}

@@ -23,9 +23,8 @@ from typing import Any, Literal
 from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
-from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, contained
 from adbench.model.settings import PROCESSOR
-from adbench.model.user_code import UserExit, contained
 from adbench.optional import EXTRAS
 
 Kind = Literal["cases", "backends", "reports"]

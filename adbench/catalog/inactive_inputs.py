@@ -11,8 +11,8 @@ import numpy as np
 
 from adbench.catalog.discovery import Catalog
 from adbench.model.case import Case, function_of
+from adbench.model.errors import contained
 from adbench.model.namespace import Namespace
-from adbench.model.user_code import contained
 from adbench.oracle.leaves import Point, direction_weights
 from adbench.oracle.precise import NotPrecise, is_flat
 from adbench.oracle.subject import Effort, Subject

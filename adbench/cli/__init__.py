@@ -1,7 +1,8 @@
 """The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
 
 Exit codes: 0 fine, 1 a wrong derivative or a dead input, 2 usage or unreadable input, 3 slower than before, 4 a backend
-crashed, timed out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
+crashed, timed out or raised, or nothing was checked, 5 too noisy to decide, 128 + n interrupted by signal n (130 by
+Ctrl-C).
 Imports of the suite are inside the functions: `adbench --version` must answer at once.
 """
 
@@ -16,8 +17,7 @@ from typing import Any
 
 import click
 
-from adbench.model.errors import AdbenchError, UnknownName, UsageError
-from adbench.model.user_code import UserExit
+from adbench.model.errors import AdbenchError, UnknownName, UsageError, UserExit
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
 

@@ -23,9 +23,8 @@ from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, BadFile, Unsupported, UsageError
+from adbench.model.errors import AdbenchError, BadFile, Unsupported, UsageError, UserExit, contained
 from adbench.model.operator import EVERY_OPERATOR, Operator
-from adbench.model.user_code import UserExit, contained
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian")

@@ -25,12 +25,11 @@ from adbench.functions.libraries import compute_in_double
 from adbench.measure import clock
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import Unsupported, UsageError
+from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.events import MemoryMeasured
 from adbench.model.operator import RELATIONS, batch_points
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
-from adbench.model.user_code import contained
 from adbench.oracle.verdict import Verdict
 
 

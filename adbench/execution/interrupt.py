@@ -8,7 +8,7 @@ import threading
 from types import FrameType
 
 from adbench.execution.workers.supervisor import end_all
-from adbench.model.user_code import Interrupted
+from adbench.model.errors import Interrupted
 
 __all__ = ["Interrupted", "listen"]
 

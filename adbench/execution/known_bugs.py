@@ -12,8 +12,8 @@ import numpy as np
 from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason
+from adbench.model.errors import contained
 from adbench.model.events import KnownBugsRead
-from adbench.model.user_code import contained
 
 MOST_ENTRIES = 12  # of an array, written out
 LONGEST = 160  # characters of a text from a file

@@ -15,8 +15,7 @@ import numpy as np
 from adbench.execution.check_function import check
 from adbench.functions.operations import Operation, operations
 from adbench.model.case import Case, function_of
-from adbench.model.errors import AdbenchError, UsageError
-from adbench.model.user_code import contained
+from adbench.model.errors import AdbenchError, UsageError, contained
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import output_weights
 

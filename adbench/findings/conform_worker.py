@@ -24,9 +24,8 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import Backend
 from adbench.model.case import Case
-from adbench.model.errors import Unsupported
+from adbench.model.errors import Unsupported, contained
 from adbench.model.operator import Operator
-from adbench.model.user_code import contained
 
 ORDERS: tuple[Operator, ...] = (
     "value",

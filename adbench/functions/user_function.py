@@ -33,9 +33,8 @@ from adbench.functions.libraries import (
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, Unsupported, UsageError
+from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
-from adbench.model.user_code import contained, user_exit
 from adbench.oracle.leaves import power_of_two
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real

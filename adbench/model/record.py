@@ -374,7 +374,7 @@ class Run:
     commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
     sources             "cases/NAME" or "backends/NAME" -> "path:line" in the repository, or else in the working folder;
                         only for files inside of it
-    unjudged            sentences with the reason: the selected parts of which no derivative was judged (unjudged.py)
+    unjudged            sentences with the reason: the selected parts of which no derivative was judged
     """
 
     schema_version: int

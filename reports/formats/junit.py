@@ -34,12 +34,12 @@ def render(run: Run) -> str:
             suite.set(name, str(count))
     faults = {"every cell is checked": run.interruption, "every selected part is checked": "; ".join(run.unjudged)}
     if faults := {name: fault for name, fault in faults.items() if fault}:
-        count = str(len(faults))
-        counted = {"tests": count, "failures": "0", "errors": count, "skipped": "0"}
+        errors = str(len(faults))
+        counted = {"tests": errors, "failures": "0", "errors": errors, "skipped": "0"}
         suite = ElementTree.SubElement(root, "testsuite", counted, name="adbench")
         for name, fault in faults.items():
             test = ElementTree.SubElement(suite, "testcase", classname="adbench", name=name)
-            ElementTree.SubElement(test, "error", message=_text(fault))
+            ElementTree.SubElement(test, "error", message=_text(str(fault)))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

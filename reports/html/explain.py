@@ -19,8 +19,7 @@ from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UsageError
-from adbench.model.user_code import contained
+from adbench.model.errors import UsageError, contained
 from adbench.optional import MissingLibrary
 from adbench.tape.explain.explanation import Explanation, Node
 from adbench.tape.explain.notation import text_of

@@ -1,10 +1,12 @@
 """Folders and files that cannot be read are one line, exit code 2, whatever the reason."""
 
 import os
+import unicodedata
 from pathlib import Path
 
 import pytest
 
+from adbench.catalog.ad_hoc import named_function
 from adbench.catalog.discovery import catalog
 from adbench.model.errors import BadFile
 from tests.support.command import adbench, adbench_in_a_process
@@ -69,21 +71,21 @@ def test_broken_links_and_circles_of_links(tmp_path: Path) -> None:
         assert (done.code, done.err.count("\n")) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "locale", [{}, {"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
-)
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
 def test_names_in_any_script_work_in_any_locale(tmp_path: Path, locale: dict[str, str]) -> None:
-    folder = tmp_path / "übung"
-    write(folder, größe="import numpy as np\ndef maß(x):\n    return np.sin(x)\n")
-    for name in ("größe.py:maß", f"{folder}/größe.py:maß", "größe.py:mäß"):
-        done = adbench_in_a_process(folder, "check", "--function", name, "--at", "1.0", **locale)
-        exists = "maß" in name
-        assert done.code == (0 if exists else 2), done.err
-        assert ("has no function" in done.err) is not exists
-    decomposed = "gro\u0308ße"
-    write(folder, eins="def gr\u00f6ße(x):\n    return x * x\n")
-    done = adbench_in_a_process(folder, "check", "--function", f"eins.py:{decomposed}", "--at", "1.0", **locale)
-    assert done.code == 0, done.err
+    folder = write(tmp_path / "übung", größe="import numpy as np\ndef maß(x):\n    return np.sin(x)\n")
+    done = adbench_in_a_process(folder, "check", "--function", "größe.py:maß", "--at", "1.0", **locale)
+    assert done.code == 0, done.out + done.err
+    missing = adbench_in_a_process(folder, "check", "--function", "größe.py:mäß", "--at", "1.0", **locale)
+    assert (missing.code, missing.err.count("\n")) == (2, 1)
+    assert "has no function or object 'mäß'; it has maß" in missing.err.replace("there are:", "it has")
+
+
+def test_a_name_is_found_in_each_form_of_unicode(tmp_path: Path) -> None:
+    write(tmp_path, eins="def größe(x):\n    return x * x\n")
+    for form in ("NFC", "NFD"):
+        name = unicodedata.normalize(form, f"{tmp_path}/eins.py:größe")
+        assert named_function(name, (str(tmp_path),), "--function")(3.0) == 9.0
 
 
 def test_a_name_that_no_encoding_has_is_refused_for_that_reason(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import adbench as adbench_package
-from adbench.model.errors import UsageError
-from adbench.model.user_code import Interrupted, UserExit, contained
+from adbench.model.errors import Interrupted, UsageError, UserExit, contained
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, misbehaving, write
 

@@ -13,9 +13,8 @@ from adbench.execution.operators import compositions
 from adbench.execution.operators.prepared_point import operator_named
 from adbench.model import tree
 from adbench.model.backend import Backend
-from adbench.model.errors import MissingFunction, Unsupported
+from adbench.model.errors import MissingFunction, Unsupported, contained
 from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
-from adbench.model.user_code import contained
 
 REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
 """How torch says that a value depends on no input, and that it lacks a mode."""

@@ -13,11 +13,10 @@ from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import Request
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, UsageError
+from adbench.model.errors import UnknownName, UsageError, contained
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
 from adbench.model.settings import MOST_SIZE, PROCESSOR
-from adbench.model.user_code import contained
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),

@@ -1,4 +1,4 @@
-"""What a request selects by name: each part of it must be judged somewhere (model/unjudged.py)."""
+"""What a request selects by name: each part of it must be judged somewhere (model/run_progress.py)."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from adbench.interop.gradbench.work import Work
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, id_in, lines, own_pipes, write_line
 from adbench.measure import phases
 from adbench.model.backend import Backend
-from adbench.model.errors import Unsupported
-from adbench.model.user_code import contained
+from adbench.model.errors import Unsupported, contained
 from adbench.version import __version__
 
 
