@@ -16,6 +16,7 @@ from adbench.execution.session import Session, prepare
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
 from adbench.model.events import Event
+from adbench.model.settings import MOST_COUNT, MOST_SECONDS, MOST_SEED, MOST_THREADS
 from adbench.runs import Run
 
 Wanted = str | Path | Case | tuple[Any, ...]
@@ -23,10 +24,17 @@ Wanted = str | Path | Case | tuple[Any, ...]
 
 Follow = Callable[[Event], object]
 
-LEAST: Mapping[str, float] = {"launches": 1, "points": 1, "threads": 1, "seed": 0, "mem_limit": 1}
-"""Settings that are whole numbers, and the least that they may be."""
+WHOLE: Mapping[str, tuple[int, int]] = {
+    "launches": (1, MOST_COUNT),
+    "points": (1, MOST_COUNT),
+    "threads": (1, MOST_THREADS),
+    "seed": (0, MOST_SEED),
+    "mem_limit": (1, 2**63 - 1),
+}
+"""Settings that are whole numbers, the least and the most that they may be."""
 
-POSITIVE = ("budget", "timeout", "margin")
+POSITIVE: Mapping[str, float] = {"budget": MOST_SECONDS, "timeout": MOST_SECONDS, "margin": 1}
+"""Settings that are numbers above 0, and the most that they may be."""
 
 
 def run(
@@ -65,8 +73,9 @@ def run(
                 several), device, transfers, points, margin, reference, case_folders, backend_folders: as for the
                 command line
 
-    A derivative that is wrong is a record in the run, not an exception. With `output`, an interrupted run keeps its
-    results. Raises UsageError (UnknownName, BadFile, BadOutput) for a request that is impossible.
+    A derivative that is wrong is a record in the run, not an exception. If nothing was checked with a selected backend,
+    or of a selected case, a warning gives the reason. With `output`, an interrupted run keeps its results. Raises
+    UsageError (UnknownName, BadFile, BadOutput) for a request that is impossible.
     """
     asked = _checked({**settings, "seed": seed})
     session = prepare(
@@ -92,6 +101,8 @@ def run(
                 interrupted.add_note(f"adbench run --resume {folder} measures the rest")
             raise
     found = Run.of(session.result())
+    for text in found.unjudged:
+        warnings.warn(f"adbench: {text}", stacklevel=2)
     if folder is not None:
         found.save(folder)
     return found
@@ -132,12 +143,15 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise UnknownName("setting", name, known)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if name in LEAST and value is not None:
+        if name in WHOLE and value is not None:
             several = value if name == "threads" and isinstance(value, tuple | list) and value else (value,)
-            if not all(type(each) is int and each >= LEAST[name] for each in several):
-                raise UsageError(f"{name} must be a whole number from {LEAST[name]}; got {value!r}")
-        if name in POSITIVE and value is not None and not (is_number and value > 0):
+            least, most = WHOLE[name]
+            if not all(type(each) is int and least <= each <= most for each in several):
+                bound = f"up to {most}" if is_number and value > most else f"from {least}"
+                raise UsageError(f"{name} must be a whole number {bound}; got {value!r}")
+        if name in POSITIVE and value is not None and not (is_number and 0 < value <= POSITIVE[name]):
             unit = "a number above 0, such as 0.02" if name == "margin" else "a number of seconds above 0"
+            unit += f", at most {POSITIVE[name]:,}"
             raise UsageError(f"{name} must be {unit}; got {value!r}")
     lists = ("suites", "case_folders", "backend_folders")
     return {name: _texts(value) if name in lists else value for name, value in settings.items()}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -23,7 +25,7 @@ from adbench.catalog.discovery import first_line
 from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
 from adbench.model.case import Case
-from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.errors import BadFile, UnknownName, UsageError, contained
 
 TEXT = '''"""{title}"""
 # The files that hold the function and its arguments: {depends}
@@ -91,7 +93,8 @@ class AdHoc:
     def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What inputs(n) returns: a tuple is the positional arguments, all else is one argument."""
         try:
-            found = inputs(n)
+            with contained():
+                found = inputs(n)
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{self.inputs}({n}) raises {type(error).__name__}: {first_line(error)}") from error
         return (found if isinstance(found, tuple) else (found,)), argument_values.named(self.arg)
@@ -230,6 +233,9 @@ def _callables(holder: Any, names: Sequence[str]) -> list[str]:
 
 def _split(name: str, option: str) -> tuple[str, str]:
     module, colon, attribute = name.rpartition(":")
+    attribute = unicodedata.normalize("NFKC", attribute)  # as Python reads identifiers
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise UsageError(f"{option} {name!r} is not valid {sys.getfilesystemencoding()}; give a name that is")
     if not (colon and module and all(part.isidentifier() for part in attribute.split("."))):
         raise UsageError(f"{option} {name!r} is not a function; write module:function or file.py:function")
     return module, attribute
@@ -241,7 +247,7 @@ def _is_file(module: str) -> bool:
 
 def _absolute(name: str) -> str:
     module, colon, attribute = name.rpartition(":")
-    return f"{Path(module).resolve()}{colon}{attribute}" if colon and _is_file(module) else name
+    return f"{os.path.realpath(module)}{colon}{attribute}" if colon and _is_file(module) else name
 
 
 def _source(name: str, path: Sequence[str]) -> Path | None:
@@ -255,7 +261,8 @@ def _module(where: str, path: Sequence[str]) -> ModuleType:
     if _is_file(where) and not Path(where).is_file():
         raise BadFile(f"there is no file {where!r}{nearest(where, map(str, Path(where).parent.glob('*.py')))}")
     try:
-        return _import_file(Path(where)) if _is_file(where) else importlib.import_module(where)
+        with contained():
+            return _import_file(Path(where)) if _is_file(where) else importlib.import_module(where)
     except ModuleNotFoundError as error:
         if not _is_file(where) and error.name and f"{where}.".startswith(f"{error.name}."):
             known = (file.stem for file in Path(path[0]).glob("*.py"))
@@ -263,7 +270,7 @@ def _module(where: str, path: Sequence[str]) -> ModuleType:
                 f"there is no module {error.name!r} in {path[0]}, and none is installed{nearest(error.name, known)}"
             ) from None
         raise BadFile(f"{where} cannot be imported: {first_line(error)}") from error
-    except (Exception, SystemExit) as error:  # report any fault of a user's module
+    except Exception as error:  # report any fault of a user's module
         raise BadFile(f"{where} cannot be imported: {type(error).__name__}: {first_line(error)}") from error
 
 

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
 from adbench.model.case import Case
-from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, contained
 from adbench.model.settings import PROCESSOR
 from adbench.optional import EXTRAS
 
@@ -180,10 +180,11 @@ def load(source: Source) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # report any fault of a user's file
+        with contained():
+            spec.loader.exec_module(module)
+    except BaseException as error:  # report any fault of a user's file
         del sys.modules[name]
-        if isinstance(error, SystemExit) and source.kind == "backends":
+        if not isinstance(error, Exception) or (isinstance(error, UserExit) and source.kind == "backends"):
             raise  # in a worker: it ends only the backend's own results
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module
@@ -248,7 +249,7 @@ def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
     for folder in _announced(kind):
         found |= {s.name: s for s in _list(kind, folder, builtin=False)}
     given: dict[str, Source] = {}
-    for path in dict.fromkeys(Path(p).resolve() for p in paths):
+    for path in dict.fromkeys(_resolved(p, kind) for p in paths):
         for source in _list(kind, path, builtin=False):
             if source.name in given:
                 both = f"{given[source.name].path} and {source.path}"
@@ -279,8 +280,28 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
     )
 
 
+def _resolved(given: str | Path, kind: Kind) -> Path:
+    """The path from the root. Raises BadFile, with the path as given, if nothing is there or it cannot be reached."""
+    try:
+        path = Path(given).resolve()
+        if path.is_file() or path.is_dir():
+            return path
+    except (OSError, RuntimeError) as error:  # a RuntimeError is a circle of links
+        raise BadFile(f"{given}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    link = f", it is a link to {Path(given).readlink()}" if Path(given).is_symlink() else ""
+    raise BadFile(f"{path if not link else given}: no such file or folder of {kind}{link}")
+
+
 def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
-    """The files of a folder, or the one file, as sources. Names that begin with `_` or `.` are helpers, not entries."""
+    """The files of a folder, or the one file, as sources. Raises BadFile if they cannot be read."""
+    try:
+        yield from _entries(kind, path, builtin)
+    except OSError as error:
+        raise BadFile(f"{error.filename or path}: cannot be read: {error.strerror}; change its permissions") from error
+
+
+def _entries(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
+    """Names that begin with `_` or `.` are helpers, not entries."""
     if path.is_file():
         yield _source(kind, path, builtin)
         return
@@ -300,7 +321,8 @@ def _source(kind: Kind, path: Path, builtin: bool) -> Source:
     except (OSError, SyntaxError, ValueError) as error:
         if isinstance(error, SyntaxError) and error.lineno:
             raise BadFile(f"{file}, line {error.lineno}: {error.msg}") from error
-        raise BadFile(f"{file}: not a readable Python file: {first_line(error)}") from error
+        why = getattr(error, "strerror", None) or first_line(error)
+        raise BadFile(f"{file}: not a readable Python file: {why}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
     said = _literals(tree, file) if kind == "backends" else {}
     return Source(kind, path.stem, str(path), builtin, summary, **said)

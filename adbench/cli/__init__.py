@@ -1,19 +1,23 @@
 """The command `adbench`: from argv to the calls that do the work. Data goes to stdout, progress and errors to stderr.
 
 Exit codes: 0 fine, 1 a wrong derivative or a dead input, 2 usage or unreadable input, 3 slower than before, 4 a backend
-crashed, timed out or raised, 5 too noisy to decide, 128 + n interrupted by signal n (130 by Ctrl-C).
+crashed, timed out or raised, or nothing was checked, 5 too noisy to decide, 128 + n interrupted by signal n (130 by
+Ctrl-C).
 Imports of the suite are inside the functions: `adbench --version` must answer at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
+import traceback
+from typing import Any
 
 import click
 
-from adbench.model.errors import AdbenchError, UnknownName
+from adbench.model.errors import AdbenchError, UnknownName, UsageError, UserExit
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
 
@@ -37,14 +41,18 @@ from .stored.publish import publish
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""
 
+NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR)
+"""Errors of a file of the user's, whichever command reads or writes it."""
+
 
 def main() -> None:
     """Run the command line. A user's error is one line on stderr and exit code 2."""
+    _start_in_utf8()
     if sys.stdout is None:  # closed by `>&-`
         click.echo("adbench: standard output is closed; redirect it to a file or to /dev/null", err=True)
         sys.exit(2)
     try:
-        code = cli.main(prog_name="adbench", standalone_mode=False)
+        code = _run()
         sys.stdout.flush()
         sys.exit(code)
     except click.ClickException as error:
@@ -62,11 +70,37 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
+        if error.filename is not None and error.errno in NOT_FOR_US:
+            click.echo(
+                f"adbench: {error.filename}: {error.strerror}; change its permissions, or give another", err=True
+            )
+            sys.exit(2)
         if error.filename is not None or error.errno not in OUTPUT_FAILS:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter fails again at its end
         click.echo(f"adbench: cannot write to standard output: {error.strerror}; make room, or redirect it", err=True)
         sys.exit(2)
+
+
+def _start_in_utf8() -> None:
+    """Start again in UTF-8 mode if the locale, such as C, cannot decode the arguments or the working folder."""
+    if sys.flags.utf8_mode or os.environ.get("PYTHONUTF8") == "1":
+        return
+    with contextlib.suppress(OSError):  # the folder was deleted
+        if any("\ud800" <= letter <= "\udfff" for letter in "".join([*sys.orig_argv, os.getcwd()])):
+            os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
+
+
+def _run() -> Any:
+    """The exit code. An exit that no command of ours raised is a UsageError, or a user's code would end with 0."""
+    try:
+        return cli.main(prog_name="adbench", standalone_mode=False)
+    except (SystemExit, UserExit) as leaving:
+        *_, (frame, line) = traceback.walk_tb(leaving.__traceback__)
+        if isinstance(leaving, SystemExit) and frame.f_globals["__name__"].startswith(("adbench.", "click.")):
+            return leaving.code
+        what = f"{type(leaving).__name__}: {leaving}"
+        raise UsageError(f"{frame.f_code.co_filename}, line {line} raises {what}; remove this exit") from leaving
 
 
 def _advice(error: click.ClickException) -> str:

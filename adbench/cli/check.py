@@ -11,7 +11,7 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import details_option, selection, selection_options, worker_options
+from adbench.cli.support.options import COUNT, details_option, selection, selection_options, worker_options
 from adbench.cli.support.output_formats import result_options, write
 
 
@@ -27,7 +27,7 @@ from adbench.cli.support.output_formats import result_options, write
 )
 @click.option(
     "--points",
-    type=click.IntRange(1),
+    type=COUNT,
     default=1,
     show_default=True,
     metavar="N",
@@ -48,12 +48,14 @@ def check(
     plan_only: bool,
     details: bool,
     on: str | None,
+    allow_nothing: bool,
     **asked: Any,
 ) -> None:
     """Check values and derivatives, without timing them.
 
     Exit code 0: everything is correct. 1: a derivative is wrong, or a case's value does not depend on an input. 4: a
-    backend crashed, raised an error or timed out. 5, with --function: rounding hides an answer.
+    backend crashed, raised an error or timed out, or nothing was checked with a selected backend or of a selected case.
+    5, with --function: rounding hides an answer.
 
     \b
     adbench check                 all traps, every operator of the quick suite,
@@ -69,7 +71,7 @@ def check(
     if plan_only:
         print_plan(session, as_json)
         return
-    found, code = execute(session, None, on=on, fail_fast=fail_fast)
+    found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
     for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):
@@ -79,4 +81,4 @@ def check(
         more = f"adbench {shlex.join(sys.argv[1:])} --details"
         print_run(found, as_json, details, more=more, chosen=selection(asked))
         sys.exit(code or (1 if dead else 0))
-    sys.exit(print_function(own, found, code, as_json))
+    sys.exit(print_function(own, found, code, as_json, allow_nothing))

@@ -41,8 +41,8 @@ def compare(
     A cell is a case at a size on a backend. OLD and NEW are folders of runs, run.json files, journals, gradbench logs,
     or JSON files of pytest-benchmark or pyperf.
 
-    Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower or more memory, 5 too
-    noisy to decide about times.
+    Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower or more memory,
+    4 nothing was compared, 5 too noisy to decide about times.
     """
     from adbench.catalog.discovery import report_module
     from adbench.results import compare as comparing
@@ -62,4 +62,6 @@ def compare(
         click.echo(shown.markdown(found), nl=False)
     else:
         click.echo(shown.text(found, width=width(), colour=colour()), nl=False)
+    if code == 4:
+        click.echo(f"adbench: nothing was compared: {comparing.not_compared(found, gates)}", err=True)
     sys.exit(code)

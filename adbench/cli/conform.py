@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import PATH, completion_of
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of
 
 
 @click.command(short_help="Examine every operation of a library.")
@@ -28,18 +28,15 @@ from adbench.cli.support.options import PATH, completion_of
     metavar="NAME",
     help="Examine this operation: a name or a glob. Repeat it for more; default: all.",
 )
-@click.option(
-    "--points", type=click.IntRange(1), metavar="N", help="Examine the first N points of each operation only."
-)
+@click.option("--points", type=COUNT, metavar="N", help="Examine the first N points of each operation only.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
-    default=math.inf,
+    type=SECONDS,
     metavar="S",
     help="Begin no further operation after S seconds.",
 )
 @click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draw random points with this seed.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Draw random points with this seed.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Report only faults that this result of --save lacks.")
@@ -53,7 +50,7 @@ def conform(
     backends: tuple[str, ...],
     operations: tuple[str, ...],
     points: int | None,
-    seconds: float,
+    seconds: float | None,
     single: bool,
     seed: int,
     output: Path | None,
@@ -79,7 +76,8 @@ def conform(
 
     Ctrl-C ends the sweep; the operations that were finished are reported and written.
 
-    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 130: Ctrl-C.
+    Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 4: no derivative
+    of one of the libraries was checked. 130: Ctrl-C.
     """
     from adbench.catalog.discovery import report_module, select
     from adbench.catalog.selection import installed, resolve
@@ -106,7 +104,7 @@ def conform(
     interrupt.listen()
     show = shown.Progress(len(wanted))
     found = sweep.conform(
-        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds, told=show.told
+        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds or math.inf, told=show.told
     )
     show.end()
     if before is not None:
@@ -121,4 +119,6 @@ def conform(
         click.echo(sweep.as_text(plain), nl=False)
     else:
         click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
-    sys.exit(found.interrupted or (1 if faults else 0))
+    for sentence in found.unjudged:
+        click.echo(f"adbench: {sentence}", err=True)
+    sys.exit(found.interrupted or (1 if faults else 4 if found.unjudged else 0))

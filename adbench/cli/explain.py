@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from adbench.cli.support.console import colour, print_json
-from adbench.cli.support.options import PATH, completion_of, folder_options
+from adbench.cli.support.options import PATH, SEED, completion_of, folder_options
 
 if TYPE_CHECKING:
     from adbench.model.case import Case
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Show the tape of a case.")
 @click.argument("case", metavar="CASE", shell_complete=completion_of("cases"))
 @click.option("-n", "--size", metavar="N", help="Use this size of the case; default: its smallest.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Make the inputs with this seed.")
 @click.option("--compiled", is_flag=True, help="Also show the compiled recording: guards and native code.")
 @click.option(
     "--digits",
@@ -98,8 +99,14 @@ def _show_digits(case: Case, size: int | None, seed: int, backend: str, *, as_js
             line = "".join(f"{one.told(name):>12}" for name in columns)
             end = "  wrong" if one.is_wrong else f"  {one.reason}" if one.reason else ""
             click.echo(f"{name if len(name) < 40 else name[:38] + '…':<40}{line}{end}")
+    if not any(one.worst for one in found):
+        reason = found[0].reason if found else "the case has no operation"
+        click.echo(f"adbench: no operation was checked with {backend}: {reason}", err=True)
     if as_json:
         print_json([one.to_dict() for one in found])
+    if not any(one.worst for one in found):
+        sys.exit(4)
+    if as_json:
         return
     wrong = [one.operation.name for one in found if one.is_wrong]
     click.echo(f"\nwrong by itself: {', '.join(wrong)}" if wrong else "\nno operation is wrong by itself")

@@ -19,6 +19,7 @@ from adbench.cli.support.execute import (
 )
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
 from adbench.cli.support.options import (
+    COUNT,
     PATH,
     details_option,
     quantity,
@@ -45,7 +46,7 @@ from adbench.cli.support.options import (
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(
     "--launches",
-    type=click.IntRange(1),
+    type=COUNT,
     metavar="N",
     help="Start exactly N fresh processes of each backend; default: at most 8.",
 )
@@ -74,12 +75,14 @@ def run(
     details: bool,
     as_json: bool,
     on: str | None,
+    allow_nothing: bool,
     **asked: Any,
 ) -> None:
     """Check derivatives, then measure time and memory; write run.json and report.html.
 
-    Exit code 0: everything is correct. 1: a derivative is wrong. 4: a backend crashed, raised an error or timed out. 5,
-    with --function: rounding hides an answer. 130: Ctrl-C; --resume continues.
+    Exit code 0: everything is correct. 1: a derivative is wrong. 4: a backend crashed, raised an error or timed out, or
+    nothing was checked with a selected backend or of a selected case. 5, with --function: rounding hides an answer.
+    130: Ctrl-C; --resume continues.
 
     \b
     adbench run --quick
@@ -107,12 +110,16 @@ def run(
         return
     folder = resume or output or default_folder()
     found, code = execute(
-        session, None if resume else folder, on=on, first=report_module("text.planned").sentence(session)
+        session,
+        None if resume else folder,
+        on=on,
+        first=report_module("text.planned").sentence(session),
+        allow_nothing=allow_nothing,
     )
     data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements
     write_whole(folder / PAGE, report_module("html.page").render(found))
     if own is not None:
-        code = print_function(own, found, code, as_json)
+        code = print_function(own, found, code, as_json, allow_nothing)
     if own is None or not as_json:
         if own is not None:
             click.echo()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -19,11 +19,11 @@ from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of, silent_callbacks
-from adbench.functions.user_arguments import Wrt
+from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
-from adbench.model.errors import Unsupported, UsageError
+from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
 from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator
 from adbench.oracle.verdict import Verdict
 
@@ -102,14 +102,34 @@ def check(
         raise UsageError(f"points is {points}; pass 1 or more")
     if constants not in get_args(Constants):
         raise UsageError(f"constants is {constants!r}; choose from {', '.join(get_args(Constants))}")
+    if operator is not None and modes is not None:
+        raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
+    options = {"wrt": wrt, "seed": seed, "branchwise": branchwise, "constants": constants}
+    try:
+        with contained():
+            return _checked(f, args, kwargs, backend, operator or modes, points, options)
+    except UserExit as error:
+        raise UsageError(f"{name_of(f)} raises {told(error)}; adbench needs its value") from error
+
+
+def _checked(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    backend: str | None,
+    modes: Sequence[str] | str | None,
+    points: int,
+    options: Mapping[str, Any],
+) -> FunctionCheck:
+    """The check; options: of `function_case`."""
     import_library(library_of(f, args, kwargs))
     with double_precision():
-        case = function_case(f, args, kwargs, wrt, seed=seed, branchwise=branchwise, constants=constants)
+        case = function_case(f, args, kwargs, **options)
         made = case.f
         assert isinstance(made, UserFunction)
-        asked = _modes(case, modes, operator)
+        asked = _modes(case, modes)
         used, version = _backend(backend or made.library.backend, made)
-        related = "all" in (modes, operator)
+        related = modes == "all"
         found = _at_points(case, used, asked, points, related)
         if backend is None and made.library.second and found.is_nothing:
             other, _ = _backend(made.library.second, made)
@@ -219,7 +239,7 @@ def _row(
 ) -> CheckedMode:
     """One derivative at one point, or the reason why it does not exist; its call is added to `calls`."""
     try:
-        with np.errstate(all="ignore"), silent_callbacks():
+        with contained(), np.errstate(all="ignore"), silent_callbacks():
             result, prepared = _taken(at, used, mode)
     except UsageError:
         raise
@@ -292,8 +312,11 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
         raise UsageError(f"{name} matches {len(found)} backends: {', '.join(found)}; name one of them")
     source = chosen.catalog.backends[found[0]]
     refuse_another_library(source.name, made)
-    with double_precision():
-        used = from_module(source.name, load(source))
+    try:
+        with double_precision():
+            used = from_module(source.name, load(source))
+    except UserExit as error:
+        raise BadFile(f"{source.path}: cannot be imported: {told(error)}") from error
     return used, source.version
 
 
@@ -307,11 +330,8 @@ def refuse_another_library(backend: str, made: UserFunction) -> None:
         )
 
 
-def _modes(case: Case, modes: Sequence[str] | str | None, operator: str | None) -> tuple[Operator, ...]:
+def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...]:
     """The operators to check. Raises UsageError for an unknown name."""
-    if operator is not None and modes is not None:
-        raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
-    asked = operator if operator is not None else modes
     if asked is None:
         return ("jacobian",) if case.is_array_valued else ("gradient",)
     if asked == "all":

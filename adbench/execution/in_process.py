@@ -25,7 +25,7 @@ from adbench.functions.libraries import compute_in_double
 from adbench.measure import clock
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import Case
-from adbench.model.errors import Unsupported, UsageError
+from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.events import MemoryMeasured
 from adbench.model.operator import RELATIONS, batch_points
 from adbench.model.record import Job, Memory
@@ -42,13 +42,14 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     Raises UsageError for unknown names, and any exception of the library.
     """
     chosen, which, where = find_cell(case, backend)
-    used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
-    compute_in_double()
-    if operator == RELATIONS:
-        at = point(made, size, seed, single=used.single)
-        known = known_at(at, second_order=True, seconds=REFERENCE_SECONDS)
-        return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
-    return _bound(made, size, used, operator, seed).verdict().sentence
+    with contained():
+        used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
+        compute_in_double()
+        if operator == RELATIONS:
+            at = point(made, size, seed, single=used.single)
+            known = known_at(at, second_order=True, seconds=REFERENCE_SECONDS)
+            return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
+        return _bound(made, size, used, operator, seed).verdict().sentence
 
 
 @dataclass(frozen=True)
@@ -106,15 +107,17 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         raise UsageError(f"{which} has no size {size}; use one of {', '.join(map(str, made.sizes))}")
     if source.not_installed:
         raise Unsupported(source.not_installed)
-    used = from_module(where, load(source))
-    compute_in_double()
-    bound = _bound(made, size, used, operator, seed)
+    with contained():
+        used = from_module(where, load(source))
+        compute_in_double()
+        bound = _bound(made, size, used, operator, seed)
     fault = used.known_fault(which, operator)
     known = None if fault is None else made.known_fault(fault.reason)
     try:
-        prepared, prepare_ns = clock.once(bound.prepare)
-        call = clock.bind(prepared.call, bound.native, used.sync)
-        result, first_call_ns = clock.once(call)
+        with contained():
+            prepared, prepare_ns = clock.once(bound.prepare)
+            call = clock.bind(prepared.call, bound.native, used.sync)
+            result, first_call_ns = clock.once(call)
     except Exception as error:
         if known is None or isinstance(error, Unsupported):
             raise

@@ -8,17 +8,12 @@ import threading
 from types import FrameType
 
 from adbench.execution.workers.supervisor import end_all
+from adbench.model.errors import Interrupted
+
+__all__ = ["Interrupted", "listen"]
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 """Those that would end the process; batch systems send the last three before a limit."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal ended the run; `code` is the exit code that identifies it for a shell."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.code = 128 + number
 
 
 def listen() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason
+from adbench.model.errors import contained
 from adbench.model.events import KnownBugsRead
 
 MOST_ENTRIES = 12  # of an array, written out
@@ -58,8 +59,9 @@ def _gradient(case: Case) -> str:
     if case.gradient is None:
         return ""
     try:
-        names, args, _ = case.bind(case.sizes[0], 0)
-        return " and ".join(map(_text, tree.leaves(case.gradient(**dict(zip(names, args, strict=True))))))
+        with contained():
+            names, args, _ = case.bind(case.sizes[0], 0)
+            return " and ".join(map(_text, tree.leaves(case.gradient(**dict(zip(names, args, strict=True))))))
     except Exception:  # a user's own function; the check reports what is wrong with it
         return ""
 

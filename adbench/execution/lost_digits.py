@@ -15,7 +15,7 @@ import numpy as np
 from adbench.execution.check_function import check
 from adbench.functions.operations import Operation, operations
 from adbench.model.case import Case, function_of
-from adbench.model.errors import AdbenchError, UsageError
+from adbench.model.errors import AdbenchError, UsageError, contained
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import output_weights
 
@@ -61,7 +61,8 @@ def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[Oper
     """
     names, args, active = case.bind(size, seed)
     try:
-        found = operations(lambda xp, *given: function_of(case, names, xp, size)(*given), args, names, active)
+        with contained():
+            found = operations(lambda xp, *given: function_of(case, names, xp, size)(*given), args, names, active)
     except Exception as error:  # a user's case may raise anything
         raise UsageError(f"{case.name}: its operations cannot be noted: {type(error).__name__}: {error}") from error
     seen: set[tuple[Any, ...]] = set()

@@ -22,6 +22,7 @@ from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.forecast import Forecast
 from adbench.execution.planning.plan import Plan, check_inputs, flops_of, plan, sizes_by_case
 from adbench.execution.planning.request import Request
+from adbench.execution.planning.selected import selected
 from adbench.execution.scheduler import Scheduler
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
@@ -30,7 +31,7 @@ from adbench.measure import machine
 from adbench.measure.machine.disturbance import usable_cpus
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.events import Ended, Event
-from adbench.model.record import SCHEMA_VERSION, Job, Record, Run
+from adbench.model.record import SCHEMA_VERSION, Job, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
 from adbench.model.settings import PROCESSOR, Settings, cache_folder
@@ -142,16 +143,18 @@ def prepare(**asked: Any) -> Session:
         case_folders=request.case_folders,
         backend_folders=request.backend_folders,
     )
-    planned = plan(chosen.catalog, replace(request, cases=chosen.cases, backends=chosen.backends))
+    wanted = replace(request, cases=chosen.cases, backends=chosen.backends)
+    planned = plan(chosen.catalog, wanted)
+    parts = selected(chosen.catalog, wanted, planned.jobs)
     check_inputs(chosen.catalog, planned.jobs, request.seed)
-    selected = tuple(dict.fromkeys(job.backend for job in planned.jobs))
-    if request.reference is not None and request.reference not in selected:
-        raise UnknownName("selected backend", request.reference, selected)
+    backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
+    if request.reference is not None and request.reference not in backends:
+        raise UnknownName("selected backend", request.reference, backends)
     described = machine.describe()  # before adbench itself causes load
     if request.budget is not None:  # a quick run's own budget is applied after the checks, not to guesses
         costs = kept.read(cache_folder(), described)
         planned, settings = _fitted(planned, chosen.catalog, settings, costs)
-    head = _head(planned, chosen.catalog, settings, described)
+    head = _head(planned, chosen.catalog, settings, described, parts)
     every = {name: chosen.catalog.cases[name].sizes for name in head.run.cases}
     sizes = None if request.time or request.sizes else every
     return Session(chosen.catalog, settings, Progress(head), left_out=planned.left_out, sizes=sizes)
@@ -220,7 +223,13 @@ def resume(folder: Path, on: str | None = None) -> Session:
         raise
 
 
-def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[str, machine.Fact]) -> Head:
+def _head(
+    planned: Plan,
+    catalog: Catalog,
+    settings: Settings,
+    described: dict[str, machine.Fact],
+    parts: tuple[Selected, ...],
+) -> Head:
     """The beginning of a run."""
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
@@ -241,14 +250,18 @@ def _head(planned: Plan, catalog: Catalog, settings: Settings, described: dict[s
         not_installed=planned.not_installed,
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),
+        selected=parts,
     )
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 
 
-def exit_code(records: Sequence[Record]) -> int:
-    """0 correct, 1 a wrong derivative or a vanished known fault, 4 a backend crashed, timed out or raised.
+def exit_code(run: Run) -> int:
+    """0 correct, 1 a wrong derivative or a vanished known fault, 4 a backend crashed, timed out or raised, or nothing
+    was judged of a selected part.
 
     An unsupported operator and a known fault count as 0.
     """
-    codes = {record.outcome.exit_code for record in records}
+    codes = {record.outcome.exit_code for record in run.every_record}
+    if run.unjudged:
+        codes.add(4)
     return 1 if 1 in codes else max(codes, default=0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -49,6 +49,7 @@ class Cell:
     """An operation on a library.
 
     checked   judged results; silent: results at points where nothing can be judged
+    derivatives   those judged results that are no values
     refused   operator -> why the library has none
     faults    the worst for each operator and kind
     digits    (order, exponent of |x|) -> the fewest correct digits at points of this size, for one argument
@@ -60,6 +61,7 @@ class Cell:
     family: str
     own: str = ""
     checked: int = 0
+    derivatives: int = 0
     silent: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -92,6 +94,18 @@ class Conformance:
     def faults(self) -> list[Fault]:
         """All faults."""
         return [fault for cell in self.cells for fault in cell.faults]
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """A sentence with the most frequent reason for each library of which no derivative was judged."""
+        found = []
+        for library in self.libraries:
+            cells = [cell for cell in self.cells if cell.library == library]
+            if not any(cell.derivatives for cell in cells):
+                refusals = Counter(reason for cell in cells for reason in cell.refused.values()).most_common(1)
+                reason = refusals[0][0] if refusals else "its values raise errors, or no point has a known derivative"
+                found.append(f"no derivative was checked with the backend {library}: {reason}")
+        return tuple(found)
 
 
 def conform(
@@ -165,6 +179,7 @@ def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mappin
             cell.silent += 1
             continue
         cell.checked += 1
+        cell.derivatives += one.operator != "value"
         if one.operator == "value" and one.fault and not cell.own and one.fault.kind not in ("crashes", "hangs"):
             continue  # our formula overflows on the way, and no function of the library is to blame
         if one.fault is not None:
@@ -303,6 +318,7 @@ def as_plain(found: Conformance) -> dict[str, Any]:
                 "family": cell.family,
                 "own": cell.own,
                 "checked": cell.checked,
+                "derivatives": cell.derivatives,
                 "silent": cell.silent,
                 "worst_digits": None if cell.worst is None else round(cell.worst, 1),
                 "refused": cell.refused,
@@ -332,7 +348,8 @@ def from_plain(data: Any, file: Path) -> Conformance:
 
 
 def _cell_of(plain: Mapping[str, Any]) -> Cell:
-    cell = converted({**plain, "digits": {}}, Cell, strict=False)
+    older = {"derivatives": plain["checked"]}  # files of an earlier adbench lack the number
+    cell = converted({**older, **plain, "digits": {}}, Cell, strict=False)
     cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
     return cell
 

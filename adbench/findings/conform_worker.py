@@ -24,7 +24,7 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import Backend
 from adbench.model.case import Case
-from adbench.model.errors import Unsupported
+from adbench.model.errors import Unsupported, contained
 from adbench.model.operator import Operator
 
 ORDERS: tuple[Operator, ...] = (
@@ -96,10 +96,10 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
         for at, answers in zip(points, found, strict=True):
             try:
                 native = at.native(backend, of)[1]
-                if call is None:
-                    f = backend.function(at.case, at.names, at.size)
-                    call = fallback.prepare(backend, of, f, native, at.wrt).call
-                with np.errstate(all="ignore"):
+                with contained(), np.errstate(all="ignore"):
+                    if call is None:
+                        f = backend.function(at.case, at.names, at.size)
+                        call = fallback.prepare(backend, of, f, native, at.wrt).call
                     answers[operator] = {"value": _packed(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}

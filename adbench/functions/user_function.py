@@ -36,7 +36,7 @@ from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
-from adbench.model.errors import AdbenchError, Unsupported, UsageError
+from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
@@ -140,7 +140,13 @@ class UserFunction:
         return made
 
     def __call__(self, xp: Any, **inputs: Any) -> Any:
-        """The value, in the inputs' number type."""
+        """The value, in the inputs' number type. Raises UserExit for SystemExit, which would pass by our handlers."""
+        try:
+            return self._value(xp, inputs)
+        except SystemExit as leaving:
+            raise user_exit(leaving) from leaving
+
+    def _value(self, xp: Any, inputs: Mapping[str, Any]) -> Any:
         leaves = tuple(inputs.values())
         if self.library.name == "xp":
             return self.arguments.call(leaves, xp)
@@ -161,10 +167,10 @@ class UserFunction:
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):
             try:
-                with contextlib.redirect_stdout(output), _recording(self._ran):
+                with contained(), contextlib.redirect_stdout(output), _recording(self._ran):
                     first = watched(*self.arguments.values)
                 self.prints = output.used
-                with self.silent():
+                with contained(), self.silent():
                     second = self.plain(self.arguments.values)
             except AdbenchError:
                 raise
@@ -183,7 +189,7 @@ class UserFunction:
     def is_defined(self, leaves: Sequence[Leaf]) -> bool:
         """Whether the function has a finite real value at these leaves."""
         try:
-            with double_precision(), np.errstate(all="ignore"), self.silent():
+            with contained(), double_precision(), np.errstate(all="ignore"), self.silent():
                 value = self.plain(leaves)
             return bool(np.isfinite(value).all()) and not np.iscomplexobj(value)
         except (AdbenchError, MemoryError):

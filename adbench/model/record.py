@@ -33,6 +33,7 @@ __all__ = [
     "Relations",
     "Round",
     "Run",
+    "Selected",
     "Status",
     "Summary",
     "Time",
@@ -349,6 +350,18 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Selected:
+    """A part of the request: the backends or cases that one pattern names. At least one of them must be judged.
+
+    asked   the name or the glob
+    """
+
+    kind: Literal["backend", "case"]
+    asked: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Run:
     """All results of one run, the content of `run.json` and the basis of every report.
 
@@ -361,6 +374,7 @@ class Run:
     commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
     sources             "cases/NAME" or "backends/NAME" -> "path:line" in the repository, or else in the working folder;
                         only for files inside of it
+    unjudged            sentences with the reason: the selected parts of which no derivative was judged
     """
 
     schema_version: int
@@ -382,6 +396,8 @@ class Run:
     commit: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     threaded: tuple[Record, ...] = ()
+    selected: tuple[Selected, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     @property
     def every_record(self) -> tuple[Record, ...]:

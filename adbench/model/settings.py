@@ -20,6 +20,16 @@ PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
 """Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
 compile time."""
 
+MOST_SECONDS = 1_000_000
+"""Of any duration that a user gives, eleven days: waiting in the system takes no more than 2**31 ms."""
+
+MOST_SEED = 10**12
+MOST_SIZE = 2**53
+"""Seeds and sizes are read from files as floats; seeds of further points follow the given one."""
+
+MOST_COUNT = 1_000_000
+MOST_THREADS = 1024
+
 PREFERRED_REFERENCE = "tape"  # the default reference backend, if the run measures it
 
 

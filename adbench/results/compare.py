@@ -200,7 +200,7 @@ def gates_of(text: str | None) -> tuple[str, ...]:
 
 
 def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
-    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 5 undecided."""
+    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 4 nothing compared, 5 undecided."""
     words = {row.word for row in comparison.rows if _alarms(row, comparison)}
     if "correctness" in fail_on and words & {"now wrong", "now failing"}:
         return 1
@@ -211,8 +211,18 @@ def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
             return 5
         if "regression" in words:
             return 3
-        return 5 if any(row.unclear for row in comparison.rows) else 0
-    return 0
+        if any(row.unclear for row in comparison.rows):
+            return 5
+    return 4 if not_compared(comparison, fail_on) else 0
+
+
+def not_compared(comparison: Comparison, fail_on: Collection[str]) -> str:
+    """Why a gate had nothing to compare; "" if each had something."""
+    if "memory" in fail_on and not any(row.memory for row in comparison.rows):
+        return "no cell has a memory figure of the same method in both runs"
+    if fail_on and not comparison.untimed and all(row.word in ("gone", "new") for row in comparison.rows):
+        return "no cell was checked in both runs"
+    return ""
 
 
 def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> Row:

@@ -25,8 +25,9 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import FileIO
 from itertools import count
 from pathlib import Path
@@ -217,6 +218,7 @@ def _read(path: Path) -> tuple[Progress, int, bool]:
     """The progress of the run in a journal, the number of bytes in complete lines, and whether they have checksums."""
     progress: Progress | None = None
     whole, checked = 0, False
+    damaged: dict[int, str] = {}
     for number, line, is_last in _lines(path):
         if is_last and (not line.endswith(b"\n") or line.count(0) > _MOST_ZEROS):
             break  # torn because the process was killed; nothing depends on it
@@ -229,13 +231,27 @@ def _read(path: Path) -> tuple[Progress, int, bool]:
             else:
                 _enter(event_of(data), progress)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            what = " ".join(str(error).split()) or type(error).__name__
-            remedy = "delete it and all later lines to keep the earlier ones" if progress else "start a new run"
-            raise BadFile(f"line {number} of {path} is damaged, or not from a journal: {what}; {remedy}") from error
+            damaged[number] = " ".join(str(error).split()) or type(error).__name__
+            if progress is None:
+                break
         whole += len(line)
+    if damaged:
+        raise BadFile(_advice(path, damaged))
     if progress is None:
         raise BadFile(f"{path} is empty: the run ended before its first result; run it again")
     return progress, whole, checked
+
+
+def _advice(path: Path, damaged: Mapping[int, str]) -> str:
+    """What is wrong, and how to keep the other lines: each is complete in itself, and resuming does the rest again."""
+    first, *others = damaged
+    lines = f"line {first}" if not others else f"{len(damaged)} lines, the first is line {first},"
+    fault = f"{lines} of {path} {'are' if others else 'is'} damaged, or not from a journal: {damaged[first]}"
+    if first == 1:
+        return f"{fault}; start a new run"
+    numbers = ";".join(f"{number}d" for number in damaged)
+    command = f"sed -i '{numbers}' {shlex.quote(str(path))}"
+    return f"{fault}; delete {'them' if others else 'it'} to keep all other lines: {command}"
 
 
 def _line(data: dict[str, Any], *, with_checksum: bool) -> bytes:

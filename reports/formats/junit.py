@@ -17,7 +17,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def render(run: Run) -> str:
     """The XML text. Wrong is a failure, a crash an error, what is unsupported or skipped is skipped with its reason.
 
-    An interrupted run has one more suite, with an error that counts the unchecked cells.
+    An interrupted run has one more suite, with an error that counts the unchecked cells. So has a run that judged
+    nothing of a selected part, with the reason.
     """
     root = ElementTree.Element("testsuites", name="adbench")
     for backend in dict.fromkeys(record.job.backend for record in run.every_record):
@@ -31,11 +32,14 @@ def render(run: Run) -> str:
                     counts[kind] += 1
         for name, count in counts.items():
             suite.set(name, str(count))
-    if run.interruption is not None:
-        counted = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
+    faults = {"every cell is checked": run.interruption, "every selected part is checked": "; ".join(run.unjudged)}
+    if faults := {name: fault for name, fault in faults.items() if fault}:
+        errors = str(len(faults))
+        counted = {"tests": errors, "failures": "0", "errors": errors, "skipped": "0"}
         suite = ElementTree.SubElement(root, "testsuite", counted, name="adbench")
-        test = ElementTree.SubElement(suite, "testcase", classname="adbench", name="every cell is checked")
-        ElementTree.SubElement(test, "error", message=run.interruption)
+        for name, fault in faults.items():
+            test = ElementTree.SubElement(suite, "testcase", classname="adbench", name=name)
+            ElementTree.SubElement(test, "error", message=_text(str(fault)))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

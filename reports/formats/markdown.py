@@ -30,12 +30,12 @@ def render(run: Run) -> str:
     cells = Cells(run)
     found = headline(cells)
     if not run.records:
-        return "\n".join(["### adbench: nothing was measured", "", *_interruption(run)]).rstrip() + "\n"
+        return "\n".join(["### adbench: nothing was measured", "", *_incomplete(run)]).rstrip() + "\n"
     footnotes = Footnotes(cells)
     if not cells.timed:
         return _checked(run, cells, footnotes)
     faults = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
-    lines = [f"### {_title(found)}", "", *_interruption(run)]
+    lines = [f"### {_title(found)}", "", *_incomplete(run)]
     lines += [*map(_footnote, faults[:MOST_FAULTS]), *_more(len(faults), MOST_FAULTS), ""] if faults else []
     lines += [*(f"* {line}" for line in _facts(cells, found)), ""]
     lines += _overview(cells)
@@ -61,8 +61,9 @@ def _checked(run: Run, cells: Cells, footnotes: Footnotes) -> str:
     head = ["backend", *(f"{OUTCOMES[word].sign} {OUTCOMES[word].label}" for word in words)]
     rows = [[escaped(b), *(str(counts[b][word] or "") for word in words)] for b in counts]
     failures = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
-    lines = [f"### adbench: {formatting.plural(total.total(), 'result')}, {', '.join(bad) or 'none wrong'}", ""]
-    lines += [*_interruption(run), *_table_of(head, rows), ""]
+    said = ", ".join(bad) or ("none wrong, but not everything was checked" if run.unjudged else "none wrong")
+    lines = [f"### adbench: {formatting.plural(total.total(), 'result')}, {said}", ""]
+    lines += [*_incomplete(run), *_table_of(head, rows), ""]
     lines += [f"* compared with proved values: {proved} of {formatting.plural(compared, 'result')}"] if compared else []
     lines += _failures(failures)
     others = [note for note in footnotes.failures if not OUTCOMES[note.word].bad]
@@ -91,8 +92,10 @@ def _table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows]]
 
 
-def _interruption(run: Run) -> list[str]:
-    return [] if run.interruption is None else [f"**{run.interruption}**", ""]
+def _incomplete(run: Run) -> list[str]:
+    """What an interruption left unchecked, and what was judged nowhere."""
+    faults = [*([run.interruption] if run.interruption else []), *(escaped(text, 500) for text in run.unjudged)]
+    return [line for fault in faults for line in (f"**{fault}**", "")]
 
 
 def escaped(text: str, most: int = 60) -> str:

@@ -47,7 +47,8 @@ _COMPARED: Final = "adbench compared each entry with a value that is correct to 
 
 
 def render(run: Run) -> str:
-    """The JSON text: one SARIF run. An interrupted run is marked as unsuccessful, with a notification."""
+    """The JSON text: one SARIF run. It is marked as unsuccessful, with a notification, if it was interrupted or judged
+    nothing of a selected part."""
     found = results(run)
     rules = list(dict.fromkeys(result["ruleId"] for result in found))
     for result in found:
@@ -147,7 +148,9 @@ def _location(place: str) -> dict[str, Any]:
 
 
 def _invocation(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = {"executionSuccessful": run.interruption is None}
-    if run.interruption is not None:
-        found["toolExecutionNotifications"] = [{"level": "error", "message": {"text": run.interruption}}]
+    faults = [*([run.interruption] if run.interruption else []), *run.unjudged]
+    found: dict[str, Any] = {"executionSuccessful": not faults}
+    if faults:
+        told = [{"level": "error", "message": {"text": text_of(fault[:LONGEST])}} for fault in faults]
+        found["toolExecutionNotifications"] = told
     return found

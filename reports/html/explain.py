@@ -19,7 +19,7 @@ from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UsageError
+from adbench.model.errors import UsageError, contained
 from adbench.optional import MissingLibrary
 from adbench.tape.explain.explanation import Explanation, Node
 from adbench.tape.explain.notation import text_of
@@ -73,7 +73,8 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
     points = [args[k] for k in active]
     try:
-        explanation = tape.explain(f, *points, names=labels)
+        with contained():
+            explanation = tape.explain(f, *points, names=labels)
         code = _code(f, points, labels) if compiled else None
     except MissingLibrary:
         raise

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -135,7 +136,7 @@ def test_every_prefix_of_a_journal_is_read_and_loses_at_most_one_line(tmp_path: 
         (
             3,
             b'{"kind": "chec\n',
-            "line 3 of .*journal.jsonl is damaged, or not from a journal: .*; delete it and all later lines",
+            "line 3 of .*journal.jsonl is damaged, or not from a journal: .*; delete it to keep all other lines",
         ),
         (3, b"\x00\xff\n", "line 3 of .* is damaged"),
         (3, b"[" * 100_000 + b"\n", "line 3 of .* is damaged"),
@@ -161,6 +162,23 @@ def test_a_damaged_line_elsewhere_is_named_in_one_line(tmp_path: Path, number: i
             use(path)
         assert "\n" not in str(caught.value)
     assert path.read_bytes() == b"".join(lines)
+
+
+@pytest.mark.parametrize("damaged", [(3,), (2, 5), (4, 6, 7)])
+def test_the_advice_on_damaged_lines_keeps_all_others(tmp_path: Path, damaged: tuple[int, ...]) -> None:
+    path = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert max(damaged) < len(lines), "the last line would be torn"
+    path.write_bytes(b"".join(b"?\n" if n in damaged else line for n, line in enumerate(lines, 1)))
+    with pytest.raises(BadFile) as caught:
+        read(path)
+    command = str(caught.value).rpartition("other lines: ")[2]
+    assert subprocess.run(shlex.split(command), check=False).returncode == 0
+    assert path.read_bytes() == b"".join(line for n, line in enumerate(lines, 1) if n not in damaged)
+    journal, progress = Journal.resume(path)
+    journal.close()
+    kept = len(progress.records) + len(progress.groups) + len(progress.memories)
+    assert kept >= 5 - len(damaged)
 
 
 def test_a_flipped_bit_changes_no_value(tmp_path: Path) -> None:

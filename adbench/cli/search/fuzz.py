@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import print_json
-from adbench.cli.support.options import PATH, completion_of, json_option
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of, json_option
 
 
 @click.command()
@@ -17,11 +17,11 @@ from adbench.cli.support.options import PATH, completion_of, json_option
     help="Examine this backend: a name or a file. Repeat it for more. Default: tape.",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",
+    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S",
     help="Stop after this time.",
 )  # fmt: skip
-@click.option("--programs", type=click.IntRange(1), metavar="N", help="Stop after N programs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draw the programs of this seed.")
+@click.option("--programs", type=COUNT, metavar="N", help="Stop after N programs.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Draw the programs of this seed.")
 @click.option(
     *("-o", "--output"), type=PATH, default=Path("findings"), show_default=True, metavar="DIR",
     help="Write findings to DIR.",
@@ -38,7 +38,8 @@ def fuzz(
     A finding is "at an edge" if an operation has no derivative there (a tie, a root of zero) although the program has
     one, and "known" if KNOWN in the backend's file has a trap with the same functions and the same outcome.
 
-    Exit code 0: nothing else was found. 1: something new was. 130 after Ctrl-C, which prints the summary.
+    Exit code 0: nothing else was found. 1: something new was. 4: nothing was checked with one of the backends.
+    130 after Ctrl-C, which prints the summary.
 
     \b
     adbench fuzz -b jax -b torch --seconds 60
@@ -75,4 +76,6 @@ def fuzz(
         click.echo(campaign.summary)
     if interrupted is not None:
         raise interrupted
-    sys.exit(1 if campaign.new else 0)
+    for sentence in campaign.unjudged:
+        click.echo(f"adbench: {sentence}", err=True)
+    sys.exit(1 if campaign.new else 4 if campaign.unjudged else 0)

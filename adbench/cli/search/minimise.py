@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import print_json
-from adbench.cli.support.options import PATH, json_option
+from adbench.cli.support.options import PATH, SECONDS, json_option
 
 
 @click.command(short_help="Shrink a finding of fuzz or conform.")
 @click.argument("finding", type=PATH, metavar="FINDING")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="S",
+    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S",
     help="Stop shrinking after this time.",
 )  # fmt: skip
 @click.option(*("-o", "--output"), type=PATH, metavar="DIR", help="Write to DIR. Default: the folder of FINDING.")
@@ -25,7 +25,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
 
     Writes a script that needs only the library and numpy, the text of an issue and a trap. Nothing is sent anywhere.
 
-    Exit code 0: the installed version no longer has the fault. 1: it still has it.
+    Exit code 0: the installed version no longer has the fault. 1: it still has it. 4: it has no answer to be judged.
     """
     from adbench.catalog.selection import installed, resolve
     from adbench.execution.workers.context import Context
@@ -44,6 +44,11 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
         with Laboratory.of_workers(context, names) as laboratory:
             now = still(laboratory, replace(given, edge=True), given.program)  # at an edge or not
             if now is None:
+                seen = laboratory.examine(given.program, (given.operator,))
+                if given.library not in seen.answered:
+                    reason = "; ".join(seen.refused.values()) or "the library gave no answer"
+                    click.echo(f"adbench: {given.library} cannot be judged on this program: {reason}", err=True)
+                    sys.exit(4)
                 click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
                 return
             small = minimised(laboratory, now.described_as(given), seconds)

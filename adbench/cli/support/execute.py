@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,9 @@ def refuse_contradictions(context: click.Context) -> None:
         for option in context.command.params
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
-    if "--resume" in given and (others := sorted(set(given) - {"--resume", "--json", "--on", "--details"})):
+    if "--resume" in given and (
+        others := sorted(set(given) - {"--resume", "--json", "--on", "--details", "--allow-nothing"})
+    ):
         raise click.UsageError(f"--resume keeps the settings of the interrupted run; remove {', '.join(others)}")
     if {"--quick", "--rigorous"} <= set(given):
         raise click.UsageError("--quick and --rigorous contradict each other; give one of them")
@@ -63,16 +66,23 @@ def print_plan(session: Session, as_json: bool) -> None:
 
 
 def execute(
-    session: Session, folder: Path | None, *, on: str | None = None, first: str = "", fail_fast: bool = False
+    session: Session,
+    folder: Path | None,
+    *,
+    on: str | None = None,
+    first: str = "",
+    fail_fast: bool = False,
+    allow_nothing: bool = False,
 ) -> tuple[Run, int]:
     """Run the session under a progress bar; returns the run and the exit code.
 
-    folder   of the journal
-    on       the cluster whose hosts measure; None for this machine
-    first    a line that is printed once the session has begun
+    folder          of the journal
+    on              the cluster whose hosts measure; None for this machine
+    first           a line that is printed once the session has begun
+    allow_nothing   whether a selected backend or case may be judged nowhere
 
     After an interruption by signal n: the finished part, and 128 + n; after the loss of the cluster, and 4. Reports on
-    stderr how many cells are unchecked.
+    stderr how many cells are unchecked, and what was judged nowhere.
     """
     from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
@@ -99,7 +109,13 @@ def execute(
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
-    return found, code or exit_code(found.every_record)
+    visible = report_module("content.formatting").visible  # a reason must not act on the terminal
+    for text in found.unjudged:
+        advice = "" if allow_nothing else "; --allow-nothing accepts this"
+        click.echo(f"adbench: {visible(text)}{advice}", err=True)
+    if allow_nothing:  # then it is no fault in any file either
+        found = replace(found, unjudged=())
+    return found, code or exit_code(found)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:

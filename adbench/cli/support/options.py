@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from adbench.model.errors import AdbenchError
+from adbench.model.settings import MOST_COUNT, MOST_SECONDS, MOST_SEED, MOST_THREADS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -16,6 +18,26 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
+
+
+class Seconds(click.FloatRange):
+    """A duration above 0 that every clock and every wait can hold: neither NaN nor infinite."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0, MOST_SECONDS, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Fails in one line for any other text."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):  # every comparison with it is false
+            self.fail(f"{value!r} is not a duration; give a number of seconds.", param, ctx)
+        return found
+
+
+SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(0, MOST_SEED)
+"""The types of number options. Every number option has one of them, or is read by a function of quantities.py."""
 
 
 def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
@@ -119,13 +141,15 @@ def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 threads_option = click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Allow every library this many threads."
+    "--threads",
+    type=click.IntRange(1, MOST_THREADS),
+    default=1,
+    show_default=True,
+    help="Allow every library this many threads.",
 )
 
 worker_options = combined(
-    click.option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Make the inputs with this seed."
-    ),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Make the inputs with this seed."),
     click.option(
         "--threads",
         metavar="N[,N...]",
@@ -146,7 +170,7 @@ worker_options = combined(
     ),
     click.option(
         "--timeout",
-        type=click.FloatRange(0, min_open=True),
+        type=SECONDS,
         default=60.0,
         show_default=True,
         metavar="SECONDS",
@@ -159,6 +183,11 @@ worker_options = combined(
         help="End a worker that exceeds this memory with its children, for example 4G; default: 80% of free memory.",
     ),
     click.option("--on", metavar="dask://HOST:PORT", help="Run on the hosts of this Dask cluster, case by case."),
+    click.option(
+        "--allow-nothing",
+        is_flag=True,
+        help="Exit with 0 although nothing was checked with a selected backend, or of a selected case.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""

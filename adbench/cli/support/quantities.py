@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from adbench.model.errors import UsageError
+from adbench.model.settings import MOST_SECONDS, MOST_THREADS
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -25,8 +25,9 @@ def counts_of(text: str) -> tuple[int, ...]:
     """Positive whole numbers, each once: `1`, `1,2,4`."""
     parts = [part.strip() for part in text.split(",")]
     found = [int(part) if re.fullmatch(r"\d{1,9}", part, re.ASCII) else 0 for part in parts]
-    if min(found) < 1 or len(set(found)) < len(found):
-        raise UsageError(f"{text!r} is not a list of different numbers from 1; write 2, or 1,2,4")
+    if not 1 <= min(found) <= max(found) <= MOST_THREADS or len(set(found)) < len(found):
+        advice = f"write 2, or 1,2,4, at most {MOST_THREADS}"
+        raise UsageError(f"{text!r} is not a list of different numbers from 1; {advice}")
     return tuple(found)
 
 
@@ -35,8 +36,9 @@ def seconds_of(text: str) -> float:
     parts = re.findall(_NUMBER + r"\s*(ms|min|s|m|h|)", text.strip(), re.ASCII)
     whole = re.fullmatch(rf"(?:{_NUMBER}\s*(?:ms|min|s|m|h|)\s*)+", text.strip(), re.ASCII)
     seconds = sum(float(number) * SECONDS[unit] for number, unit in parts) if whole else 0.0
-    if not 0 < seconds < math.inf or (len(parts) > 1 and any(not unit for _, unit in parts)):
+    if not 0 < seconds <= MOST_SECONDS or (len(parts) > 1 and any(not unit for _, unit in parts)):
         fault = "must be above zero" if whole and seconds == 0 else "is not a duration"
+        fault = f"is longer than {MOST_SECONDS} s" if seconds > MOST_SECONDS else fault
         raise UsageError(f"{text!r} {fault}; write 40s, 10m or 1h30m")
     return seconds
 

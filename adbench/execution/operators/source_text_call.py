@@ -13,7 +13,7 @@ from adbench.execution.operators import compositions
 from adbench.execution.operators.prepared_point import operator_named
 from adbench.model import tree
 from adbench.model.backend import Backend
-from adbench.model.errors import MissingFunction, Unsupported
+from adbench.model.errors import MissingFunction, Unsupported, contained
 from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
 
 REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
@@ -75,7 +75,7 @@ def _answer(
     given = (*args, vector) if operator in WITH_VECTOR else args
     native = backend.native_inputs(given)
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             make = compositions.composed if asked in COMPOSITIONS else None
             call = make(backend, asked, f, native, wrt) if make else backend.prepare(asked, f, native, wrt)
             result = backend.numpy_result(backend.waited(call(*native)))

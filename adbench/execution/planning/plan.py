@@ -13,10 +13,10 @@ from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import Request
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, UsageError
+from adbench.model.errors import UnknownName, UsageError, contained
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import MOST_SIZE, PROCESSOR
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
@@ -226,8 +226,10 @@ def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:
 def positive(text: str) -> int:
     """A size as a number. Raises UsageError if it is not a positive whole one."""
     digits = text.replace("_", "")
-    if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
+    if not digits.isascii() or not digits.isdigit() or int(digits[:20]) < 1:
         raise UsageError(f"size {text!r} is not a positive whole number; write -n 100, or a glob such as -n '1*'")
+    if len(digits) > 16 or int(digits) > MOST_SIZE:
+        raise UsageError(f"size {text[:40]!r} is above 2**53; write a smaller one, such as -n 100")
     return int(digits)
 
 
@@ -243,7 +245,8 @@ def check_inputs(catalog: Catalog, jobs: Sequence[Job], seed: int) -> None:
         if source.builtin:
             continue
         try:
-            names, args, _ = case.bind(size, seed)
+            with contained():
+                names, args, _ = case.bind(size, seed)
         except UsageError as error:
             raise UsageError(f"{source.path}: {error}") from error
         except Exception as error:  # a user's function may raise anything
@@ -262,7 +265,7 @@ def _shape(case: Case, names: tuple[str, ...], args: tuple[Any, ...]) -> tuple[i
     from adbench.model.namespace import Namespace
 
     try:
-        with np.errstate(all="ignore"):
+        with contained(), np.errstate(all="ignore"):
             return np.shape(function_of(case, names, Namespace(np))(*args))
     except Exception:  # a user's function may raise anything
         return ()
@@ -279,7 +282,8 @@ def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float
         if flops is None:
             continue
         try:
-            count = float(flops(size))
+            with contained():
+                count = float(flops(size))
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}; correct it") from error
         if not 0 <= count < math.inf:

@@ -39,6 +39,7 @@ class Request:
                                     further number
     device, transfers               see Settings
     seeds_left_out                  those among them that are not checked
+    backends_by_default             whether nobody named the backends: one of them may judge nothing
 
     A quick request or a run that names no backend has the default ones (Source.is_default) that are installed.
     """
@@ -61,6 +62,7 @@ class Request:
     seed: int = 0
     points: int = 1
     seeds_left_out: Sequence[int] = ()
+    backends_by_default: bool = False
     label: str | None = None
     threads: int | Sequence[int] = 1
     device: str = PROCESSOR

@@ -30,6 +30,7 @@ class Campaign:
     judged       programs whose true derivatives are known; compared: others, in which answers were compared
     findings     key -> the smallest finding; times: how often each was met
     refused      library -> reasons why it had no answer
+    answered     libraries of which an answer was judged
     without      operations that are not drawn
     """
 
@@ -46,11 +47,25 @@ class Campaign:
     findings: dict[tuple[str, ...], Finding] = field(default_factory=dict)
     times: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    answered: set[str] = field(default_factory=set)
 
     @property
     def new(self) -> list[Finding]:
         """Findings that no known bug explains, at points where every operation has a derivative."""
         return [one for one in self.findings.values() if not one.known and not one.edge]
+
+    @property
+    def unjudged(self) -> list[str]:
+        """A sentence with the most frequent reason for each library of which nothing was judged."""
+        if not self.programs:
+            return ["no program was examined: the time was over; give more with --seconds"]
+        found = []
+        for name in self.laboratory.libraries:
+            if name not in self.answered:
+                reasons = (reason for (who, reason), _ in self.refused.most_common() if who in (name, "the judge"))
+                reason = next(reasons, f"the true derivatives of {self.programs} programs are unknown")
+                found.append(f"no derivative was checked with the backend {name}: {reason}")
+        return found
 
     @property
     def per_second(self) -> float:
@@ -94,6 +109,8 @@ class Campaign:
         self.judged += found.is_known
         self.compared += not (found.is_known or found.lost)
         self.refused.update(found.refused.items())
+        if found.is_known or (len(self.laboratory.libraries) > 1 and not found.lost):
+            self.answered |= found.answered
         # A wrong gradient often makes the second order wrong too: shrink one finding for each library.
         first: dict[str, Finding] = {}
         for one in sorted(found.findings, key=lambda one: one.edge):

@@ -66,13 +66,21 @@ class Restarted:
         if self.worker is None:
             self.worker = self.context.supervisor.start(self.context.checking_start())
             if self.library is not None:
-                self.known = self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)["known"]
+                try:
+                    self.known = self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)["known"]
+                except NoAnswer:
+                    self._end()
+                    raise
         try:
             return self.worker.ask(request, timeout)
         except WorkerLost:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self.worker is not None:
             self.worker.close()
             self.worker = None
-            raise
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ class Examined:
     """What came of one program.
 
     is_known   whether its true derivatives are known; otherwise only answers that differ were examined
+    answered   the libraries with a result, or a fault, for some operator
     refused    library -> why it has no answer, for some operator; "the judge" -> why it has none
     lost       whether the judge gave no answer
     """
@@ -88,6 +97,7 @@ class Examined:
     is_known: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
     lost: bool = False
+    answered: frozenset[str] = frozenset()
 
 
 class Laboratory:
@@ -129,7 +139,9 @@ class Laboratory:
         for name, faults in judged["faults"].items():
             for operator, fault in faults.items():
                 found.append(self._finding(program, name, operator, Fault(**fault)))
-        return Examined(tuple(found), bool(judged["known"]), refused)
+        answered = {name for name, of in answers.items() if any("result" in one for one in of.values())}
+        answered |= {one.library for one in found}
+        return Examined(tuple(found), bool(judged["known"]), refused, answered=frozenset(answered))
 
     def lacking(self) -> frozenset[str]:
         """The operations that none of the libraries can compute."""

@@ -23,7 +23,7 @@ from adbench.interop.gradbench.work import Work
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, id_in, lines, own_pipes, write_line
 from adbench.measure import phases
 from adbench.model.backend import Backend
-from adbench.model.errors import Unsupported
+from adbench.model.errors import Unsupported, contained
 from adbench.version import __version__
 
 
@@ -58,7 +58,8 @@ class Tool:
     def _guarded(self, number: int, answer: Callable[[], Response]) -> Response:
         """The answer, or the reason for a failure, so that no exception of a library ends the session."""
         try:
-            return answer()
+            with contained():
+                return answer()
         except (BadInput, Unsupported, NotImplementedError) as reason:
             return Response(number, success=False, error=first_line(reason))
         except Exception as error:

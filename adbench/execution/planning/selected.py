@@ -1,0 +1,44 @@
+"""What a request selects by name: each part of it must be judged somewhere (model/run_progress.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from adbench.catalog.discovery import Catalog
+from adbench.execution.planning.request import Request
+from adbench.model.record import Job, Selected
+from adbench.model.settings import PROCESSOR
+
+
+def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[Selected, ...]:
+    """The parts of a request; patterns here are names or globs.
+
+    Each pattern is one, and so is each case and backend of the user. Each other backend is one in a request without
+    limits: a library that cannot differentiate the one case that was named was not asked for by name. A library that
+    is not installed or does not run on the device counts only by its pattern.
+    """
+    cases, backends = (tuple(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
+    limits = request.cases or request.suites or request.sizes or request.operators or request.device != PROCESSOR
+    patterns = () if request.backends_by_default else request.backends
+
+    def is_one(name: str) -> bool:
+        source = catalog.backends[name]
+        if source.missing or source.refuses(request.device):
+            return False
+        return not (source.builtin and limits)
+
+    own = [name for name in cases if not catalog.case_sources[name].builtin]
+    found = [
+        *(Selected("backend", *part) for part in _parts(patterns, catalog.backends)),
+        *(Selected("backend", name, (name,)) for name in backends if is_one(name)),
+        *(Selected("case", *part) for part in _parts(request.cases, catalog.cases)),
+        *(Selected("case", name, (name,)) for name in own),
+    ]
+    return tuple({(part.kind, part.names): part for part in reversed(found)}.values())[::-1]
+
+
+def _parts(patterns: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each pattern, with the names that it matches."""
+    for pattern in patterns:
+        yield pattern, tuple(name for name in names if fnmatchcase(name, pattern))
