@@ -18,7 +18,7 @@ from adbench.execution.operators.prepared_point import Known, Point, examined, n
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
-from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of
+from adbench.functions.libraries import OWN_BACKENDS, double_precision
 from adbench.functions.user_arguments import Wrt
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
@@ -90,9 +90,8 @@ def check(
         raise UsageError(f"{type(f).__name__} {f!r} is not callable; pass a function, then its arguments")
     if points < 1:
         raise UsageError(f"points is {points}; pass 1 or more")
-    import_library(library_of(f, args, kwargs))
     with double_precision():
-        case = function_case(f, args, kwargs, wrt, seed=seed)
+        case = function_case(f, args, kwargs, wrt, seed=seed, backend=backend)
         made = case.f
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes, operator)

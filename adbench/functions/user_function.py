@@ -24,12 +24,12 @@ from adbench.functions.float64_copies import in_float64
 from adbench.functions.libraries import (
     Library,
     double_precision,
+    import_library,
     in_double,
-    library_of,
     library_of_value,
-    takes_xp,
     translator_of,
 )
+from adbench.functions.recognition import libraries_with, library_of, takes_xp
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
@@ -62,24 +62,32 @@ def function_case(
     wrt: Wrt = None,
     *,
     seed: int = 0,
+    backend: str | None = None,
 ) -> Case:
     """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
-    f      returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
-           parameter `xp` for all of them
-    args   floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
-    wrt    the active arguments: positions, names (``x``, ``params['w']``); by default all
-    seed   chooses the random points
+    f        returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
+             parameter `xp` for all of them
+    args     floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
+    wrt      the active arguments: positions, names (``x``, ``params['w']``); by default all
+    seed     chooses the random points
+    backend  the one that the user named, which may decide for which library the function is written
 
     The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.
     """
-    library = library_of(f, args, kwargs)
-    function = _user_function(f, library, args, kwargs or {}, wrt)
-    value = function.probed()
-    if library.name == "numpy" and (returned := library_of_value(value)) is not None:
+    library = library_of(f, args, kwargs, backend)
+    try:
+        function, value = _probed(f, library, args, kwargs or {}, wrt)
+    except UsageError as refusal:
+        for other in libraries_with(refusal.__cause__, library, backend):
+            with contextlib.suppress(UsageError):
+                function, value = _probed(f, other, args, kwargs or {}, wrt)
+                break
+        else:
+            raise
+    if function.library.name == "numpy" and (returned := library_of_value(value)) is not None:
         # It calls a package built on another library without naming that library or taking its arrays.
-        function = _user_function(f, returned, args, kwargs or {}, wrt)
-        value = function.probed()
+        function, value = _probed(f, returned, args, kwargs or {}, wrt)
     arguments = function.arguments
 
     def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -98,14 +106,16 @@ def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) 
     return function_case(f, args, wrt=wrt)
 
 
-def _user_function(
+def _probed(
     f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
-) -> UserFunction:
+) -> tuple[UserFunction, Any]:
+    """The function in this library, and its value at the given point. Raises UsageError as `UserFunction.probed`."""
+    import_library(library)
     own, copied = in_float64(f) if library.name == "torch" else (f, ())
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
         function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
-    return function
+    return function, function.probed()
 
 
 class UserFunction:

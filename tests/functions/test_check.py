@@ -18,7 +18,7 @@ import torch
 import adbench
 from adbench import FunctionCheck, UsageError
 from adbench.functions import user_function
-from adbench.functions.libraries import library_of
+from adbench.functions.recognition import library_of
 from adbench.functions.user_function import SPECIAL, function_case, point_name
 
 X = np.array([0.3, -1.2, 0.7])
