@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.operator import EVERY_OPERATOR, Operator
 from adbench.oracle.verdict import Verdict
 
-ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
-"""Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""
+ANY_MODE = ("gradient", "value_and_gradient", "jacobian", "hvp", "hessian")
+"""Derivatives that several modes give; if a library's own way fails, they are computed from another operator."""
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
 
@@ -211,24 +211,10 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, fallback.Prep
             raise
         # A function with a custom rule may have only one mode, while the library's default is the other.
         try:
-            prepared = fallback.instead(replace(used, prepare=_tried(used)), mode, f, elsewhere, at.wrt, error)
+            prepared = fallback.instead_of_call(used, mode, f, elsewhere, at.wrt, error)
         except Exception:
             raise error from None
         return used.numpy_result(used.waited(prepared.call(*native))), prepared
-
-
-def _tried(used: Backend) -> Callable[..., Any]:
-    """The backend's `prepare`, but raising Unsupported if the first call fails."""
-
-    def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
-        try:
-            call = used.prepare(operator, f, args, wrt)
-            used.waited(call(*args))
-        except Exception as error:
-            raise Unsupported(told(error)) from error
-        return call
-
-    return prepare
 
 
 def _refuses(error: Exception, case: Case) -> bool:

@@ -1,6 +1,7 @@
 """The library of a function that uses only methods of its arguments, given arrays of numpy or numbers."""
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -100,7 +101,9 @@ def test_a_library_imported_for_a_second_try_keeps_its_defaults(tmp_path: Path) 
              "print(adbench.check(f, [1.0, 2.5]).word, 'torch' in sys.modules)",
              "print(adbench.check(g, [1.0, 2.5]).word, sys.modules['jax'].config.jax_enable_x64)",
              "print(sys.modules['torch'].get_default_dtype())"]  # fmt: skip
+    environment = {**os.environ, "JAX_ENABLE_X64": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", "\n".join(lines)],
+        cwd=tmp_path, capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
     assert done.stdout.splitlines() == ["right True", "right False", "torch.float32"]
