@@ -81,7 +81,8 @@ def check(
     seed       chooses the random points
 
     The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
-    from differences of its values in float64. Everything runs in float64.
+    from differences of its values in float64. Everything runs in float64, but for conversions inside the function: the
+    lowest type on the way sets the tolerance.
 
     Raises UsageError with one line if the function or its arguments cannot be checked: it returns no number or array,
     is random, changes its arguments, raises, or the library cannot differentiate it.

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.catalog.double_precision import refuse_less
 from adbench.catalog.installed import installed_version
+from adbench.functions.low_precision import widened
 from adbench.model.errors import Unsupported
 
 
@@ -121,7 +121,7 @@ Call = Callable[[Sequence[Any]], Any]
 def in_double(library: Library, call: Call) -> Callable[..., Any]:
     """plain(*leaves) -> the function's value in numpy, from leaves in numpy, computed by its library in float64.
 
-    Raises LessThanDouble if the value is float32 or less.
+    A value of a lower type is converted to float64.
     """
     if library.name == "jax":
         return _InJax(call)
@@ -129,7 +129,13 @@ def in_double(library: Library, call: Call) -> Callable[..., Any]:
 
 
 def _in_numpy(call: Call, *leaves: Any) -> Any:
-    return refuse_less(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+    return _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+
+
+def _in_numpys(value: Any) -> Any:
+    """A tensor of torch in numpy; any value below float64 in float64."""
+    value = widened(value)
+    return value.detach().cpu().numpy() if library_name(type(value).__module__) == "torch" else value
 
 
 def _in_torch(call: Call, *leaves: Any) -> Any:
@@ -141,7 +147,7 @@ def _in_torch(call: Call, *leaves: Any) -> Any:
         if "does not require grad" not in str(error):
             raise
         value = call([leaf.requires_grad_() for leaf in native])  # it contains derivatives
-    return refuse_less(value.detach().cpu() if isinstance(value, torch.Tensor) else value)
+    return _in_numpys(value)
 
 
 class _InJax:
@@ -163,7 +169,7 @@ class _InJax:
                     compiled(native)
                     self.call = compiled
             value = self.call(native)
-            return refuse_less(np.asarray(value) if isinstance(value, jax.Array) else value)
+            return _in_numpys(np.asarray(value) if isinstance(value, jax.Array) else value)
 
 
 def compute_in_double() -> None:

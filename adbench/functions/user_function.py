@@ -29,12 +29,14 @@ from adbench.functions.libraries import (
     library_of_value,
     translator_of,
 )
+from adbench.functions.low_precision import Low, low_type, lowest_inside, widened
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError
 from adbench.model.namespace import PLAIN
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.leaves import power_of_two
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
@@ -131,6 +133,7 @@ class UserFunction:
         self.notes: list[str] = list(arguments.notes)
         self.prints = False
         self._plain = in_double(library, arguments.call)
+        self.low: Low | None = None
         self._refused = ""
         self._ran: set[CodeType] = set()
         self._texts: dict[bytes, Callable[..., Any] | Unsupported] = {}
@@ -139,6 +142,11 @@ class UserFunction:
     def translated(self) -> bool:
         """Whether the reference comes from a translation, which may be wrong even if the function is correct."""
         return self.library.translator is not None and not self._refused
+
+    @property
+    def precision(self) -> Precision:
+        """The lowest arithmetic on the way from the inputs, float64, to the value."""
+        return self.low.precision if self.low else DOUBLE
 
     def untranslated(self, why: str) -> UserFunction:
         """The function as a black box, for this reason."""
@@ -155,7 +163,8 @@ class UserFunction:
             return self.text(leaves)(xp, *leaves)
         if all(map(_is_plain, leaves)):
             return self._plain(*leaves)
-        return self.arguments.call(leaves)
+        value = self.arguments.call(leaves)
+        return widened(value) if self.low else value
 
     def plain(self, leaves: Sequence[Leaf]) -> Any:
         """The value in numpy, computed by the function's library in float64."""
@@ -164,7 +173,14 @@ class UserFunction:
     def probed(self) -> Any:
         """The value at the given point. Raises UsageError if it is not one number or array, or not deterministic."""
         first_arguments = (PLAIN,) if self.library.name == "xp" else ()
-        watched = in_double(self.library, lambda leaves: self.arguments.watched(leaves, *first_arguments))
+        types = set[str]()
+
+        def called(leaves: Sequence[Any]) -> Any:
+            value = self.arguments.watched(leaves, *first_arguments)
+            types.add(low_type(getattr(value, "dtype", "")))
+            return value
+
+        watched = in_double(self.library, called)
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):
             try:
@@ -183,6 +199,12 @@ class UserFunction:
                 f"{self.__name__} is random: two calls at the same point gave {_short(first)} and {_short(second)}; "
                 "seed its generator inside the function, or pass the random numbers as an argument"
             )
+        with double_precision(), self.silent():
+            own = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
+            inside = lowest_inside(self.library.name, self.arguments.call, self.arguments.values, own)
+            self.low = inside or next(map(Low, filter(None, types)), None)
+        if self.low:
+            self.notes.append(self.low.told)
         if self.prints:
             self.notes.append("the function prints; its output is shown once")
         return first
@@ -240,7 +262,7 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(flat, examples)
+            made: Callable[..., Any] = translate(flat, examples, widened=self.low is not None)
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data

@@ -32,10 +32,12 @@ from adbench.oracle.evidence import (
     ROUNDINGS,
     SINGLE,
     EntryEvidence,
+    Precision,
     Spread,
     compare,
     entry_name,
     judging_in,
+    lowest,
     not_finite,
     not_zero,
     precision,
@@ -125,6 +127,7 @@ def judge_operator(
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
     single: bool = False,
+    within: Precision = DOUBLE,
 ) -> Verdict:
     """Compare an operator's result with the reference.
 
@@ -132,9 +135,11 @@ def judge_operator(
     known     of the function; for hvp of its derivative along v, for hessian of its gradient
     nonzeros  the declared pattern of the Jacobian of an array-valued function
     single    accept float32, and judge a result with any float32 leaf by float32's noise
+    within    the lowest arithmetic inside the function, by whose noise every result is judged
     """
+    claim = claimed_relative_error
     return judge_entries(
-        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claimed_relative_error, single=single
+        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claim, single=single, within=within
     )[0]
 
 
@@ -146,18 +151,20 @@ def judge_entries(
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
     single: bool = False,
+    within: Precision = DOUBLE,
     spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
 
     spread   of the rounding errors of the program, in the bounds
     """
-    if not (single and holds_single(result)):
+    chosen = lowest(SINGLE if single and holds_single(result) else DOUBLE, within)
+    if chosen is DOUBLE:
         with judging_in(DOUBLE):
             return _judged(operator, result, known, nonzeros, claimed_relative_error, spread)
-    with judging_in(SINGLE):
+    with judging_in(chosen):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
-    return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
+    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}"), entries
 
 
 def _judged(

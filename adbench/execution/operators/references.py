@@ -15,6 +15,7 @@ from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.operators import judge_operator
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
@@ -62,6 +63,10 @@ def known_at(
     _refuse_false_pattern(at, first)
     if isinstance(at.case.f, UserFunction) and first.all_outputs.method == DIFFERENCES and at.case.f.stops:
         reason = f"{first.all_outputs.reason}, and differences of its values ignore {at.case.f.stops}"
+        unknown = first.unknown(reason)
+        return _with_unknown(unknown, unknown)
+    if at.within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
+        reason = f"{first.all_outputs.reason}, and differences of its values in {at.within.name} resolve nothing"
         unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
@@ -128,7 +133,7 @@ def _another_value(at: Point, first: Reference) -> str:
         return "its translation has no value here"
     if not first.all_outputs.proved:
         return ""
-    verdict = judge_operator("value", value, first)
+    verdict = judge_operator("value", value, first, within=at.within)
     return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
 
 
