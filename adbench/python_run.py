@@ -79,7 +79,7 @@ def run(
     """
     asked = _checked({**settings, "seed": seed})
     session = prepare(
-        cases=[_file(case, send) for case in _listed(cases)],
+        cases=[_file(case, send, _texts(backends)) for case in _listed(cases)],
         backends=_texts(backends),
         sizes=_texts(sizes),
         operators=_texts(operators),
@@ -120,10 +120,10 @@ def _listed(cases: Any) -> list[Wanted]:
     return [case for each in cases for case in _listed(each)]
 
 
-def _file(case: Wanted, send: Send) -> str:
+def _file(case: Wanted, send: Send, backends: tuple[str, ...]) -> str:
     """The name or the path that selects the case."""
     if isinstance(case, Case | tuple):
-        return str(sent_case(case, send))
+        return str(sent_case(case, send, backends))
     return str(case.resolve()) if isinstance(case, Path) else case
 
 

@@ -9,7 +9,7 @@ import optree
 import torch
 from torch import func
 
-from adbench import Device, Namespace, Operator, on_active
+from adbench import Device, Namespace, Operator, Unsupported, on_active
 from adbench.model.settings import allowed_threads
 
 from ._torch_device import PLACE, on_cuda
@@ -117,15 +117,29 @@ def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
     return value.detach(), optree.tree_unflatten(structure, gradient)
 
 
+def of_func(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator by torch.func. Raises Unsupported for a custom function that only autograd takes."""
+
+    def operator(*args: Any) -> Any:
+        try:
+            return transform(*args)
+        except RuntimeError as error:
+            if "setup_context" not in str(error):
+                raise
+            raise Unsupported(f"RuntimeError: {str(error).splitlines()[0]}") from error
+
+    return operator
+
+
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: pull_back(g, x)[1],
     "value_and_gradient": pull_back,
     "vjp": lambda g, x, w: pull_back(g, x, w)[1],
     # One eager sweep cannot give these; torch.func can.
-    "jacobian": lambda g, x: func.jacrev(g)(x),
+    "jacobian": of_func(lambda g, x: func.jacrev(g)(x)),
     "jvp": lambda g, x, v: func.jvp(g, (x,), (v,))[1],
-    "hvp": lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1],
-    "hessian": lambda g, x: func.hessian(g)(x),
+    "hvp": of_func(lambda g, x, v: func.jvp(func.grad(g), (x,), (v,))[1]),
+    "hessian": of_func(lambda g, x: func.hessian(g)(x)),
     "batch_gradient": batch_gradient,
 }
 

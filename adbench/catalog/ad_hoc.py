@@ -53,6 +53,7 @@ class AdHoc:
     arg     name=VALUE of keyword arguments
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
+    backend the named one that decides for which library the function is written, if nothing else does
     branchwise   the derivative along the program's branch is meant
     constants    "forbid": numbers that the function declares constant are active all the same
     """
@@ -63,6 +64,7 @@ class AdHoc:
     arg: tuple[str, ...] = ()
     wrt: tuple[str, ...] = ()
     inputs: str | None = None
+    backend: str | None = None
     branchwise: bool = False
     constants: str = "allow"
 
@@ -80,10 +82,8 @@ class AdHoc:
 
     def case(self, make: Make) -> Case:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
-        f, make = (
-            self.function(),
-            partial(make, wrt=self.wrt or None, branchwise=self.branchwise, constants=self.constants),
-        )
+        options = {name: getattr(self, name) for name in ("backend", "branchwise", "constants")}
+        f, make = self.function(), partial(make, wrt=self.wrt or None, **options)
         if self.inputs is None:
             return make(f, *self.arguments())
         inputs = named_function(self.inputs, self.path, "--inputs")

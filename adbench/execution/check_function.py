@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
@@ -18,7 +18,7 @@ from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
-from adbench.functions.libraries import OWN_BACKENDS, double_precision, import_library, library_of, silent_callbacks
+from adbench.functions.libraries import OWN_BACKENDS, double_precision, silent_callbacks
 from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
@@ -27,8 +27,8 @@ from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, con
 from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator
 from adbench.oracle.verdict import Verdict
 
-ANY_MODE = ("gradient", "value_and_gradient", "jacobian")
-"""Derivatives that either mode gives; if a library's own way fails, they are computed from another operator."""
+ANY_MODE = ("gradient", "value_and_gradient", "jacobian", "hvp", "hessian")
+"""Derivatives that several modes give; if a library's own way fails, they are computed from another operator."""
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
 RELATIONS_SECONDS, PATIENCE = 1.0, 5.0  # no relation between calls starts later
@@ -91,7 +91,8 @@ def check(
                `detach`, `no_grad`, `.item()`, `stop_gradient`, ...; "allow" names them in a note
 
     The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
-    from differences of its values in float64. Everything runs in float64.
+    from differences of its values in float64. Everything runs in float64, but for conversions inside the function: the
+    lowest type on the way sets the tolerance.
 
     Raises UsageError with one line if the function or its arguments cannot be checked: it returns no number or array,
     is random, changes its arguments, raises, or the library cannot differentiate it.
@@ -104,7 +105,7 @@ def check(
         raise UsageError(f"constants is {constants!r}; choose from {', '.join(get_args(Constants))}")
     if operator is not None and modes is not None:
         raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
-    options = {"wrt": wrt, "seed": seed, "branchwise": branchwise, "constants": constants}
+    options = {"wrt": wrt, "seed": seed, "backend": backend, "branchwise": branchwise, "constants": constants}
     try:
         with contained():
             return _checked(f, args, kwargs, backend, operator or modes, points, options)
@@ -122,7 +123,6 @@ def _checked(
     options: Mapping[str, Any],
 ) -> FunctionCheck:
     """The check; options: of `function_case`."""
-    import_library(library_of(f, args, kwargs))
     with double_precision():
         case = function_case(f, args, kwargs, **options)
         made = case.f
@@ -266,24 +266,10 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, fallback.Prep
             raise
         # A function with a custom rule may have only one mode, while the library's default is the other.
         try:
-            prepared = fallback.instead(replace(used, prepare=_tried(used)), mode, f, elsewhere, at.wrt, error)
+            prepared = fallback.instead_of_call(used, mode, f, elsewhere, at.wrt, error)
         except Exception:
             raise error from None
         return used.numpy_result(used.waited(prepared.call(*native))), prepared
-
-
-def _tried(used: Backend) -> Callable[..., Any]:
-    """The backend's `prepare`, but raising Unsupported if the first call fails."""
-
-    def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Any:
-        try:
-            call = used.prepare(operator, f, args, wrt)
-            used.waited(call(*args))
-        except Exception as error:
-            raise Unsupported(told(error)) from error
-        return call
-
-    return prepare
 
 
 def _refuses(error: Exception, case: Case) -> bool:

@@ -24,6 +24,7 @@ from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
 from adbench.execution.source_text import importable, source_text
 from adbench.execution.workers.process import MARK
+from adbench.functions.recognition import only_family
 from adbench.functions.user_function import function_case
 from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
@@ -46,17 +47,20 @@ CASE = {case}
 '''
 
 
-def sent_case(given: Case | tuple[Any, ...], send: Send) -> Path:
+def sent_case(given: Case | tuple[Any, ...], send: Send, backends: Sequence[str] = ()) -> Path:
     """Write a case file for a Case, or for a function with its arguments: (f, *arguments).
 
-    send   "import" for functions of modules; "source" for functions that use only modules, constants and each other;
-           "pickle" for everything that cloudpickle can serialise
+    send      "import" for functions of modules; "source" for functions that use only modules, constants and each
+              other; "pickle" for everything that cloudpickle can serialise
+    backends  the named ones, which may decide for which library the function is written
 
     Raises UsageError with an alternative if it cannot be sent like this.
     """
     if send not in get_args(Send):
         raise UnknownName("way to send a function", str(send), get_args(Send))
     parts, path, name = _parts(given), _path(), _name(given)
+    if "args" in parts and (family := only_family(backends)) is not None:
+        parts["backend"] = family
     module = getattr(parts["f"], "__module__", None)
     title = f"{name}, from Python"
     if send == "import" and (place := _attribute(given)) is not None:

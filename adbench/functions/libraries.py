@@ -1,33 +1,24 @@
-"""The library of a function, and how to run the function there in double precision.
-
-The library is recognised, in this order, from a first parameter named `xp`, from the types of the arguments, and from
-the modules to which the function's code and the functions it calls refer. Otherwise it is numpy.
-"""
+"""The libraries that functions are written for, and how to run a function there in double precision."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import logging
 import re
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from adbench.catalog.double_precision import refuse_less
 from adbench.catalog.installed import installed_version
-from adbench.functions.user_arguments import is_pytree
+from adbench.functions.low_precision import widened
 from adbench.model.errors import Unsupported
-
-MOST_OBJECTS = 500
-"""The most objects that are inspected for references, directly or through others."""
 
 
 @dataclass(frozen=True)
@@ -76,35 +67,43 @@ OWN_BACKENDS: Mapping[str, tuple[str, ...]] = {
 """The built-in backends for functions of the library: names, or beginnings of names."""
 
 
-def takes_xp(f: Callable[..., Any]) -> bool:
-    """Whether the first parameter is `xp`."""
-    try:
-        return next(iter(inspect.signature(f).parameters), "") == "xp"
-    except (TypeError, ValueError):  # written in C: its arguments are unknown
-        return False
-
-
-def library_of(f: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Library:
-    """The library of f."""
-    if takes_xp(f):
-        return LIBRARIES["xp"]
-    of_arguments = {_library_of_value(leaf) for leaf in _inside([*args, *(kwargs or {}).values()])}
-    for found in (of_arguments, *_referred(f)):
-        for name in ORDER[:-1]:
-            if name in found:
-                return LIBRARIES[name]
-    return LIBRARIES["numpy"]
-
-
 def import_library(library: Library) -> None:
     """Import jax or torch now, because `double_precision` needs it before the function imports it."""
-    if library.name in ("jax", "torch"):
+    if library.name in ("jax", "torch") and library.name not in sys.modules:
         importlib.import_module(library.name)
+        if (kept := _SETTINGS.get()) is not None:  # within `double_precision`
+            kept.enter_context(_RESTORING[library.name]())
+            compute_in_double()
+
+
+def library_name(module: str) -> str:
+    """The name of the library that this module belongs to, or ""."""
+    top = module.partition(".")[0]
+    if top in ("jax", "jaxlib"):
+        return "jax"
+    if module.startswith("adbench.tape"):
+        return "tape"
+    return top if top in ("torch", "autograd") else ""
+
+
+def library_name_of_value(value: Any) -> str:
+    """The name of the library of an object, or ""."""
+    if isinstance(value, ModuleType):
+        return library_name(value.__name__)
+    if isinstance(value, type):
+        return next(filter(None, (library_name(one.__module__) for one in value.__mro__)), "")
+    of_type = next(filter(None, (library_name(one.__module__) for one in type(value).__mro__)), "")
+    if of_type:
+        return of_type
+    if isinstance(value, MethodType) and isinstance(value.__self__, type):  # MyFunction.apply
+        return library_name_of_value(value.__self__)
+    module = getattr(value, "__module__", None)
+    return library_name(module) if isinstance(module, str) and callable(value) else ""
 
 
 def library_of_value(value: Any) -> Library | None:
     """The library of this number or array type; None for Python and numpy."""
-    return LIBRARIES.get(_library_of_value(value))
+    return LIBRARIES.get(library_name_of_value(value))
 
 
 def translator_of(library: Library) -> Callable[..., Any]:
@@ -124,7 +123,7 @@ Call = Callable[[Sequence[Any]], Any]
 def in_double(library: Library, call: Call) -> Callable[..., Any]:
     """plain(*leaves) -> the function's value in numpy, from leaves in numpy, computed by its library in float64.
 
-    Raises LessThanDouble if the value is float32 or less.
+    A value of a lower type is converted to float64.
     """
     if library.name == "jax":
         return _InJax(call)
@@ -132,7 +131,13 @@ def in_double(library: Library, call: Call) -> Callable[..., Any]:
 
 
 def _in_numpy(call: Call, *leaves: Any) -> Any:
-    return refuse_less(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+    return _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+
+
+def _in_numpys(value: Any) -> Any:
+    """A tensor of torch in numpy; any value below float64 in float64."""
+    value = widened(value)
+    return value.detach().cpu().numpy() if library_name(type(value).__module__) == "torch" else value
 
 
 def _in_torch(call: Call, *leaves: Any) -> Any:
@@ -144,7 +149,7 @@ def _in_torch(call: Call, *leaves: Any) -> Any:
         if "does not require grad" not in str(error):
             raise
         value = call([leaf.requires_grad_() for leaf in native])  # it contains derivatives
-    return refuse_less(value.detach().cpu() if isinstance(value, torch.Tensor) else value)
+    return _in_numpys(value)
 
 
 class _InJax:
@@ -169,7 +174,7 @@ class _InJax:
                     compiled(native)
                     self.call = compiled
             value = self.call(native)
-            return refuse_less(np.asarray(value) if isinstance(value, jax.Array) else value)
+            return _in_numpys(np.asarray(value) if isinstance(value, jax.Array) else value)
 
 
 FATAL = {kind.__name__: kind for kind in (KeyboardInterrupt, SystemExit, MemoryError)}
@@ -208,125 +213,45 @@ def compute_in_double() -> None:
 
 
 @contextlib.contextmanager
+def _restoring_jax() -> Iterator[None]:
+    config = sys.modules["jax"].config
+    kept = {name: getattr(config, name) for name in ("jax_enable_x64", "jax_platforms")}
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            config.update(name, value)
+
+
+@contextlib.contextmanager
+def _restoring_torch() -> Iterator[None]:
+    torch = sys.modules["torch"]
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_num_threads(threads)
+
+
+_RESTORING = {"jax": _restoring_jax, "torch": _restoring_torch}
+_SETTINGS: ContextVar[contextlib.ExitStack | None] = ContextVar("settings", default=None)
+"""The settings that `double_precision` restores."""
+
+
+@contextlib.contextmanager
 def double_precision() -> Iterator[None]:
     """Within the block, jax and torch compute in float64 by default; afterwards the old settings are restored.
 
     Backends set such defaults for a worker's whole life. In a user's process they must not outlast the check.
     """
-    jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
-    kept = {name: getattr(jax.config, name) for name in ("jax_enable_x64", "jax_platforms")} if jax else {}
-    dtype, threads = (torch.get_default_dtype(), torch.get_num_threads()) if torch else (None, None)
-    try:
+    with contextlib.ExitStack() as kept:
+        for name, restoring in _RESTORING.items():
+            if sys.modules.get(name):
+                kept.enter_context(restoring())
         compute_in_double()
-        yield
-    finally:
-        if jax:
-            for name, value in kept.items():
-                jax.config.update(name, value)
-        if torch:
-            torch.set_default_dtype(dtype)
-            torch.set_num_threads(threads)
-
-
-# References of a function to libraries
-
-
-def _referred(f: Any) -> Iterator[set[str]]:
-    """The names of libraries to which f refers, then its objects, and so on."""
-    level, seen = deque([f]), set[int]()
-    while level:
-        found: set[str] = set()
-        following: deque[Any] = deque()
-        for thing in level:
-            if id(thing) in seen or len(seen) > MOST_OBJECTS:
-                continue
-            seen.add(id(thing))
-            library = _library_of_value(thing)
-            if library:
-                found.add(library)
-            else:
-                following.extend(_parts(thing, found))
-        yield found
-        level = following
-
-
-def _library_of_name(module: str) -> str:
-    top = module.partition(".")[0]
-    if top in ("jax", "jaxlib"):
-        return "jax"
-    if module.startswith("adbench.tape"):
-        return "tape"
-    return top if top in ("torch", "autograd") else ""
-
-
-def _library_of_value(value: Any) -> str:
-    """The library of an object, or ""."""
-    if isinstance(value, ModuleType):
-        return _library_of_name(value.__name__)
-    if isinstance(value, type):
-        return next(filter(None, (_library_of_name(one.__module__) for one in value.__mro__)), "")
-    of_type = next(filter(None, (_library_of_name(one.__module__) for one in type(value).__mro__)), "")
-    if of_type:
-        return of_type
-    if isinstance(value, MethodType) and isinstance(value.__self__, type):  # MyFunction.apply
-        return _library_of_value(value.__self__)
-    module = getattr(value, "__module__", None)
-    return _library_of_name(module) if isinstance(module, str) and callable(value) else ""
-
-
-def _parts(thing: Any, found: set[str]) -> Iterator[Any]:
-    """The objects to which an object refers; imported libraries are added to `found`."""
-    if isinstance(thing, partial):
-        yield from (thing.func, *thing.args, *thing.keywords.values())
-    elif isinstance(thing, MethodType):
-        yield from (thing.__func__, thing.__self__)
-    elif isinstance(thing, FunctionType):
-        yield from _referred_by_code(thing, found)
-        if hasattr(thing, "__wrapped__"):
-            yield thing.__wrapped__
-    elif isinstance(thing, list | tuple):
-        yield from thing
-    elif isinstance(thing, dict):
-        yield from thing.values()
-    elif not isinstance(thing, type | ModuleType) and type(thing).__module__ != "builtins":
-        yield from getattr(thing, "__dict__", {}).values()
-        yield from (vars(one).get("__call__") for one in type(thing).__mro__ if "__call__" in vars(one))
-
-
-def _referred_by_code(function: FunctionType, found: set[str]) -> Iterator[Any]:
-    codes = deque([function.__code__])
-    names: set[str] = set()
-    while codes:
-        code = codes.popleft()
-        names.update(code.co_names)
-        codes.extend(const for const in code.co_consts if isinstance(const, CodeType))
-    for name in sorted(names):
-        if name in function.__globals__:
-            yield function.__globals__[name]
-        elif _library_of_name(name):  # `import jax` inside the function
-            found.add(_library_of_name(name))
-    if {"adbench", "tape"} <= names and "tape" not in function.__globals__:  # imported inside
-        found.add("tape")
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # still empty
-            yield cell.cell_contents
-    yield from function.__defaults__ or ()
-
-
-def _inside(value: Any, depth: int = 4) -> Iterator[Any]:
-    """The value and the contents of its containers."""
-    yield value
-    if not depth:
-        return
-    if isinstance(value, dict):
-        parts: Sequence[Any] = list(value.values())
-    elif isinstance(value, list | tuple):
-        parts = value[:100]
-    elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        parts = [getattr(value, name, None) for name in value.__dataclass_fields__]
-    elif is_pytree(value):
-        parts = sys.modules["jax"].tree_util.tree_leaves(value)
-    else:
-        return
-    for part in parts:
-        yield from _inside(part, depth - 1)
+        before = _SETTINGS.set(kept)
+        try:
+            yield
+        finally:
+            _SETTINGS.reset(before)

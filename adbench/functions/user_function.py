@@ -24,20 +24,22 @@ from adbench.functions.float64_copies import in_float64
 from adbench.functions.libraries import (
     Library,
     double_precision,
+    import_library,
     in_double,
-    library_of,
     library_of_value,
     raised_in_callback,
-    takes_xp,
     translator_of,
 )
+from adbench.functions.low_precision import Low, low_type, lowest_inside, widened
 from adbench.functions.points import following, moved, name_of_point
+from adbench.functions.recognition import libraries_with, library_of, takes_xp
 from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.series import ball
 from adbench.oracle.series.number import Real
 
@@ -59,28 +61,36 @@ def function_case(
     wrt: Wrt = None,
     *,
     seed: int = 0,
+    backend: str | None = None,
     branchwise: bool = False,
     constants: Constants = "allow",
 ) -> Case:
     """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
-    f      returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
-           parameter `xp` for all of them
-    args   floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
-    wrt    the active arguments: positions, names (``x``, ``params['w']``); by default all
-    seed   chooses the random points
+    f        returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
+             parameter `xp` for all of them
+    args     floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
+    wrt      the active arguments: positions, names (``x``, ``params['w']``); by default all
+    seed     chooses the random points
+    backend  the one that the user named, which may decide for which library the function is written
     branchwise   the derivative along the program's branch is meant, even if its values change otherwise
     constants    "forbid": numbers that the function declares constant are active all the same
 
     The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.
     """
-    library = library_of(f, args, kwargs)
-    function = _user_function(f, library, args, kwargs or {}, wrt)
-    value = function.probed()
-    if library.name == "numpy" and (returned := library_of_value(value)) is not None:
+    library = library_of(f, args, kwargs, backend)
+    try:
+        function, value = _probed(f, library, args, kwargs or {}, wrt)
+    except UsageError as refusal:
+        for other in libraries_with(refusal.__cause__, library, backend):
+            with contextlib.suppress(UsageError):
+                function, value = _probed(f, other, args, kwargs or {}, wrt)
+                break
+        else:
+            raise
+    if function.library.name == "numpy" and (returned := library_of_value(value)) is not None:
         # It calls a package built on another library without naming that library or taking its arrays.
-        function = _user_function(f, returned, args, kwargs or {}, wrt)
-        value = function.probed()
+        function, value = _probed(f, returned, args, kwargs or {}, wrt)
     function.branchwise, function.constants, function.shape = branchwise, constants, np.shape(value)
     active = function.arguments.active
     leaves_at = cache(lambda number: function.leaves_at(number, seed))
@@ -99,14 +109,16 @@ def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) 
     return function_case(f, args, wrt=wrt)
 
 
-def _user_function(
+def _probed(
     f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
-) -> UserFunction:
+) -> tuple[UserFunction, Any]:
+    """The function in this library, and its value at the given point. Raises UsageError as `UserFunction.probed`."""
+    import_library(library)
     own, copied = in_float64(f) if library.name == "torch" else (f, ())
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
         function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
-    return function
+    return function, function.probed()
 
 
 class UserFunction:
@@ -124,6 +136,7 @@ class UserFunction:
         self.constants: Constants = "allow"
         self.shape: tuple[int, ...] = ()  # of the value
         self._plain = in_double(library, arguments.call)
+        self.low: Low | None = None
         self._refused = ""
         self._ran: set[CodeType] = set()
         self._texts: dict[bytes, Callable[..., Any] | Unsupported] = {}
@@ -132,6 +145,11 @@ class UserFunction:
     def translated(self) -> bool:
         """Whether the reference comes from a translation, which may be wrong even if the function is correct."""
         return self.library.translator is not None and not self._refused
+
+    @property
+    def precision(self) -> Precision:
+        """The lowest arithmetic on the way from the inputs, float64, to the value."""
+        return self.low.precision if self.low else DOUBLE
 
     def untranslated(self, why: str) -> UserFunction:
         """The function as a black box, for this reason."""
@@ -154,7 +172,8 @@ class UserFunction:
             return self.text(leaves)(xp, *leaves)
         if all(map(_is_plain, leaves)):
             return self._plain(*leaves)
-        return self.arguments.call(leaves)
+        value = self.arguments.call(leaves)
+        return widened(value) if self.low else value
 
     def plain(self, leaves: Sequence[Leaf]) -> Any:
         """The value in numpy, computed by the function's library in float64."""
@@ -163,7 +182,14 @@ class UserFunction:
     def probed(self) -> Any:
         """The value at the given point. Raises UsageError if it is not one number or array, or not deterministic."""
         first_arguments = (PLAIN,) if self.library.name == "xp" else ()
-        watched = in_double(self.library, lambda leaves: self.arguments.watched(leaves, *first_arguments))
+        types = set[str]()
+
+        def called(leaves: Sequence[Any]) -> Any:
+            value = self.arguments.watched(leaves, *first_arguments)
+            types.add(low_type(getattr(value, "dtype", "")))
+            return value
+
+        watched = in_double(self.library, called)
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):
             try:
@@ -182,6 +208,12 @@ class UserFunction:
                 f"{self.__name__} is random: two calls at the same point gave {_short(first)} and {_short(second)}; "
                 "seed its generator inside the function, or pass the random numbers as an argument"
             )
+        with double_precision(), self.silent():
+            own = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
+            inside = lowest_inside(self.library.name, self.arguments.call, self.arguments.values, own)
+            self.low = inside or next(map(Low, filter(None, types)), None)
+        if self.low:
+            self.notes.append(self.low.told)
         if self.prints:
             self.notes.append("the function prints; its output is shown once")
         return first
@@ -288,7 +320,7 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(flat, examples)
+            made: Callable[..., Any] = translate(flat, examples, widened=self.low is not None)
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data

@@ -55,6 +55,19 @@ DOUBLE = Precision("float64")
 SINGLE = Precision(
     "float32", 2.0**-24, 1e-4, float(np.finfo(np.float32).smallest_normal), float(np.finfo(np.float32).max)
 )
+HALF = Precision(
+    "float16", 2.0**-11, 0.05, float(np.finfo(np.float16).smallest_normal), float(np.finfo(np.float16).max)
+)
+BRAIN = Precision("bfloat16", 2.0**-8, 0.25, SINGLE.smallest, (2.0 - 2.0**-7) * 2.0**127)
+PRECISIONS: Mapping[str, Precision] = {one.name: one for one in (DOUBLE, SINGLE, HALF, BRAIN)}
+"""By name. The unit roundoff is 2**-p for a significand of p bits, with the hidden one: 53, 24, 11, 8."""
+
+
+def lowest(*of: Precision) -> Precision:
+    """The arithmetic that rounds most."""
+    return max(of, key=lambda one: one.unit)
+
+
 _PRECISION: ContextVar[Precision] = ContextVar("precision", default=DOUBLE)
 
 

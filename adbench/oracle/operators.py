@@ -32,11 +32,13 @@ from adbench.oracle.evidence import (
     ROUNDINGS,
     SINGLE,
     EntryEvidence,
+    Precision,
     Spread,
     compare,
     confirmed,
     entry_name,
     judging_in,
+    lowest,
     not_finite,
     not_zero,
     precision,
@@ -126,6 +128,7 @@ def judge_operator(
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
     single: bool = False,
+    within: Precision = DOUBLE,
 ) -> Verdict:
     """Compare an operator's result with the reference.
 
@@ -133,9 +136,11 @@ def judge_operator(
     known     of the function; for hvp of its derivative along v, for hessian of its gradient
     nonzeros  the declared pattern of the Jacobian of an array-valued function
     single    accept float32, and judge a result with any float32 leaf by float32's noise
+    within    the lowest arithmetic inside the function, by whose noise every result is judged
     """
+    claim = claimed_relative_error
     return judge_entries(
-        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claimed_relative_error, single=single
+        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claim, single=single, within=within
     )[0]
 
 
@@ -147,6 +152,7 @@ def judge_entries(
     nonzeros: Nonzeros | None = None,
     claimed_relative_error: float | None = None,
     single: bool = False,
+    within: Precision = DOUBLE,
     spread: Spread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
@@ -155,12 +161,13 @@ def judge_entries(
     spread   of the rounding errors of the program, in the bounds
     agreed   the places of numbers that agree with their references at neighbouring points too
     """
-    if not (single and holds_single(result)):
+    chosen = lowest(SINGLE if single and holds_single(result) else DOUBLE, within)
+    if chosen is DOUBLE:
         with judging_in(DOUBLE):
             return _judged(operator, result, known, nonzeros, claimed_relative_error, spread, agreed)
-    with judging_in(SINGLE):
+    with judging_in(chosen):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
-    return replace(verdict, sentence=f"in {SINGLE.name}: {verdict.sentence}"), entries
+    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}"), entries
 
 
 def _judged(

@@ -170,8 +170,12 @@ def holds_single(result: Any) -> bool:
 
 
 def in_double(result: Any) -> Any:
-    """The result with its float32 leaves as float64; the values are unchanged."""
-    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_single(leaf) else leaf, result)
+    """The result with its leaves below float64 as float64; the values are unchanged."""
+    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_low(leaf) else leaf, result)
+
+
+def _is_low(leaf: Any) -> bool:
+    return hasattr(leaf, "astype") and str(getattr(leaf, "dtype", "")) in ("float32", "float16", "bfloat16")
 
 
 def _is_single(leaf: Any) -> bool:

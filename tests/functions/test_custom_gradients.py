@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import adbench
 from adbench import tape
 from tests.functions import custom_rules
 from tests.functions.custom_rules import SLOPES
+from tests.support.command import adbench as command
 
 X = np.array([0.3, 1.2])
 Rule = Callable[[custom_rules.Slope], Callable[[Any], Any]]
@@ -129,6 +132,59 @@ def test_a_backward_without_second_derivative_is_reported() -> None:
     found = adbench.check(lambda x: torch.sum(Cube.apply(x)), X, modes=("gradient", "hvp_reverse_over_reverse"))
     assert found.word == "right", found
     assert [row.reason for row in found.lacking] == ["the backward of Cube is marked once_differentiable"]
+
+
+@pytest.mark.parametrize("mode", ["hvp", "hessian"])
+@pytest.mark.parametrize("detaches", [False, True])
+def test_an_old_style_function_of_torch_is_checked_by_double_backward(
+    mode: Any, detaches: bool, tmp_path: Path
+) -> None:
+    """torch.func refuses a function whose `forward` takes the context; autograd does not."""
+    (tmp_path / "old_style.py").write_text(OLD_STYLE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        f = getattr(importlib.import_module("old_style"), "detaching" if detaches else "recorded")
+    found = adbench.check(f, X, modes=mode)
+    assert (found.word, found.proved) == ("wrong" if detaches else "right", True), found
+    assert found.deciding.how == "from hvp_reverse_over_reverse"
+    in_all = adbench.check(f, X, modes="all")
+    assert {row.verdict.word for row in in_all.rows if row.verdict and row.mode.startswith("h")} == {found.word}
+    done = command(
+        tmp_path, "check", "--function", f"old_style.py:{f.__name__}", "--at", "[0.3, 2]", "--operator", mode
+    )
+    assert found.title.partition(" by ")[0] in done.out, done.out
+
+
+OLD_STYLE = """
+import torch
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x**3).sum()
+    @staticmethod
+    def backward(ctx, w):
+        return w * 3 * ctx.saved_tensors[0] ** 2
+class Detaching(Cube):
+    @staticmethod
+    def backward(ctx, w):
+        return w * 3 * ctx.saved_tensors[0].detach() ** 2
+def recorded(x): return Cube.apply(x)
+def detaching(x): return Detaching.apply(x)
+"""
+
+
+def test_a_custom_rule_for_reverse_mode_has_a_hessian_by_columns() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_vjp
+    def cube(x: Any) -> Any:
+        return jnp.sum(x**3)
+
+    cube.defvjp(lambda x: (cube(x), x), lambda x, w: (w * 3 * x**2,))
+    found = adbench.check(cube, X, modes="hessian")
+    assert (found.word, found.deciding.how) == ("right", "from hvp")
 
 
 def test_a_rule_that_is_not_linear_in_the_vector_is_found() -> None:

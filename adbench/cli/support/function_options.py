@@ -102,6 +102,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     from adbench.catalog.ad_hoc import ad_hoc
     from adbench.cli.support.function_table import OwnFunction
     from adbench.execution.check_function import points_inside
+    from adbench.functions.recognition import only_family
     from adbench.functions.user_function import function_case
 
     kept = {name: value for name, value in asked.items() if name not in (*OWN, "function")}
@@ -115,7 +116,8 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
         raise UsageError("--function replaces the cases; remove --case and --suite")
     if asked["inputs"] and asked["at"]:
         raise UsageError("--at and --inputs both give the arguments; remove one of them")
-    wanted = ad_hoc(asked["function"], **of_function)
+    named = _named_backends(kept)
+    wanted = ad_hoc(asked["function"], **of_function, backend=only_family(named))
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
         case = wanted.case(function_case)
         first, count = kept["seed"], kept.get("points", 1)
@@ -124,7 +126,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     chosen = {
         **kept,
         "cases": (str(wanted.case_file()),),
-        "backends": _backends(own.function, kept),
+        "backends": _backends(own.function, named, kept),
         "backends_by_default": not kept["backends"],
         "operators": () if "all" in kept["operators"] else kept["operators"] or case.operators,
         "seeds_left_out": own.outside,
@@ -134,24 +136,32 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     return chosen, own
 
 
-def _backends(function: UserFunction, asked: Mapping[str, Any]) -> tuple[str, ...]:
+def _named_backends(asked: Mapping[str, Any]) -> Sequence[str]:
+    """The backends that -b selects; none without it."""
+    from adbench.catalog.discovery import select
+    from adbench.catalog.selection import resolve
+
+    if not asked["backends"]:
+        return []
+    chosen = resolve(backends=asked["backends"], backend_folders=asked["backend_folders"])
+    return select("backend", chosen.catalog.backends, chosen.backends)
+
+
+def _backends(function: UserFunction, named: Sequence[str], asked: Mapping[str, Any]) -> tuple[str, ...]:
     """The named backends, or those of the function's library: all installed ones of a function that takes `xp`.
 
     Raises UsageError for a backend of another library.
     """
-    from adbench.catalog.discovery import select
     from adbench.catalog.selection import resolve
     from adbench.execution.check_function import refuse_another_library
 
-    given = asked["backends"]
-    chosen = resolve(backends=given, backend_folders=asked["backend_folders"])
-    if given:
-        for backend in select("backend", chosen.catalog.backends, chosen.backends):
+    if named:
+        for backend in named:
             refuse_another_library(backend, function)
-        return tuple(given)
+        return tuple(asked["backends"])
     if function.library.name != "xp":
         return (function.library.backend,)
-    every = chosen.catalog.backends.items()
+    every = resolve(backend_folders=asked["backend_folders"]).catalog.backends.items()
     return tuple(name for name, source in every if source.is_default and not source.missing)
 
 

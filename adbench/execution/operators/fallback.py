@@ -1,6 +1,7 @@
 """Fallbacks: operators that a library lacks, computed from those it has, and labelled.
 
-One of `jvp` and `vjp` is enough for first order, one of `hvp` and `hessian` for second. A scalar is an array of shape
+One of `jvp` and `vjp` is enough for first order, one of `hvp`, `hessian` and the compositions of two modes for second.
+A scalar is an array of shape
 (): its Jacobian has one row. If the case declares the Jacobian's pattern, groups of columns that share no row are
 computed together (colouring.py).
 """
@@ -10,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from adbench.catalog.discovery import first_line
 from adbench.catalog.installed import installed_version
 from adbench.execution.operators import many_points
 from adbench.execution.operators.compositions import composed
@@ -80,20 +82,47 @@ def instead(
     args: tuple[Any, ...],
     wrt: tuple[int, ...],
     refusal: Exception,
+    *,
+    by_modes: bool = False,
 ) -> Prepared:
-    """The operator from the first fallback that works with the backend; raises `refusal` if none does."""
+    """The operator from the first fallback that works with the backend; raises `refusal` if none does.
+
+    by_modes   also from compositions of two modes
+    """
     if operator == BATCH:
         return _looped(backend, f, args, wrt)
     asked = _Request(backend, operator, f, args, wrt)
     ways = FALLBACKS_OF_ARRAYS if asked.is_array_valued else FALLBACKS
+    further = FALLBACKS_BY_MODES if by_modes and not asked.is_array_valued else {}
     shape = asked.shape
-    for needed, make in ways.get(operator, ()):
+    for needed, make in (*ways.get(operator, ()), *further.get(operator, ())):
         try:
             calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
         except (Unsupported, NotImplementedError):
             continue
         return Prepared(_composed(asked, calls, make, shape), f"from {' and '.join(needed)}")
     raise refusal
+
+
+def instead_of_call(
+    backend: Backend,
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    refusal: Exception,
+) -> Prepared:
+    """The same after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
+
+    def prepare(*asked: Any) -> Call:
+        try:
+            call = backend.prepare(*asked)
+            backend.waited(call(*asked[2]))
+        except Exception as error:  # raised by the library, or by the function in this mode
+            raise Unsupported(f"{type(error).__name__}: {first_line(error)}") from error
+        return call
+
+    return instead(replace(backend, prepare=prepare), operator, f, args, wrt, refusal, by_modes=True)
 
 
 def lacking(refusal: Exception) -> Exception:
@@ -162,6 +191,8 @@ class _Request:
         if key in _REFUSED:
             raise _REFUSED[key]
         try:
+            if operator in COMPOSITIONS:
+                return composed(self.backend, operator, self.f, args, self.wrt)
             return self.backend.prepare(operator, self.f, args, self.wrt)
         except AttributeError as error:
             raise lacking(error) from error
@@ -335,11 +366,15 @@ def _from_left(here: _Here, jacobian: Any) -> Any:
     return tree.map_leaves(lambda block: np.tensordot(w, block, axes=np.ndim(w)), jacobian)
 
 
-def _hessian_by_columns(here: _Here) -> Any:
+def _hessian_by_columns(here: _Here, hvp: Operator = "hvp") -> Any:
     """For every leaf of x the blocks for all leaves of x, column by column: H e for every unit vector e."""
-    columns = [tree.leaves(here("hvp", unit)) for unit in tree.units(here.x)]
+    columns = [tree.leaves(here(hvp, unit)) for unit in tree.units(here.x)]
     shapes = enumerate(map(np.shape, tree.leaves(here.x)))
     return tree.filled(here.x, [_stacked([column[k] for column in columns], shape, here.x) for k, shape in shapes])
+
+
+def _hvp_by(composition: Operator, here: _Here) -> Any:
+    return here(composition, here.vectors[0])
 
 
 def _hvp_by_hessian(here: _Here) -> Any:
@@ -383,6 +418,13 @@ FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
     "hessian": ((("hvp",), _hessian_by_columns),),
 }
 """Fallbacks for scalar functions, the best first."""
+
+FALLBACKS_BY_MODES: Mapping[Operator, tuple[Way, ...]] = {
+    "hvp": tuple(((name,), partial(_hvp_by, name)) for name in COMPOSITIONS[::-1]),
+    "hessian": tuple(((name,), partial(_hessian_by_columns, hvp=name)) for name in COMPOSITIONS[::-1]),
+}
+"""Further ones for a function that the library's own way refuses. Double reverse, which most custom rules allow, is
+first."""
 
 FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
     "jacobian": ((("jvp",), _by_columns), (("vjp",), _by_rows)),

@@ -6,7 +6,7 @@ other_points.py checks the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -18,7 +18,6 @@ import numpy as np
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.oracle.evidence import EntryEvidence, Spread
-from adbench.oracle.operators import judge_entries
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
 
@@ -93,13 +92,14 @@ def judged(
     result: Any,
     references: Mapping[int, Reference],
     claim: float | None,
+    judge: Callable[..., tuple[Verdict, tuple[EntryEvidence, ...]]],
     *,
-    single: bool,
     spread: Spread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict on the points that have a reference, in one, and every compared number.
 
-    x   the active inputs of one point
+    x       the active inputs of one point
+    judge   `judge_entries` in the arithmetic of the function
     """
     if fault := misshapen(x, count, result):
         first = next(iter(references.values())).all_outputs
@@ -108,7 +108,7 @@ def judged(
     for index, known in references.items():
         row = tree.map_leaves(itemgetter(index), result)
         own = partial(_at_point, spread, index) if spread else None
-        found[index] = judge_entries("gradient", row, known, claimed_relative_error=claim, single=single, spread=own)
+        found[index] = judge("gradient", row, known, claimed_relative_error=claim, spread=own)
     verdicts = {index: verdict for index, (verdict, _) in found.items()}
     worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
     total = {name: sum(getattr(one, name) for one in verdicts.values()) for name in COUNTS}

@@ -25,7 +25,7 @@ from adbench.execution.operators.many_points import named
 from adbench.execution.operators.prepared_point import Point
 from adbench.model import tree
 from adbench.model.backend import Backend
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import DOUBLE, ROUNDINGS, EntryEvidence
 from adbench.oracle.verdict import Verdict
 
 SINGLE_CALL_SECONDS = 1.0
@@ -85,8 +85,8 @@ def _tolerances(at: Point, entries: Sequence[EntryEvidence], claim: float | None
     found = []
     for leaf in at.arguments.leaves:
         bounds = [item.bound for item in entries if item.where.partition(": ")[2] == leaf.path]
-        known = all(map(np.isfinite, bounds)) and not at.single
-        relative = max(TOLERANCE if known else LOOSE_TOLERANCE, 2 * (claim or 0.0))
+        known = all(map(np.isfinite, bounds)) and at.arithmetic is DOUBLE
+        relative = max(TOLERANCE if known else LOOSE_TOLERANCE, 2 * (claim or 0.0), ROUNDINGS * at.arithmetic.unit)
         found.append((relative, 4 * max(filter(np.isfinite, bounds), default=0.0)))
     return found
 

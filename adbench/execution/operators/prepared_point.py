@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
-from adbench.oracle.evidence import EntryEvidence, Spread
+from adbench.oracle.evidence import DOUBLE, SINGLE, EntryEvidence, Precision, Spread, lowest
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
@@ -77,6 +77,17 @@ class Point:
     args: tuple[Any, ...]
     wrt: tuple[int, ...]
     single: bool = False
+
+    @property
+    def within(self) -> Precision:
+        """The lowest arithmetic inside the function, if it is a user's: float64 otherwise."""
+        found: Precision = getattr(self.case.f, "precision", DOUBLE)
+        return found
+
+    @property
+    def arithmetic(self) -> Precision:
+        """The lowest arithmetic by which a result may be judged."""
+        return lowest(SINGLE if self.single else DOUBLE, self.within)
 
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
@@ -177,7 +188,7 @@ def refuse_another_function(at: Point, known: Known) -> None:
     """Raise UsageError if the case's value here differs from its value in the reference's process."""
     try:
         value = at.plain(*at.args)
-        verdict = judge_operator("value", np.asarray(value, dtype=np.float64), known.first)
+        verdict = judge_operator("value", np.asarray(value, dtype=np.float64), known.first, within=at.within)
     except Exception:  # it does not run on numpy, so there is nothing to compare
         return
     if verdict.word == "wrong":
@@ -206,7 +217,8 @@ def examined(
     agree with the truth at neighbouring points too (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
-        return many_points.judged(x, count, result, known.points, claim, single=at.single, spread=spread)
+        judge = partial(judge_entries, single=at.single, within=at.within)
+        return many_points.judged(x, count, result, known.points, claim, judge, spread=spread)
     return judge_entries(
         operator,
         result,
@@ -214,6 +226,7 @@ def examined(
         nonzeros=at.nonzeros,
         claimed_relative_error=claimed_relative_error,
         single=at.single,
+        within=at.within,
         spread=spread,
         agreed=agreed,
     )

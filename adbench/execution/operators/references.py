@@ -20,6 +20,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points
 from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.leaves import is_symmetric
 from adbench.oracle.operators import judge_operator
 from adbench.oracle.precise import NotPrecise, SymmetricReads, by_values, symmetric_reads
@@ -93,6 +94,10 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
     _refuse_false_pattern(at, first)
     if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
         unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")
+        return _with_unknown(unknown, unknown)
+    if at.within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
+        reason = f"{first.all_outputs.reason}, and differences of its values in {at.within.name} resolve nothing"
+        unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
         return Known(first)
@@ -244,7 +249,7 @@ def _another_value(at: Point, first: Reference) -> str:
         return "its translation has no value here"
     if not first.all_outputs.proved:
         return ""
-    verdict = judge_operator("value", value, first)
+    verdict = judge_operator("value", value, first, within=at.within)
     return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
 
 

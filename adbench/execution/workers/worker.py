@@ -279,7 +279,7 @@ def _first_call(
         if made.how != fallback.NATIVE:
             raise
         reason = fallback.lacking(refusal)
-        made, prepare_ns = clock.once(partial(fallback.instead, backend, operator, f, elsewhere, wrt, reason))
+        made, prepare_ns = clock.once(partial(fallback.instead_of_call, backend, operator, f, elsewhere, wrt, reason))
         result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
     return made, prepare_ns, result, first_call_ns
 

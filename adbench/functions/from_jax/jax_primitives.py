@@ -54,6 +54,8 @@ _REMAINDER = np.frompyfunc(_quotient_remainder, 2, 1)
 def _convert(xp: Any, equation: Equation, x: Any) -> Any:
     """Floats to integers by truncation; conversions to float are exact."""
     kind = equation.outputs[0].dtype.kind
+    if kind == "V":  # bfloat16, for numpy
+        kind = "f"
     if kind == "c":
         return xp.reals(x) if holds_complex(x) else COMPLEX(xp.reals(x), xp.number.of(0))
     if kind == "f":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL, words
 from adbench.functions.from_jax.positions import boxed
+from adbench.functions.low_precision import low_type
+from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
@@ -39,21 +42,25 @@ OF_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_constraint unpin")
 """Primitives that return their inputs; they concern devices."""
 
+OF_BITS = words("bitcast_convert_type nextafter")
+"""Primitives that depend on the bits of a type."""
+
 PRINTING = frozenset({"debug_callback", "debug_print"})
 
 
-def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+def jax_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
     """text(xp, *leaves): ``flat`` on the numbers of the namespace xp (the oracle's `Balls`, or numpy).
 
     flat        a function of arrays and numbers that jax can trace; only shape and dtype of its leaves matter
     examples    the leaves in numpy, float64: the function is traced for double precision
+    widened     types below float64 count as float64, so that a conversion to them changes nothing
 
-    Raises Unsupported for a primitive without a rule, for single precision inside the function, and for a function that
-    jax cannot trace. If only one branch of a `cond` has such a primitive, the text raises it.
+    Raises Unsupported for a primitive without a rule, for single precision inside the function unless `widened`, and
+    for a function that jax cannot trace. If only one branch of a `cond` has such a primitive, the text raises it.
     """
     import jax
 
-    with _double_precision():
+    with _double_precision(), _widening(widened):
         try:
             closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
@@ -63,10 +70,10 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
 
     def in_double_precision(*leaves: Any) -> Any:
         found = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *map(np.asarray, leaves))
-        return tuple(map(np.asarray, found))
+        return tuple(map(in_double, map(np.asarray, found)))
 
     def text(xp: Any, *leaves: Any) -> Any:
-        with _double_precision():
+        with _double_precision(), _widening(widened):
             found = program.run(xp, leaves) if isinstance(xp, Balls) else in_double_precision(*leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
         return results[0] if len(results) == 1 else tuple(results)
@@ -87,11 +94,25 @@ def _double_precision() -> contextlib.AbstractContextManager[Any]:
     return found
 
 
+_WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
+"""Whether types below float64 count as float64."""
+
+
+@contextlib.contextmanager
+def _widening(widened: bool) -> Iterator[None]:
+    before = _WIDENS.set(widened)
+    try:
+        yield
+    finally:
+        _WIDENS.reset(before)
+
+
 # Kinds of values -------------------------------------------------------------------------------------------------
 
 
 def _kind(aval: Any) -> str:
-    """f, c: double precision, real or complex; low: lower precision; n: integers, booleans, keys, tokens."""
+    """f, c: double precision, real or complex; low: lower precision, if it is refused; n: integers, booleans, keys,
+    tokens."""
     import jax.numpy as jnp
 
     dtype = getattr(aval, "dtype", None)
@@ -99,6 +120,8 @@ def _kind(aval: Any) -> str:
         return "n"
     if not jnp.issubdtype(dtype, jnp.inexact):
         return "n"
+    if _WIDENS.get():
+        return "c" if dtype.kind == "c" else "f"
     return {"float64": "f", "complex128": "c"}.get(dtype.name, "low")
 
 
@@ -194,7 +217,7 @@ class Program:
         if key not in self._lifted:
             made: list[Any] = [None] * self._size
             for place, value in self._known.items():
-                made[place] = xp.reals(value) if self._kinds[place] in ("f", "c") else value
+                made[place] = xp.reals(in_double(value)) if self._kinds[place] in ("f", "c") else value
             self._lifted[key] = made
         return self._lifted[key]
 
@@ -324,6 +347,10 @@ class Program:
             found = next(var.aval.dtype for var in (*equation.outvars, *equation.invars) if _kind(var.aval) == "low")
             raise Unsupported(f"the function computes in {found.name} inside: jax's primitive `{name}`")
         described = _described(equation)
+        if name in OF_BITS and any(
+            low_type(getattr(var.aval, "dtype", "")) for var in (*equation.invars, *equation.outvars)
+        ):
+            raise Unsupported(f"jax's primitive `{name}` of numbers below float64")
         if _is_bitcast(equation, to_floats=True) and self._manner.reads_bits:
             raise Unsupported("jax's primitive `bitcast_convert_type` to a floating-point number")
         if kinds <= {"n"}:
@@ -420,13 +447,13 @@ def _in_double_precision(equation: Equation) -> Callable[..., Any]:
 
     def apply(xp: Any, *inputs: Any) -> Any:
         floats = [
-            np.asarray(nearest(boxed(value)), dtype=np.float64) if _kind(aval) == "f" else value
+            np.asarray(nearest(boxed(value)), dtype=np.float64).astype(aval.dtype) if _kind(aval) == "f" else value
             for value, aval in zip(inputs, equation.inputs, strict=True)
         ]
         found = _as_numpy(equation.bind(*floats, **equation.params))
         several = isinstance(found, list)
         lifted = [
-            xp.reals(part) if _is_active_kind(aval) else part
+            xp.reals(in_double(part)) if _is_active_kind(aval) else part
             for part, aval in zip(found if several else [found], equation.outputs, strict=True)
         ]
         return lifted if several else lifted[0]

@@ -7,6 +7,8 @@ and scipy's functions of them come from the tables of this package. Conversion t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -30,6 +32,9 @@ LESS = frozenset("efF")
 
 NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64", "f4", "f2", "single", "half")
 """The ways a program may request one of them."""
+
+WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
+"""Whether these types count as float64, so that a conversion to them changes nothing; otherwise they are refused."""
 
 METHODS = frozenset(
     (
@@ -137,9 +142,7 @@ class Calls:
         """``function(*args, **options)`` by the function's full name. Raises Unsupported for an unknown function."""
         self.xp.check_time()
         out = _only(options.pop("out", None))
-        for arg in args:
-            if isinstance(arg, type | np.dtype | str) and arg in NARROW:
-                raise Unsupported(f"the function computes in {np.dtype(arg)} inside: {path} with {np.dtype(arg)}")
+        args = tuple(map(partial(_double_type, path), args))
         if path in FUNCTIONS:
             options = _cleaned(path, options)
             args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
@@ -217,15 +220,25 @@ def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_single(name: str, inputs: Sequence[Any]) -> None:
     """Raise Unsupported for a number and a float32, because numpy computes in float32 with Python numbers."""
-    if any(isinstance(part, Number) for part in inputs):
+    if not WIDENS.get() and any(isinstance(part, Number) for part in inputs):
         for part in inputs:
             if isinstance(part, np.ndarray | np.generic) and part.dtype.char in LESS:
                 raise Unsupported(f"the function computes in {part.dtype} inside: {name} of {part.dtype} and a number")
 
 
+def _double_type(name: str, arg: Any) -> Any:
+    """An argument; float64 for a type of lower precision. Raises Unsupported if such types are refused."""
+    if not (isinstance(arg, type | np.dtype | str) and arg in NARROW):
+        return arg
+    is_double(name, arg)
+    return np.float64
+
+
 def is_double(name: str, dtype: Any) -> bool:
     """Whether a type is float64; False for integers and booleans. Raises Unsupported for others."""
     kind = np.dtype(dtype)
+    if kind.char in LESS and WIDENS.get():
+        return bool(kind.kind == "f")
     if kind.char in LESS:
         raise Unsupported(f"the function computes in {kind} inside: {name} with dtype={kind}")
     return kind.kind in "fO"

@@ -41,6 +41,8 @@ from adbench.functions.from_torch.number_tensors import (
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, Operation, operation
 from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
+from adbench.functions.low_precision import low_type
+from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import Complex
@@ -49,11 +51,14 @@ from adbench.oracle.series.number import Real
 
 
 class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation."""
+    """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation.
 
-    def __init__(self, xp: Balls) -> None:
+    widened   types below float64 count as float64, so that a conversion to them changes nothing
+    """
+
+    def __init__(self, xp: Balls, *, widened: bool = False) -> None:
         super().__init__()
-        self.xp = xp
+        self.xp, self.widened = xp, widened
         self._outside: dict[int, tuple[Any, Storage]] = {}
         self._last: tuple[Any, Storage] | None = None
 
@@ -77,6 +82,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if isinstance(result, NumbersTensor):
             return self.array(result)[()]
         if isinstance(result, torch.Tensor):
+            result = in_double(result) if self.widened else result
             _refuse_less(result.dtype, "its value")
             return self.xp.reals(result.detach().numpy())
         if isinstance(result, (list, tuple)):
@@ -196,9 +202,8 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return mapped(self._new_constant, result)
 
     def _new_constant(self, tensor: Any) -> Any:
-        if tensor.dtype not in DOUBLE:
-            return tensor
-        return self.lifted(tensor)
+        tensor = in_double(tensor) if self.widened else tensor
+        return self.lifted(tensor) if tensor.dtype in DOUBLE else tensor
 
     def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """By torch, from tensors whose shape and type alone matter."""
@@ -229,7 +234,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         """Raise Unsupported if a result of active numbers has lower precision than float64."""
         given = list(tensors_in((*args, *kwargs.values())))
         numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor)]
-        if not any(tensor.storage.active for tensor in numbers):
+        if self.widened or not any(tensor.storage.active for tensor in numbers):
             return
         for value in (*args, *kwargs.values()):
             if isinstance(value, torch.dtype):
@@ -365,7 +370,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
     def _on__to_copy(self, tensor: NumbersTensor, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
         if device is not None and torch.device(device).type != "cpu":
             raise Unsupported(f"the function computes on the device {device}; the oracle needs the CPU")
-        if dtype is None or dtype == tensor.dtype:
+        if dtype is None or dtype == tensor.dtype or (self.widened and low_type(dtype) and not dtype.is_complex):
             return self._on_clone(tensor)
         if dtype == torch.complex128:
             return self.made(self.array(tensor) + np.array(0j, dtype=object), tensor.storage.active, tensor.positions)
@@ -424,7 +429,7 @@ def _records_nothing(numbers: Any) -> bool:
     return numbers.dtype != object or not moves(numbers) or holds(spelling)
 
 
-def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
     """text(xp, *leaves): ``flat``, a function of tensors, on the numbers of the namespace xp.
 
     flat(*leaves) takes tensors (0-dimensional ones of numbers) and returns one; examples are the same leaves in numpy.
@@ -434,8 +439,8 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..
     If the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's formulas for that inner
     derivative are part of its value.
 
-    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less; LostPrecision if it
-    converts an active number to a float.
+    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less unless `widened`, which
+    takes these types as float64; LostPrecision if it converts an active number to a float.
     """
     recording = False  # whether the function needs arguments with `requires_grad`
 
@@ -443,21 +448,20 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..
         nonlocal recording
         with _in_float64():
             if not isinstance(xp, Balls):
-                return _plain(flat, leaves, recording)
+                return _plain(flat, leaves, recording, narrow=widened)
             try:
-                return _evaluated(flat, xp, leaves, recording)
+                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
             except RuntimeError as error:
                 if recording or "does not require grad" not in str(error):
                     raise
                 recording = True
-                return _evaluated(flat, xp, leaves, recording)
+                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
 
     return text
 
 
-def _evaluated(flat: Callable[..., Any], xp: Balls, leaves: Sequence[Any], recording: bool) -> Any:
+def _evaluated(flat: Callable[..., Any], evaluation: Evaluation, leaves: Sequence[Any], recording: bool) -> Any:
     """One evaluation on the numbers of the namespace."""
-    evaluation = Evaluation(xp)
     with torch.enable_grad():
         tensors = [evaluation.leaf(leaf) for leaf in leaves]
         for tensor in tensors:
@@ -468,8 +472,8 @@ def _evaluated(flat: Callable[..., Any], xp: Balls, leaves: Sequence[Any], recor
     return evaluation.value(result)
 
 
-def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool) -> Any:
-    """The value in float64 by torch."""
+def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool, *, narrow: bool) -> Any:
+    """The value in float64 by torch; `narrow`: also if its type is below."""
     floats = [isinstance(leaf, (float, np.floating)) or getattr(leaf, "dtype", None) == np.float64 for leaf in leaves]
     given = [
         torch.tensor(leaf, requires_grad=recording) if is_float else leaf
@@ -477,6 +481,7 @@ def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool) -> 
     ]
     result = flat(*given)
     if isinstance(result, torch.Tensor):
+        result = in_double(result) if narrow else result
         _refuse_less(result.dtype, "its value")
         return result.detach().numpy()[()]
     return result

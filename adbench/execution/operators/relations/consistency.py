@@ -18,12 +18,11 @@ import numpy as np
 import optree
 
 from adbench.model import tree
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.reference import Known, Reference
 
 RELATIVE = 1e-9
 LEAST_NOISE = 1e-13
-SINGLE = 2.0**29
-"""The roundings of float32 in those of float64."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,13 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     return ""
 
 
-def noise_of(references: Sequence[Reference], *, single: bool = False) -> Noise:
-    """Rounding noise at a point: 20 standard deviations of the oracle's samples; ``single``: in float32."""
+def noise_of(references: Sequence[Reference], by: Precision = DOUBLE) -> Noise:
+    """Rounding noise at a point, in this arithmetic: 20 standard deviations of the oracle's samples."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
-    share, factor = max(LEAST_NOISE, _share(values), _share(derivatives)), SINGLE if single else 1.0
+    share, factor = max(LEAST_NOISE, _share(values), _share(derivatives)), by.unit / DOUBLE.unit
     floor = LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0)
-    return Noise(factor * share, factor * floor, RELATIVE * (1e5 if single else 1.0))
+    return Noise(factor * share, factor * floor, RELATIVE if by is DOUBLE else max(1e5 * RELATIVE, 8 * by.unit))
 
 
 def _share(known: Sequence[Known]) -> float:

@@ -130,8 +130,8 @@ class Setting:
     @cached_property
     def _noises(self) -> tuple[Noise, Noise]:
         seconds = [known for known in (self.known.hvp, self.known.hessian) if known is not None]
-        single = self.at.single
-        return noise_of([self.known.first], single=single), noise_of([self.known.first, *seconds], single=single)
+        by = self.at.arithmetic
+        return noise_of([self.known.first], by), noise_of([self.known.first, *seconds], by)
 
     @cached_property
     def has_kink(self) -> bool:

@@ -1,0 +1,200 @@
+"""The lowest floating-point type through which a function's active numbers pass, given inputs in float64.
+
+A function may convert to float32 or bfloat16 on the way, and back. Its derivatives then have the digits of that type.
+jax's program is examined, torch's operations are watched, and of numpy and autograd the arrays made from the inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from adbench.oracle.evidence import PRECISIONS, Precision
+
+SAME = {"complex64": "float32", "float64": "float64", "complex128": "float64"}
+LEAST = "bfloat16"
+"""For types with fewer bits still, such as float8: nothing is known about them."""
+
+
+@dataclass(frozen=True)
+class Low:
+    """A type below float64, and the line that computes in it, or ""."""
+
+    name: str
+    place: str = ""
+
+    @property
+    def precision(self) -> Precision:
+        """Its arithmetic."""
+        return PRECISIONS.get(SAME.get(self.name, self.name), PRECISIONS[LEAST])
+
+    @property
+    def told(self) -> str:
+        """For a note below the table."""
+        where = f" ({self.place})" if self.place else ""
+        return f"computes in {self.name} on the way{where}: judged with {self.name}'s tolerance"
+
+
+def low_type(dtype: Any) -> str:
+    """The name of a floating-point type below float64; "" for any other type."""
+    name = str(dtype).rpartition(".")[2]
+    return name if (name.startswith(("float", "bfloat", "complex")) and name not in SAME) or name == "complex64" else ""
+
+
+def lowest_inside(
+    library: str, call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any], ran: Iterable[CodeType] = ()
+) -> Low | None:
+    """The lowest type on the way from these leaves, float64 in numpy, to the value; None if all is float64.
+
+    Where the function cannot be examined, because jax cannot trace it or it takes no subclass of numpy's arrays, the
+    names in the code that `ran` decide.
+    """
+    examine = {"jax": _of_jax, "torch": _of_torch, "numpy": _of_numpy, "autograd": _of_numpy}.get(library)
+    found: list[Low] = []
+    if examine is not None:
+        try:
+            with np.errstate(all="ignore"):
+                found.extend(examine(call, leaves))
+        except Exception:  # it works without being examined: it was called before
+            found = [Low(name) for name in sorted(_named(ran)) if low_type(name)]
+    return max(found, key=lambda low: low.precision.unit, default=None)
+
+
+def _named(ran: Iterable[CodeType]) -> set[str]:
+    """The names and the texts in code."""
+    return {word for code in ran for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
+
+
+def widened(value: Any) -> Any:
+    """An array or tensor below float64, in float64; other values unchanged."""
+    if not low_type(getattr(value, "dtype", "")):
+        return value
+    double = "complex128" if "complex" in str(value.dtype) else "float64"
+    if type(value).__module__.partition(".")[0] == "torch" or hasattr(value, "requires_grad"):
+        return value.to(getattr(sys.modules["torch"], double))
+    if type(value).__module__.partition(".")[0] == "autograd":  # whose adjoint of astype takes no Python float
+        return value * getattr(np, double)(1)
+    return value.astype(double)
+
+
+# jax -------------------------------------------------------------------------------------------------------------
+
+
+def _of_jax(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Iterator[Low]:
+    jax = importlib.import_module("jax")
+    with jax.enable_x64(True):
+        jaxpr = jax.make_jaxpr(lambda *given: call(given))(*map(np.asarray, leaves)).jaxpr
+    yield from _in_jaxpr(jaxpr, [True] * len(jaxpr.invars))
+
+
+def _in_jaxpr(jaxpr: Any, active: Sequence[bool]) -> Iterator[Low]:
+    """The low types of values that depend on the active inputs, through floating-point numbers only."""
+    depends = {var for var, is_active in zip(jaxpr.invars, active, strict=True) if is_active}
+    for equation in jaxpr.eqns:
+        given = [not hasattr(atom, "val") and atom in depends for atom in equation.invars]
+        if not any(given):
+            continue
+        for var in equation.outvars:
+            name = str(getattr(var.aval, "dtype", ""))
+            if name.startswith(("float", "bfloat", "complex")):
+                depends.add(var)
+            if low_type(name):
+                yield Low(name, _line_of(equation))
+        for inner in _jaxprs(equation.params):
+            yield from _in_jaxpr(inner, _active_inside(equation, inner, given))
+
+
+def _active_inside(equation: Any, inner: Any, given: Sequence[bool]) -> Sequence[bool]:
+    """Which inputs of an inner jaxpr depend on active ones: those of a call do if its own do, of a loop the carried."""
+    params, count = equation.params, len(inner.invars)
+    if equation.primitive.name == "scan":
+        first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
+        return [*given[:first], *[True] * params["num_carry"], *given[second:]]
+    if equation.primitive.name == "cond":
+        return given[1:] if count == len(given) - 1 else [True] * count
+    return given if count == len(given) else [True] * count
+
+
+def _jaxprs(params: Any) -> Iterator[Any]:
+    """The jaxprs in an equation's parameters."""
+    for part in params.values():
+        for one in part if isinstance(part, tuple | list) else (part,):
+            opened = getattr(one, "jaxpr", one)
+            if hasattr(opened, "eqns"):
+                yield opened
+
+
+def _line_of(equation: Any) -> str:
+    with contextlib.suppress(Exception):  # not part of jax's public interface
+        summary = importlib.import_module("jax._src.source_info_util").summarize(equation.source_info)
+        found = re.match(r"(.*?\.\w+):(\d+)", str(summary))
+        return f"{Path(found[1]).name}, line {found[2]}" if found else ""
+    return ""
+
+
+# torch -----------------------------------------------------------------------------------------------------------
+
+
+def _of_torch(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Iterator[Low]:
+    torch = importlib.import_module("torch")
+    stance = torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else contextlib.nullcontext()
+    watching = importlib.import_module("adbench.functions.from_torch.watching").Watching
+    for records in (False, True):  # a function that contains derivatives needs inputs that record
+        native = [torch.tensor(np.asarray(leaf), dtype=torch.float64, requires_grad=records) for leaf in leaves]
+        try:
+            with stance, watching(native) as seen:
+                call(native)
+        except RuntimeError as error:
+            if records or "does not require grad" not in str(error):
+                raise
+        else:
+            return iter([Low(low_type(dtype), place) for dtype, place in seen.types.items()])
+    return iter(())
+
+
+# numpy -----------------------------------------------------------------------------------------------------------
+
+
+class Watched(np.ndarray):
+    """An array that notes the low types of arrays made from it."""
+
+    seen: dict[str, str]
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        """Called for each new array."""
+        seen = getattr(made_from, "seen", None)
+        if seen is not None:
+            self.seen = seen
+            if low_type(self.dtype):
+                seen.setdefault(str(self.dtype), user_line(sys._getframe(1)))
+
+
+def _of_numpy(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Iterator[Low]:
+    seen: dict[str, str] = {}
+    given = []
+    for leaf in leaves:
+        watched = np.array(leaf, dtype=np.float64).view(Watched)
+        watched.seen = seen
+        given.append(watched)
+    call(given)
+    return iter([Low(name, place) for name, place in seen.items()])
+
+
+def user_line(frame: FrameType | None) -> str:
+    """The file and the line of the innermost frame of a user's code, or ""."""
+    ours = str(Path(__file__).parents[1])
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((ours, "<")) and "site-packages" not in name and f"{Path(name).parent.name}" != "lib":
+            return f"{Path(name).name}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return ""
