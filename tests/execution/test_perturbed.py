@@ -45,6 +45,14 @@ def test_float32_inputs_stay_exact() -> None:
     assert np.array_equal(moved, moved.astype(np.float32))
 
 
+def test_symmetric_matrices_stay_symmetric_and_others_do_not_become_so() -> None:
+    symmetric = np.array([[2.0, 0.7, 1.1], [0.7, 3.0, 0.4], [1.1, 0.4, 5.0]])
+    x, w = perturbed(at(x=np.array([symmetric, 2 * symmetric]), w=symmetric + np.triu(symmetric))).args
+    assert np.array_equal(x, np.matrix_transpose(x))
+    assert (x != np.array([symmetric, 2 * symmetric])).sum() == 17  # all but the first
+    assert not np.array_equal(w, w.T)
+
+
 def test_the_perturbed_point_is_reproducible_and_has_other_vectors() -> None:
     here = at(x=np.array([0.5, 1.5, 2.5]))
     first, second = perturbed(here), perturbed(here)

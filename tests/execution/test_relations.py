@@ -125,6 +125,24 @@ def test_a_library_that_fails_after_its_first_call_is_reported() -> None:
     )
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_forward_and_reverse_may_follow_two_conventions_of_symmetric_matrices(factor: float) -> None:
+    """torch's jvp of cholesky is not symmetrised, and its vjp is."""
+    torches = from_module("torch", importlib.import_module("backends.torch"))
+
+    def prepare(operator: Operator, f: Any, args: Any, wrt: Any) -> Any:
+        call = torches.prepare(operator, f, args, wrt)
+        return (lambda *a: factor * call(*a)) if operator == "jvp" else call
+
+    def inputs(n: int, rng: np.random.Generator) -> dict[str, Any]:
+        return {"A": np.array([[4.0, 1.0, -0.5], [1.0, 3.0, 0.7], [-0.5, 0.7, 5.0 + rng.random()]])}
+
+    case = Case(f=lambda xp, A: xp.sum(xp.linalg.cholesky(A)), inputs=inputs, wrt=("A",), sizes=(1,), name="factor")
+    found = related(Setting(replace(torches, prepare=prepare), case, 1, 0, known(case)))
+    assert found.broken == ()
+    assert list(found.repeats) == ([] if factor == 1.0 else ["jvp"])
+
+
 def test_no_derivative_at_all_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="no gradient here"):
         related(setting(prepare=lacking(*OPERATORS[1:])))

@@ -98,6 +98,11 @@ def test_every_mode_of_torch_is_right_although_its_second_derivatives_mix_two_co
     assert f"along symmetric changes, {SYMMETRISED}" in found.remarks
 
 
+def test_ordinary_terms_of_a_symmetric_input_have_their_second_derivatives() -> None:
+    found = adbench.check(lambda m: torch.linalg.eigvalsh(m)[0] + m[0, 1] ** 2 * m[1, 1], tensor(M), modes="all")
+    assert found.word == "right", str(found)
+
+
 def test_every_mode_of_jax_scipys_cholesky_is_right() -> None:
     found = adbench.check(lambda m: jax.scipy.linalg.cholesky(m).sum(), jnp.array(M), modes="all")
     assert found.word == "right", str(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -164,7 +164,7 @@ def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
     reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
     names = sorted(reads.operations)
     if needs_second_order(operator):
-        if names and (known := _read_by(dict.fromkeys(names, "symmetrised"), at, operator)):
+        if names and (known := _read_by({}, at, operator, reads.leaves)):
             yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
         return
     for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
@@ -198,18 +198,23 @@ def _symmetric_reads(at: Point) -> SymmetricReads:
     return found
 
 
-def _read_by(conventions: Mapping[str, triangles.Convention], at: Point, operator: str) -> Known | None:
-    """The references by these conventions, if proved; computed once for all operators at the point."""
+def _read_by(
+    conventions: Mapping[str, triangles.Convention], at: Point, operator: str, symmetric: Collection[int] = ()
+) -> Known | None:
+    """The references by these conventions, if proved; computed once for all operators at the point.
+
+    symmetric   the leaves whose changes count as they act on symmetric ones
+    """
 
     def remember(what: str, compute: Callable[[], Reference]) -> Reference:
-        key = what, *conventions.items()
+        key = what, *conventions.items(), *symmetric
         if key not in at.kept:
             at.kept[key] = compute()
         found: Reference = at.kept[key]
         return found
 
     second, hessian = needs_second_order(operator), bool(needs(operator)["hessian"])
-    with triangles.reading(conventions):
+    with triangles.reading(conventions), triangles.moving_symmetrically(symmetric):
         known = known_at(at, second_order=second, hessian=hessian, seconds=CONVENTION_SECONDS, remember=remember)
     return known if known.of(operator).all_outputs.proved else None
 

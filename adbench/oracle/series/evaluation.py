@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.series import ball
+from adbench.oracle.series import ball, triangles
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, NeedsRoot, NeedsTerms, Special, arithmetic
 from adbench.oracle.series.namespace import Balls, TooSlow, namespace_of
 from adbench.oracle.series.number import Real, ball_of
@@ -216,7 +216,7 @@ class Evaluations:
             else:
                 for index, at in slopes.items():
                     numbers.flat[index] = real(ball.moving(float(leaf.values.flat[index]), at))
-            moved.append(numbers)
+            moved.append(triangles.moved(which, numbers))
         return moved
 
 

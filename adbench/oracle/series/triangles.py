@@ -10,7 +10,7 @@ At a symmetric matrix, their derivative is given along symmetric changes only. L
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from adbench.oracle.series import ball
 Convention = Literal["triangle", "symmetrised", "unsymmetrised"]
 
 _CONVENTIONS: ContextVar[Mapping[str, Convention]] = ContextVar("conventions", default={})  # noqa: B039 - never changed
+_LEAVES: ContextVar[Collection[int]] = ContextVar("leaves", default=())
 _MET: ContextVar[dict[str, bool] | None] = ContextVar("met", default=None)
 
 
@@ -33,6 +34,21 @@ def reading(conventions: Mapping[str, Convention]) -> Iterator[None]:
         yield
     finally:
         _CONVENTIONS.reset(token)
+
+
+@contextmanager
+def moving_symmetrically(leaves: Collection[int]) -> Iterator[None]:
+    """Evaluate at ½ (A + Aᵀ) of these active leaves, the same along symmetric changes."""
+    token = _LEAVES.set(leaves)
+    try:
+        yield
+    finally:
+        _LEAVES.reset(token)
+
+
+def moved(leaf: int, numbers: Any) -> Any:
+    """The numbers of an active leaf, as `moving_symmetrically` says."""
+    return 0.5 * (numbers + np.swapaxes(numbers, -1, -2)) if leaf in _LEAVES.get() else numbers
 
 
 @contextmanager
