@@ -49,11 +49,11 @@ class Cell:
     """An operation on a library.
 
     checked   judged results; silent: results at points where nothing can be judged
-    derivatives   those judged results that are no values
     refused   operator -> why the library has none
     faults    the worst for each operator and kind
     digits    (order, exponent of |x|) -> the fewest correct digits at points of this size, for one argument
     own       the library's expression, "" for the definition on its array functions
+    derivatives   those judged results that are no values
     """
 
     operation: str
@@ -61,11 +61,11 @@ class Cell:
     family: str
     own: str = ""
     checked: int = 0
-    derivatives: int = 0
     silent: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     digits: dict[tuple[int, int], float] = field(default_factory=dict)
+    derivatives: int = 0
 
     @property
     def worst(self) -> float | None:

@@ -134,7 +134,7 @@ def _reason(part: Selected, every: Sequence[Record]) -> str:
     if any(map(_is_judged, found)):
         return ""
     if not found:
-        return "none of its cells was planned and reached"
+        return "no cell of it was in the plan, or none was reached"
     (word, reason), count = Counter((record.outcome.word, _told(record)) for record in found).most_common(1)[0]
     return f"{count} of {len(found)} {word}: {reason}"
 

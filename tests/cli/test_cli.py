@@ -186,9 +186,11 @@ def test_a_configuration_in_the_working_folder_adds_the_users_files(tmp_path: Pa
 
 
 def test_what_a_case_lacks_is_left_out_with_a_word_on_stderr(folder: Path) -> None:
-    done = adbench(folder, "check", "-c", "softplus.py", "-c", "product_plus_constant", "-b", "hand.py", "-n", "10")
+    asked = ["check", "-c", "softplus.py", "-c", "product_plus_constant", "-b", "hand.py", "-n", "10"]
+    done = adbench(folder, *asked)
     assert "left out: product_plus_constant has no size 10; use 1" in done.err
-    assert done.code == 0
+    assert done.code == 4, "it was named, and nothing was checked"
+    assert adbench(folder, *asked, "--allow-nothing").code == 0
 
 
 @pytest.mark.slow

@@ -39,7 +39,10 @@ def folder(tmp_path: Path) -> Path:
             ["-c", "softplus.py", "-b", "refus*", "--backends", "mine"],
             "with the backend refuses and of the case softplus",
         ),
-        (["-c", "softplus.py", "-b", "hand.py", "-c", "product_plus_constant", "-n", "10"], "none of its cells"),
+        (
+            ["-c", "softplus.py", "-b", "hand.py", "-c", "product_plus_constant", "-n", "10"],
+            "no cell of it was in the plan",
+        ),
     ],
 )
 def test_a_selected_backend_or_case_that_was_judged_nowhere_is_exit_code_4(
