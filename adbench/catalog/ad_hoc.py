@@ -38,7 +38,7 @@ SIZE = "the size"
 """The name of the input that is the size."""
 
 Make = Callable[..., Case]
-"""make(f, args, kwargs, wrt, backend=backend) -> the case of one point."""
+"""make(f, args, kwargs, wrt, backend=backend, output=output) -> the case of one point."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class AdHoc:
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
     backend the named one that decides for which library the function is written, if nothing else does
+    output  of several results, the one that counts; none: every floating-point one
     """
 
     name: str
@@ -61,6 +62,7 @@ class AdHoc:
     wrt: tuple[str, ...] = ()
     inputs: str | None = None
     backend: str | None = None
+    output: str | None = None
 
     def function(self) -> Callable[..., Any]:
         """The function, its module imported with float64 defaults. Raises UsageError if it is missing."""
@@ -78,11 +80,11 @@ class AdHoc:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
         f, wrt = self.function(), self.wrt or None
         if self.inputs is None:
-            return make(f, *self.arguments(), wrt, backend=self.backend)
+            return make(f, *self.arguments(), wrt, backend=self.backend, output=self.output)
         inputs = named_function(self.inputs, self.path, "--inputs")
 
         def of_size(n: int) -> Case:
-            return make(f, *self._arguments_of_size(inputs, n), wrt, backend=self.backend)
+            return make(f, *self._arguments_of_size(inputs, n), wrt, backend=self.backend, output=self.output)
 
         f_sized = Sized(of_size, self.inputs)
         return replace(f_sized.of_size(SIZES[0]), f=f_sized, inputs=f_sized.inputs, sizes=SIZES)
@@ -113,11 +115,12 @@ def ad_hoc(
     wrt: Sequence[str] = (),
     inputs: str | None = None,
     backend: str | None = None,
+    output: str | None = None,
 ) -> AdHoc:
     """The same with all paths from the root; modules are found from the working folder first, as with `python -m`."""
     path = tuple(dict.fromkeys([str(Path.cwd()), *(entry for entry in sys.path if entry)]))
     at, arg = (tuple(map(argument_values.absolute, texts)) for texts in (at, arg))
-    return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None, backend)
+    return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None, backend, output)
 
 
 class Sized:

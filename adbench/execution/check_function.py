@@ -19,6 +19,7 @@ from adbench.execution.operators.references import known_at
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision
+from adbench.functions.outputs import Output
 from adbench.functions.user_arguments import Wrt
 from adbench.functions.user_function import UserFunction, function_case, point_name, told
 from adbench.model.backend import Backend, from_module
@@ -59,14 +60,16 @@ def check(
     points: int = 1,
     wrt: Wrt = None,
     seed: int = 0,
+    output: Output = None,
     **kwargs: Any,
 ) -> FunctionCheck:
     """Check a library's derivatives of your function ``f(*args, **kwargs)``.
 
         print(adbench.check(f, 1.0, np.array([0.3, 1.2])))
 
-    f          returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
-               parameter `xp` for all of them. A torch.nn.Module counts with its parameters
+    f          returns a number or an array, or several in a tuple, a dict or a dataclass; written for jax, torch,
+               autograd, adbench.tape or numpy, or with a first parameter `xp` for all of them. A torch.nn.Module counts
+               with its parameters
     args       floats, lists, arrays of numpy, jax or torch, nested dicts, tuples, dataclasses and torch.nn.Module.
                Integers, strings and other objects are static
     kwargs     keyword arguments of f. Pass those with names used below by `functools.partial(f, seed=3)`
@@ -79,6 +82,8 @@ def check(
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
+    output     of several results, the one to check: its position, its key, or a path such as "['aux']['w']"; by default
+               every floating-point one
 
     The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
     from differences of its values in float64. Everything runs in float64, but for conversions inside the function: the
@@ -92,7 +97,7 @@ def check(
     if points < 1:
         raise UsageError(f"points is {points}; pass 1 or more")
     with double_precision():
-        case = function_case(f, args, kwargs, wrt, seed=seed, backend=backend)
+        case = function_case(f, args, kwargs, wrt, seed=seed, backend=backend, output=output)
         made = case.f
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes, operator)
@@ -104,7 +109,7 @@ def check(
             used, found = (used, found) if second.is_nothing else (other, second)
     if found.is_nothing:
         raise UsageError(_nothing(made, used, found.rows))
-    return FunctionCheck(
+    checked = FunctionCheck(
         function=made.__name__,
         backend=used.name,
         library=made.library.title if made.library.name not in ("xp", "tape") else _titled(used, version),
@@ -113,6 +118,8 @@ def check(
         outside=tuple(found.outside),
         notes=(*made.notes, *_undefined(found.values[0])),
     )
+    outputs = made.arguments.outputs
+    return checked if outputs is None else checked.renamed(outputs.renamed)
 
 
 def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = False, **options: Any) -> None:

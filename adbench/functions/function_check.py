@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -41,6 +41,18 @@ class CheckedMode:
     def wrong(cls, mode: str, point: str, reason: str) -> CheckedMode:
         """A derivative that is wrong for another reason than its numbers."""
         return cls(mode, point, Verdict("wrong", reason, None, None, 0, 0, 0, 0, "", ""))
+
+    def renamed(self, rename: Callable[[str], str]) -> CheckedMode:
+        """The same with other names of entries."""
+        if self.verdict is None:
+            return self
+
+        def entry(one: EntryEvidence) -> EntryEvidence:
+            return replace(one, where=rename(one.place), index=())
+
+        worst = self.verdict.worst and entry(self.verdict.worst)
+        verdict = replace(self.verdict, sentence=rename(self.verdict.sentence), worst=worst)
+        return replace(self, verdict=verdict, entries=tuple(map(entry, self.entries)))
 
     @property
     def sign(self) -> str:
@@ -90,6 +102,11 @@ class FunctionCheck:
     values: tuple[CheckedMode, ...] = ()
     outside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def renamed(self, rename: Callable[[str], str]) -> FunctionCheck:
+        """The same with other names of entries."""
+        rows, values = (tuple(row.renamed(rename) for row in rows) for rows in (self.rows, self.values))
+        return replace(self, rows=rows, values=values)
 
     @property
     def deciding(self) -> CheckedMode:
