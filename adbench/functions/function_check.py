@@ -198,6 +198,8 @@ class FunctionCheck:
         for why in dict.fromkeys(row.reason for row in self.lacking):
             modes = dict.fromkeys(row.mode for row in self.lacking if row.reason == why)
             found.append(f"{NOT_HAD} {', '.join(modes)}: {why}")
+        if len(self.rows) == 1 and self.deciding.how.startswith("from "):
+            found.append(f"the {self.deciding.mode} is computed {self.deciding.how}")
         if self.outside:
             many = f"{len(self.outside)} point{'s' if len(self.outside) > 1 else ''}"
             found.append(f"{many} outside the function's domain left out: {', '.join(self.outside)}")

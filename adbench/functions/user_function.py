@@ -275,7 +275,7 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(flat, examples, widened=self.low is not None)
+            made: Callable[..., Any] = translate(flat, examples, **({"widened": True} if self.low else {}))
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data
