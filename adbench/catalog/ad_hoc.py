@@ -54,6 +54,7 @@ class AdHoc:
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
     backend the named one that decides for which library the function is written, if nothing else does
+    output  of several results, the one that counts; none: every floating-point one
     branchwise   the derivative along the program's branch is meant
     constants    "forbid": numbers that the function declares constant are active all the same
     """
@@ -65,6 +66,7 @@ class AdHoc:
     wrt: tuple[str, ...] = ()
     inputs: str | None = None
     backend: str | None = None
+    output: str | None = None
     branchwise: bool = False
     constants: str = "allow"
 
@@ -82,7 +84,7 @@ class AdHoc:
 
     def case(self, make: Make) -> Case:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
-        options = {name: getattr(self, name) for name in ("backend", "branchwise", "constants")}
+        options = {name: getattr(self, name) for name in ("backend", "output", "branchwise", "constants")}
         f, make = self.function(), partial(make, wrt=self.wrt or None, **options)
         if self.inputs is None:
             return make(f, *self.arguments())

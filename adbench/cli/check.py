@@ -19,6 +19,12 @@ from adbench.cli.support.output_formats import result_options, write
 @selection_options
 @function_options
 @click.option(
+    *("--output", "part"),
+    metavar="PART",
+    help="Check this part of a tuple or a dict that your function returns: its position or key. Default: every "
+    "floating-point part.",
+)
+@click.option(
     *("--operator", "operators"),
     multiple=True,
     metavar="NAME",

@@ -19,6 +19,7 @@ from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.function_check import CheckedMode, FunctionCheck
 from adbench.functions.libraries import OWN_BACKENDS, double_precision, silent_callbacks
+from adbench.functions.outputs import Output
 from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
@@ -61,6 +62,7 @@ def check(
     points: int = 1,
     wrt: Wrt = None,
     seed: int = 0,
+    output: Output = None,
     branchwise: bool = False,
     constants: Constants = "allow",
     **kwargs: Any,
@@ -69,8 +71,9 @@ def check(
 
         print(adbench.check(f, 1.0, np.array([0.3, 1.2])))
 
-    f          returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
-               parameter `xp` for all of them. A torch.nn.Module counts with its parameters
+    f          returns a number or an array, or several in a tuple, a dict or a dataclass; written for jax, torch,
+               autograd, adbench.tape or numpy, or with a first parameter `xp` for all of them. A torch.nn.Module counts
+               with its parameters
     args       floats, lists, arrays of numpy, jax or torch, nested dicts, tuples, dataclasses and torch.nn.Module.
                Integers, strings and other objects are static
     kwargs     keyword arguments of f. Pass those with names used below by `functools.partial(f, seed=3)`
@@ -85,6 +88,8 @@ def check(
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
+    output     of several results, the one to check: its position, its key, or a path such as "['aux']['w']"; by default
+               every floating-point one
     branchwise   accept the derivative along the branches that the program takes. By default the values decide where
                they contradict it: a bisection has the derivative of the root, not 0
     constants  "forbid" makes a derivative wrong that leaves out numbers which the function declares constant, by
@@ -105,7 +110,8 @@ def check(
         raise UsageError(f"constants is {constants!r}; choose from {', '.join(get_args(Constants))}")
     if operator is not None and modes is not None:
         raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
-    options = {"wrt": wrt, "seed": seed, "backend": backend, "branchwise": branchwise, "constants": constants}
+    meaning = {"output": output, "branchwise": branchwise, "constants": constants}
+    options = {"wrt": wrt, "seed": seed, "backend": backend, **meaning}
     try:
         with contained():
             return _checked(f, args, kwargs, backend, operator or modes, points, options)
@@ -137,7 +143,7 @@ def _checked(
             used, found = (used, found) if second.is_nothing else (other, second)
     if found.is_nothing:
         raise UsageError(_nothing(made, used, found.rows))
-    return FunctionCheck(
+    checked = FunctionCheck(
         function=made.__name__,
         backend=used.name,
         library=made.library.title if made.library.name not in ("xp", "tape") else _titled(used, version),
@@ -147,6 +153,8 @@ def _checked(
         missing=points - len(found.values),
         notes=(*made.notes, *_undefined(found.values[0]), *found.notes),
     )
+    outputs = made.arguments.outputs
+    return checked if outputs is None else checked.renamed(outputs.renamed)
 
 
 def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = False, **options: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -42,6 +42,18 @@ class CheckedMode:
     def wrong(cls, mode: str, point: str, reason: str) -> CheckedMode:
         """A derivative that is wrong for another reason than its numbers."""
         return cls(mode, point, Verdict("wrong", reason, None, None, 0, 0, 0, 0, "", ""))
+
+    def renamed(self, rename: Callable[[str], str]) -> CheckedMode:
+        """The same with other names of entries."""
+        if self.verdict is None:
+            return self
+
+        def entry(one: EntryEvidence) -> EntryEvidence:
+            return replace(one, where=rename(one.place), index=())
+
+        worst = self.verdict.worst and entry(self.verdict.worst)
+        verdict = replace(self.verdict, sentence=rename(self.verdict.sentence), worst=worst)
+        return replace(self, verdict=verdict, entries=tuple(map(entry, self.entries)))
 
     @property
     def sign(self) -> str:
@@ -93,6 +105,11 @@ class FunctionCheck:
     outside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     missing: int = 0
+
+    def renamed(self, rename: Callable[[str], str]) -> FunctionCheck:
+        """The same with other names of entries."""
+        rows, values = (tuple(row.renamed(rename) for row in rows) for rows in (self.rows, self.values))
+        return replace(self, rows=rows, values=values)
 
     @property
     def deciding(self) -> CheckedMode:
@@ -190,6 +207,8 @@ class FunctionCheck:
         for why in dict.fromkeys(row.reason for row in self.lacking):
             modes = dict.fromkeys(row.mode for row in self.lacking if row.reason == why)
             found.append(f"{NOT_HAD} {', '.join(modes)}: {why}")
+        if len(self.rows) == 1 and self.deciding.how.startswith("from "):
+            found.append(f"the {self.deciding.mode} is computed {self.deciding.how}")
         if self.outside:
             many = f"{len(self.outside)} point{'s' if len(self.outside) > 1 else ''}"
             names = [*self.outside[:MOST_NAMES], *[f"{len(self.outside) - MOST_NAMES} more"]][: len(self.outside)]

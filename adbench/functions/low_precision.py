@@ -20,9 +20,10 @@ import numpy as np
 
 from adbench.oracle.evidence import PRECISIONS, Precision
 
-SAME = {"complex64": "float32", "float64": "float64", "complex128": "float64"}
+LESS = re.compile(r"float32|float16|bfloat16|complex64|float8\w*")
+PARTS = {"complex64": "float32"}
 LEAST = "bfloat16"
-"""For types with fewer bits still, such as float8: nothing is known about them."""
+"""For types with fewer bits still, such as float8."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Low:
     @property
     def precision(self) -> Precision:
         """Its arithmetic."""
-        return PRECISIONS.get(SAME.get(self.name, self.name), PRECISIONS[LEAST])
+        return PRECISIONS.get(PARTS.get(self.name, self.name), PRECISIONS[LEAST])
 
     @property
     def told(self) -> str:
@@ -47,7 +48,7 @@ class Low:
 def low_type(dtype: Any) -> str:
     """The name of a floating-point type below float64; "" for any other type."""
     name = str(dtype).rpartition(".")[2]
-    return name if (name.startswith(("float", "bfloat", "complex")) and name not in SAME) or name == "complex64" else ""
+    return name if LESS.fullmatch(name) else ""
 
 
 def lowest_inside(

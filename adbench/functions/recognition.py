@@ -74,11 +74,12 @@ def library_of(
         return LIBRARIES["xp"]
     of_arguments = {library_name_of_value(leaf) for leaf in _inside([*args, *(kwargs or {}).values()])}
     references = _References()
-    for found in (of_arguments, *references.levels(f), _annotated(f)):
+    annotated = _annotated(f)
+    for found in (of_arguments, *references.levels(f), annotated):
         for name in ORDER[:-1]:
             if name in found:
                 return LIBRARIES[name]
-    if references.calls_numpy:
+    if references.calls_numpy or "numpy" in annotated:
         return LIBRARIES["numpy"]
     return LIBRARIES[family_of_backend(backend) or references.only_import or "numpy"]
 
@@ -123,12 +124,18 @@ def _of_annotation(annotation: Any, names: Mapping[str, Any]) -> Iterator[str]:
     """The libraries of a type, its arguments, as in `list[torch.Tensor]`, and the arrays of a type of jaxtyping."""
     if isinstance(annotation, str):
         for word in dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*", annotation)):
-            yield library_name_of_value(names[word]) if word in names else library_name(word)
+            yield _of_type(names[word]) if word in names else library_name(word)
         return
-    yield library_name_of_value(annotation) if isinstance(annotation, type) else ""
+    yield _of_type(annotation) if isinstance(annotation, type) else ""
     for part in (*get_args(annotation), getattr(annotation, "array_type", None)):
         if part is not None:
             yield from _of_annotation(part, names)
+
+
+def _of_type(found: Any) -> str:
+    """The library of a type or a module, numpy included."""
+    module = found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", "")
+    return library_name_of_value(found) or ("numpy" if str(module).partition(".")[0] == "numpy" else "")
 
 
 def _unwrapped(f: Any) -> Any:

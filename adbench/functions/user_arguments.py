@@ -4,7 +4,8 @@ A leaf is a float or a float64 array, named by its path: ``x``, ``params['w'][0]
 (integers, strings, functions, None, ...) is static: the function gets it unchanged.
 
 Containers are dicts, lists, tuples, named tuples, dataclasses, pytrees of jax, and torch.nn.Module, whose parameters
-are leaves. A list of numbers is one array if it contains a float.
+are leaves. A list of numbers is one array if it contains a float. If nothing is floating-point and `wrt` names
+nothing, arrays and lists of integers become float64.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.functions.outputs import Outputs
 from adbench.model.errors import UsageError
 
 Leaf = float | NDArray[np.float64]
@@ -49,6 +51,7 @@ class Arguments:
     values    a float or a float64 array each
     active    the names of the active leaves
     notes     conversions, one sentence each
+    outputs   the parts of the value that count; None if it is one number or array
     """
 
     names: tuple[str, ...]
@@ -57,13 +60,15 @@ class Arguments:
     notes: tuple[str, ...]
     _make: Callable[[Sequence[Any]], Made] = field(repr=False)
     _modules: tuple[tuple[Any, Mapping[str, int]], ...] = field(default=(), repr=False)
+    outputs: Outputs | None = None
 
     def call(self, leaves: Sequence[Any], *first: Any) -> Any:
         """The function's value at these leaves; `first` are arguments before all others."""
-        return self._called(leaves, self._make(leaves), first)
+        value = self._called(leaves, self._make(leaves), first)
+        return value if self.outputs is None else self.outputs.of(value, *first)
 
     def watched(self, leaves: Sequence[Any], *first: Any) -> Any:
-        """The same value. Raises UsageError if the call changes an argument."""
+        """The same value, whole. Raises UsageError if the call changes an argument."""
         made = self._make(leaves)
         before = _snapshot(made, self.active)
         value = self._called(leaves, made, first)
@@ -108,10 +113,13 @@ def arguments_of(
     """
     names = _names(f, args, kwargs, xp=xp)
     wanted = None if wrt is None else _wanted(wrt, names, len(args))
-    found = _Leaves(wanted or ())
-    function = found.function(f)
-    positional = [found.take(arg, name) for arg, name in zip(args, names, strict=False)]
-    named = {name: found.take(arg, name) for name, arg in kwargs.items()}
+    for whole_arrays in (False, True) if wanted is None else (False,):
+        found = _Leaves(wanted or (), whole_arrays=whole_arrays)
+        function = found.function(f)
+        positional = [found.take(arg, name) for arg, name in zip(args, names, strict=False)]
+        named = {name: found.take(arg, name) for name, arg in kwargs.items()}
+        if found.names:
+            break
     active = tuple(found.names)
     if wanted is not None:
         active = tuple(name for name in found.names if _is_below(name, wanted))
@@ -220,10 +228,13 @@ def _is_whole(value: Any) -> bool:
 
 
 class _Leaves:
-    """Collects leaves while `take` walks through values. Integers are leaves only if named in `whole`."""
+    """Collects leaves while `take` walks through values.
 
-    def __init__(self, whole: Sequence[str]) -> None:
-        self.whole = whole
+    Integers are leaves only if named in `whole`, or in arrays and lists with `whole_arrays`.
+    """
+
+    def __init__(self, whole: Sequence[str], *, whole_arrays: bool = False) -> None:
+        self.whole, self.whole_arrays = whole, whole_arrays
         self.names: list[str] = []
         self.values: list[Leaf] = []
         self.converted: dict[str, list[str]] = {}
@@ -248,7 +259,9 @@ class _Leaves:
             return self._array(value, name)
         if _is_module(value):
             return self._module(value, name)
-        if isinstance(value, list) and _is_numbers(value, whole=name in self.whole):
+        if isinstance(value, list) and _is_numbers(value, whole=name in self.whole or self.whole_arrays):
+            if self.whole_arrays:
+                self._note("integers", name)
             return self._leaf(np.asarray(value, dtype=np.float64), name)
         if isinstance(value, dict):
             return self._dict(value, name)
@@ -270,14 +283,21 @@ class _Leaves:
         array = np.asarray(value)
         if array.dtype.kind == "f":
             self._note(array.dtype, name)
-        elif array.dtype.kind not in "iu" or name not in self.whole:
+        elif array.dtype.kind not in "iu" or not self._takes_whole(name, array.shape):
             return lambda leaves: value
+        elif self.whole_arrays:
+            self._note(array.dtype, name)
         return self._leaf(array.astype(np.float64) if array.ndim else float(array), name)
+
+    def _takes_whole(self, name: str, shape: Sequence[int]) -> bool:
+        """Whether integers of this name and shape are leaves."""
+        return name in self.whole or (self.whole_arrays and len(shape) > 0)
 
     def _array(self, value: Any, name: str) -> Make:
         """A tensor of torch or an array of jax."""
         kind = str(value.dtype).removeprefix("torch.")
-        if not kind.startswith(("float", "bfloat")) and not (kind.startswith(("int", "uint")) and name in self.whole):
+        is_whole = kind.startswith(("int", "uint")) and self._takes_whole(name, value.shape)
+        if not kind.startswith(("float", "bfloat")) and not is_whole:
             return lambda leaves: value
         self._note(kind, name)
         if _is_tensor(value):

@@ -31,6 +31,7 @@ from adbench.functions.libraries import (
     translator_of,
 )
 from adbench.functions.low_precision import Low, low_type, lowest_inside, widened
+from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
 from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
@@ -62,17 +63,19 @@ def function_case(
     *,
     seed: int = 0,
     backend: str | None = None,
+    output: Output = None,
     branchwise: bool = False,
     constants: Constants = "allow",
 ) -> Case:
     """The case of ``f(*args, **kwargs)``, with one size. Its inputs are the floating-point leaves of the arguments.
 
-    f        returns a number or an array; written for jax, torch, autograd, adbench.tape or numpy, or with a first
-             parameter `xp` for all of them
+    f        returns a number or an array, or several in a container; written for jax, torch, autograd, adbench.tape
+             or numpy, or with a first parameter `xp` for all of them
     args     floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
     wrt      the active arguments: positions, names (``x``, ``params['w']``); by default all
     seed     chooses the random points
     backend  the one that the user named, which may decide for which library the function is written
+    output   the position, key or path of the only output that is checked
     branchwise   the derivative along the program's branch is meant, even if its values change otherwise
     constants    "forbid": numbers that the function declares constant are active all the same
 
@@ -80,17 +83,17 @@ def function_case(
     """
     library = library_of(f, args, kwargs, backend)
     try:
-        function, value = _probed(f, library, args, kwargs or {}, wrt)
+        function, value = _probed(f, library, args, kwargs or {}, wrt, output)
     except UsageError as refusal:
         for other in libraries_with(refusal.__cause__, library, backend):
             with contextlib.suppress(UsageError):
-                function, value = _probed(f, other, args, kwargs or {}, wrt)
+                function, value = _probed(f, other, args, kwargs or {}, wrt, output)
                 break
         else:
             raise
     if function.library.name == "numpy" and (returned := library_of_value(value)) is not None:
         # It calls a package built on another library without naming that library or taking its arrays.
-        function, value = _probed(f, returned, args, kwargs or {}, wrt)
+        function, value = _probed(f, returned, args, kwargs or {}, wrt, output)
     function.branchwise, function.constants, function.shape = branchwise, constants, np.shape(value)
     active = function.arguments.active
     leaves_at = cache(lambda number: function.leaves_at(number, seed))
@@ -110,7 +113,7 @@ def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) 
 
 
 def _probed(
-    f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
+    f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt, output: Output
 ) -> tuple[UserFunction, Any]:
     """The function in this library, and its value at the given point. Raises UsageError as `UserFunction.probed`."""
     import_library(library)
@@ -118,7 +121,7 @@ def _probed(
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
         function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
-    return function, function.probed()
+    return function, function.probed(output)
 
 
 class UserFunction:
@@ -179,13 +182,21 @@ class UserFunction:
         """The value in numpy, computed by the function's library in float64."""
         return self(PLAIN, **dict(zip(self.arguments.names, leaves, strict=True)))
 
-    def probed(self) -> Any:
-        """The value at the given point. Raises UsageError if it is not one number or array, or not deterministic."""
+    def probed(self, chosen: Output = None) -> Any:
+        """The value at the given point, or its chosen output.
+
+        Raises UsageError if it is not a number or an array, or several, or not deterministic.
+        """
         first_arguments = (PLAIN,) if self.library.name == "xp" else ()
         types = set[str]()
 
         def called(leaves: Sequence[Any]) -> Any:
             value = self.arguments.watched(leaves, *first_arguments)
+            parts = outputs_of(value, chosen, self.library.name, self.__name__)
+            if parts is not None:
+                value = parts.of(value, *first_arguments)
+                self.arguments = replace(self.arguments, outputs=parts)
+                self._plain = in_double(self.library, self.arguments.call)
             types.add(low_type(getattr(value, "dtype", "")))
             return value
 
@@ -201,7 +212,7 @@ class UserFunction:
             except AdbenchError:
                 raise
             except Exception as error:
-                raise UsageError(f"{self.__name__} raises {told(error)}{_hint(error)}") from error
+                raise UsageError(f"{self.__name__} raises {told(error)}{_hint(error, self.notes)}") from error
         _refuse_value(first, self.__name__)
         if not np.array_equal(np.asarray(first), np.asarray(second), equal_nan=True):
             raise UsageError(
@@ -214,6 +225,8 @@ class UserFunction:
             self.low = inside or next(map(Low, filter(None, types)), None)
         if self.low:
             self.notes.append(self.low.told)
+        if self.arguments.outputs is not None:
+            self.notes.append(self.arguments.outputs.note)
         if self.prints:
             self.notes.append("the function prints; its output is shown once")
         return first
@@ -320,7 +333,7 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(flat, examples, widened=self.low is not None)
+            made: Callable[..., Any] = translate(flat, examples, **({"widened": True} if self.low else {}))
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data
@@ -346,9 +359,11 @@ class _Output(io.TextIOBase):
         self._real.flush()
 
 
-def _hint(error: Exception) -> str:
+def _hint(error: Exception, notes: Sequence[str]) -> str:
     """Advice for common exceptions."""
     words = str(error).lower()
+    if any("though given as int" in note for note in notes):
+        return "; without a floating-point argument, integer arrays become float64: name those to differentiate in wrt"
     if "cuda" in words or "gpu" in words:
         return "; adbench checks on the CPU: take the device from the arguments"
     if "dtype" in words or "same type" in words:
@@ -398,9 +413,6 @@ def _refuse_value(value: Any, name: str) -> None:
     """Raise UsageError for anything but one real floating-point number or array."""
     if value is None:
         raise UsageError(f"{name} returns None; end it with `return` and a number or an array")
-    if isinstance(value, tuple | list | dict):
-        parts = f"{type(value).__name__} of {len(value)} parts"
-        raise UsageError(f"{name} returns a {parts}; return one number or one array, for example by lambda x: f(x)[0]")
     if isinstance(value, str | bytes) or (not hasattr(value, "dtype") and not isinstance(value, int | float | complex)):
         raise UsageError(f"{name} returns {type(value).__name__}; return a number or an array")
     kind = np.asarray(value).dtype

@@ -341,8 +341,7 @@ def reads_its_arguments_in_place(x: Any) -> Any:
 
 
 BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
-    (lambda x: (x, x), (1.0,), "returns a tuple of 2 parts; return one number or one array"),
-    (lambda x: {"loss": x}, (1.0,), "returns a dict of 1 parts"),
+    (lambda x: (3, None), (1.0,), "returns a tuple of 2 parts, none of them floating-point"),
     (lambda x: None, (1.0,), "returns None; end it with `return`"),
     (lambda x: "text", (1.0,), "returns str; return a number or an array"),
     (lambda x: 1j * x, (1.0,), "returns complex numbers; return their real part"),

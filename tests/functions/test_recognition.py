@@ -23,6 +23,7 @@ import torch
 def clone(x): return x.clone().norm()
 def common(x): return (x**2).sum() / math.sqrt(2.0)
 def spread(x): return x.std()
+def of_arrays(x: np.ndarray): return (x**2).sum()
 def of_numpy(x): return np.sum(x**2) * x.std()
 def sliced(x): return x.astype(float)[::-1].sum() + x[0] ** 2
 """
@@ -40,7 +41,8 @@ def called(x): return only_torch.spread(x)
 OF_NONE = "def clone(x): return x.clone().norm()\ndef at(x): return x.at[0].set(2.0).sum()\n"
 
 EXPECTED = {
-    "only_torch": {"clone": "torch", "common": "torch", "spread": "torch", "of_numpy": "tape", "sliced": "tape"},
+    "only_torch": {"clone": "torch", "common": "torch", "spread": "torch", "of_numpy": "tape", "sliced": "tape",
+                   "of_arrays": "tape"},
     "only_jax": {"at": "jax", "cube": "jax"},
     "uses_both": {"clone": "torch", "dim": "torch", "at": "jax", "common": "tape", "annotated": "torch",
                   "quoted": "jax", "called": "torch"},

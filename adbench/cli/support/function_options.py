@@ -105,11 +105,11 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     from adbench.functions.recognition import only_family
     from adbench.functions.user_function import function_case
 
-    kept = {name: value for name, value in asked.items() if name not in (*OWN, "function")}
+    kept = {name: value for name, value in asked.items() if name not in (*OWN, "function", "part")}
     of_function = {name: asked[name] for name in OWN if asked[name]}
     if asked["function"] is None:
-        if of_function:
-            option = next(iter(of_function))
+        if of_function or asked.get("part"):
+            option = next(iter(of_function), "output")
             raise UsageError(f"--{option} needs a function; add --function module:f")
         return kept, None
     if kept.get("cases") or kept.get("suites"):
@@ -117,7 +117,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     if asked["inputs"] and asked["at"]:
         raise UsageError("--at and --inputs both give the arguments; remove one of them")
     named = _named_backends(kept)
-    wanted = ad_hoc(asked["function"], **of_function, backend=only_family(named))
+    wanted = ad_hoc(asked["function"], **of_function, backend=only_family(named), output=asked.get("part"))
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
         case = wanted.case(function_case)
         first, count = kept["seed"], kept.get("points", 1)

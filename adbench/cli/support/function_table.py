@@ -53,18 +53,18 @@ def checks(run: Run, own: OwnFunction) -> list[FunctionCheck]:
             continue
         notes = [f"{record.relations.held} relations between calls hold" for record in relations if record.relations]
         version = run.versions.get(backend)
-        found.append(
-            FunctionCheck(
-                function=made.__name__,
-                backend=backend,
-                library=f"{backend} {version}" if version else backend,
-                rows=tuple(derivatives),
-                values=tuple(row for row in rows if row.mode == "value" and row.verdict),
-                outside=tuple(map(made.point_name, own.outside)),
-                missing=own.missing,
-                notes=(*made.notes, *notes),
-            )
+        outputs = made.arguments.outputs
+        check = FunctionCheck(
+            function=made.__name__,
+            backend=backend,
+            library=f"{backend} {version}" if version else backend,
+            rows=tuple(derivatives),
+            values=tuple(row for row in rows if row.mode == "value" and row.verdict),
+            outside=tuple(map(made.point_name, own.outside)),
+            missing=own.missing,
+            notes=(*made.notes, *notes),
         )
+        found.append(check if outputs is None else check.renamed(outputs.renamed))
     return found
 
 

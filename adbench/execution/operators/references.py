@@ -85,7 +85,10 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
         max_evaluations=_evaluations(at, seconds),
         max_seconds=seconds,
         second_differences=own is not None,
-        against_values=lambda: (own is None or not own.branchwise) and not (are_held() and are_met()),
+        # values of lower precision agree on its steps; with constants held, they say nothing about the derivative
+        against_values=lambda: (
+            (own is None or not own.branchwise) and at.within is DOUBLE and not (are_held() and are_met())
+        ),
     )
     first = remember("first", lambda: reference(subject_of(at), effort))
     if own is not None and (why := _another_value(at, first)):
