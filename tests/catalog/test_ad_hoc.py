@@ -123,7 +123,7 @@ WRONG_ARGUMENTS: list[tuple[AdHoc, str]] = [
     (AdHoc("mine_of_e:f", (), at=("1",)), r"--at gives 1 arguments, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1", "2", "3")), r"--at gives 3 arguments, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1",), arg=("c=2.0",)), "no argument of mine_of_e:f 'c'"),
-    (AdHoc("mine_of_e:nothing", ()), "mine_of_e:nothing takes no arguments to differentiate in; give it a parameter"),
+    (AdHoc("mine_of_e:nothing", ()), "mine_of_e:nothing takes no arguments to differentiate; give it a parameter"),
     (AdHoc("mine_of_e:scaled", (), at=("1",)), "mine_of_e:scaled needs 'n' too: give it with --arg n=VALUE"),
     (AdHoc("mine_of_e:f", (), at=("1", "2"), wrt=("c",)), "wrt: 'c' is not a floating-point argument"),
     (AdHoc("mine_of_e:f", (), inputs="mine_of_e:raises"), r"mine_of_e:raises\(10\) raises ZeroDivisionError"),

@@ -85,10 +85,7 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
         max_evaluations=_evaluations(at, seconds),
         max_seconds=seconds,
         second_differences=own is not None,
-        # values of lower precision agree on its steps; with constants held, they say nothing about the derivative
-        against_values=lambda: (
-            (own is None or not own.branchwise) and at.within is DOUBLE and not (are_held() and are_met())
-        ),
+        against_values=lambda: not (own is not None and own.branchwise) and _values_decide(at),
     )
     first = remember("first", lambda: reference(subject_of(at), effort))
     if own is not None and (why := _another_value(at, first)):
@@ -111,6 +108,12 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
     if not hessian:
         return Known(first, hvp)
     return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
+
+
+def _values_decide(at: Point) -> bool:
+    """Whether the case's values say anything about the derivative: not in lower precision, which has steps of its own,
+    nor where constants are held or a symmetric matrix is read by another convention."""
+    return at.within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
 
 
 def with_points(

@@ -51,6 +51,11 @@ def moved(leaf: int, numbers: Any) -> Any:
     return 0.5 * (numbers + np.swapaxes(numbers, -1, -2)) if leaf in _LEAVES.get() else numbers
 
 
+def read_as_numpy() -> bool:
+    """Whether each operation reads one triangle, as its value does."""
+    return not _LEAVES.get() and not any(convention != "triangle" for convention in _CONVENTIONS.get().values())
+
+
 @contextmanager
 def watching() -> Iterator[Mapping[str, bool]]:
     """Operation -> whether all matrices that it meets within the block are symmetric, in every coefficient."""
