@@ -69,7 +69,8 @@ class Line:
     def __call__(self, t: float) -> float:
         """f at t, evaluated once."""
         if t not in self._values:
-            self._values[t] = self._f(t)
+            value = self._f(t)
+            self._values[t] = value if math.isfinite(value) else math.nan
         return self._values[t]
 
     @property
