@@ -126,6 +126,11 @@ def test_steps_shrink_until_they_stay_inside_the_domain(name: str) -> None:
     assert abs(found.lower - derivative) <= 25 * found.bar < 1e-3 * derivative * math.copysign(1, derivative)
 
 
+def test_a_value_that_overflows_at_a_step_is_outside_the_domain() -> None:
+    found = at(lambda x: math.copysign(math.inf, x) if abs(x - 3) > 0.1 else x * x, 3.0)
+    assert abs(found.lower - 6) <= 25 * found.bar < 1e-6
+
+
 @pytest.mark.parametrize(
     ("f", "x"),
     [
