@@ -69,7 +69,7 @@ def some(at: Value) -> bool:
 
 def flat(z: Value, at: Value) -> Value:
     """Where z is 0 and does not change to first order at the next derivative's level; checked only where `at` holds."""
-    if isinstance(z, Active) and z.symbolic and will_be_swept(z):
+    if isinstance(z, Active) and z.symbolic and may_change(z):
         return is_masked(z)
     zero = np.equal(value_of(z), 0.0)
     return np.logical_and(zero, still(z, np.logical_and(zero, at)))
@@ -83,13 +83,13 @@ def still(z: Value, where: Value) -> Value:
         fixed = np.equal(value_of(z.tangent), 0.0)
         return fixed if getattr(z.val, "symbolic", False) else np.logical_and(fixed, still(z.val, where))
     if z.symbolic:
-        return is_masked(z) if will_be_swept(z) else True
+        return is_masked(z) if may_change(z) else True
     return np.any(where) and _is_stationary(z, where)
 
 
-def will_be_swept(symbol: Any) -> bool:
-    """Whether a sweep will follow that may reach this symbol; otherwise it is a constant to the next derivative."""
-    return bool(symbol.active and symbol.is_differentiated)
+def may_change(z: Value) -> bool:
+    """Whether a value may change at the next derivative's level; a symbol only if a sweep that reaches it follows."""
+    return isinstance(z, Active) and (not z.symbolic or bool(getattr(z, "active", True) and z.is_differentiated))
 
 
 def bends(z: Value, where: Value) -> Value:

@@ -4,6 +4,7 @@
     determinant             det
     cholesky_factor         cholesky
     symmetric_eigenvalues   eigh, eigvalsh
+    singular_vectors        the vectors of svd
     singular_values         svd, svdvals
     qr_factors              qr
     norms                   norm, vector_norm, matrix_norm

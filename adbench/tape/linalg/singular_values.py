@@ -1,7 +1,11 @@
-"""Singular values and vectors, one node: an array (..., m + 1 + n, k) of U, the values and V, where k = min(m, n).
+"""svd and svdvals, and two functions of their vectors that need no derivative of each vector.
 
-At equal singular values see `symmetric_eigenvalues`. A singular value of exactly 0 has derivative 0, like the absolute
-value.
+The gradient of a function of the values is U diag(g) Vᵀ, and their rates along Ȧ are diag(UᵀȦV). Equal values, and
+values of 0, leave a choice of the vectors. It cancels where equal values have equal weights g, and values of 0 the
+weight 0, as in the nuclear norm at the identity, or in the largest value at any matrix where it is single. There both
+functions have true derivatives, from quotients of differences (Daleckii and Krein). At other weights the first
+derivative takes the vectors that LAPACK returns, and 0 for a value of exactly 0; the second is NaN, except along a
+direction, which chooses the vectors of equal values (`spectrum.direction_basis`).
 """
 
 from __future__ import annotations
@@ -13,28 +17,265 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.rule import Active, Value, function_gradients
-from adbench.tape.linalg.solving import diagonal_matrix, matrix
-from adbench.tape.linalg.spectrum import (
-    equal_pairs,
-    quotient,
-    zero_pairs,
-)
-from adbench.tape.linalg.symmetric_eigenvalues import (
-    ADVICE,
-    _eigvalsh_along,
-    _eigvalsh_back,
-    equal_values,
-    needs_vectors,
-    off_diagonal,
-)
-from adbench.tape.rules.elementwise import where
+from adbench.tape.linalg.singular_vectors import _blocks, _svd, _svd_value
+from adbench.tape.linalg.solving import matrix
+from adbench.tape.linalg.spectrum import close_pairs, close_to_zero, equal_pairs, is_symbol, surely, zero_pairs
+from adbench.tape.linalg.symmetric_eigenvalues import _eigvalsh_along, _eigvalsh_back
+from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose, reshape
-from adbench.tape.singular import UNDEFINED
+from adbench.tape.singular import UNDEFINED, flat, may_change, some, still
 from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose
+
+_CLOSE = 2.0**-44
+"""Weights that differ by less, relative to the largest, count as equal."""
+
+
+def _column(x: Value) -> Value:
+    return reshape(x, (*shape_of(x), 1))
+
+
+def _factors(a: Value) -> Value:
+    """U, the values and V of a matrix that is constant to the next derivative."""
+    return _svd(a) if isinstance(a, Active) else _svd_value(a)
+
+
+# Weighted sums of u_i v_iᵀ, and their derivatives
+
+
+def weighted_value(a: Value, g: Value, factors: Value) -> Value:
+    """U diag(g) Vᵀ."""
+    u, s, v = _blocks(factors, shape_of(a)[-2])
+    return matmul(u * where(value_of(s) == 0.0, 0.0, g)[..., None, :], t(v))
+
+
+def rates_value(a: Value, x: Value, factors: Value) -> Value:
+    """diag(UᵀXV)."""
+    u, s, v = _blocks(factors, shape_of(a)[-2])
+    return where(value_of(s) == 0.0, 0.0, sum(u * matmul(x, v), -2))
+
+
+def _pairs(s: Value, shape: tuple[int, ...]) -> tuple[Value, Value, Value]:
+    """Where two values are equal, where both are 0, and where one is 0, up to rounding."""
+    zero = close_to_zero(value_of(s), shape)
+    same = np.logical_or(close_pairs(value_of(s)), np.eye(shape_of(s)[-1], dtype=bool))
+    return same, np.logical_and(zero[..., None, :], _column(1.0 * zero) != 0.0), zero
+
+
+def _quotient(numerator: Value, denominator: Value, skipped: Value) -> Value:
+    return where(skipped, 0.0, numerator / where(skipped, 1.0, denominator))
+
+
+def _turned(a: Value, g: Value, factors: Value, x: Value) -> Value:
+    """The derivative of U diag(g) Vᵀ along X for fixed g. This function of X is its own adjoint.
+
+    With P = UᵀXV it is ½ U (E ∘ (P + Pᵀ) + F ∘ (P - Pᵀ)) Vᵀ + (I - UUᵀ) XV diag(g/s) Vᵀ + U diag(g/s) UᵀX (I - VVᵀ),
+    E = (g_i - g_j)/(s_i - s_j), F = (g_i + g_j)/(s_i + s_j); a quotient 0 / 0 is 0.
+    """
+    rows, columns = shape_of(a)[-2:]
+    u, s, v = _blocks(_svd(a) if is_nested(a) else factors, rows)
+    same, nothing, zero = _pairs(s, shape_of(a))
+    even = _quotient(g[..., None, :] - _column(g), s[..., None, :] - _column(s), same)
+    odd = _quotient(g[..., None, :] + _column(g), s[..., None, :] + _column(s), nothing)
+    xv = matmul(x, v)
+    p = matmul(t(u), xv)
+    back = matmul(u, matmul(0.5 * (even * (p + t(p)) + odd * (p - t(p))), t(v)))
+    if rows != columns:
+        over = _quotient(g, s, zero)[..., None, :]
+        if rows > columns:
+            return back + matmul((xv - matmul(u, p)) * over, t(v))
+        return back + matmul(u * over, t(matmul(t(x), u) - matmul(v, t(p))))
+    return back
+
+
+def _turned_rates(_v: Value, along: Value, a: Value, x: Value, factors: Value) -> Value:
+    """The derivative of diag(UᵀXV) along a direction for fixed X; NaN for equal values and those of 0.
+
+    Compiled code leaves equal values other than 0 to the eager engine, where a direction may select their vectors.
+    """
+    rows, columns = shape_of(a)[-2:]
+    u, s, v = _blocks(_svd(a) if is_nested(a) else factors, rows)
+    same, nothing, zero = _pairs(s, shape_of(a))
+    xv, bv = matmul(x, v), matmul(along, v)
+    p, b = matmul(t(u), xv), matmul(t(u), bv)
+    even = _quotient((p + t(p)) * (b + t(b)), _column(s) - s[..., None, :], same)
+    odd = _quotient((p - t(p)) * (b - t(b)), _column(s) + s[..., None, :], nothing)
+    rates = 0.5 * sum(even + odd, -1)
+    if rows > columns:
+        rates = rates + _quotient(sum((bv - matmul(u, b)) * xv, -2), s, zero)
+    if columns > rows:
+        xu, bu = matmul(t(x), u), matmul(t(along), u)
+        rates = rates + _quotient(sum((bu - matmul(v, t(b))) * xu, -2), s, zero)
+    tied = np.any(np.logical_and(same, ~np.eye(shape_of(s)[-1], dtype=bool)), -1)
+    if is_symbol(plain := value_of(s)):
+        surely(
+            np.logical_not(np.any(np.logical_and(tied, np.logical_not(zero)))), plain, "a decision on singular values"
+        )
+    return where(np.logical_or(zero, tied), math.nan, rates)
+
+
+def _rates_back(_v: Value, adj: Value, a: Value, x: Value, factors: Value) -> Value:
+    _, s, _ = _blocks(factors, shape_of(a)[-2])
+    rough = where(_is_rough(s, adj, shape_of(a)), math.nan, 0.0)
+    return _turned(a, adj, factors, x) + _on_matrices(rough)
+
+
+_weighted = function_gradients(
+    weighted_value,
+    reverse=(
+        lambda _v, adj, a, g, factors: _turned(a, g, factors, adj),
+        lambda _v, adj, a, _g, factors: _rates(a, adj, factors),
+        no_slope,
+    ),
+    forward=(
+        lambda _v, tan, a, g, factors: _turned(a, g, factors, tan),
+        lambda _v, tan, a, _g, factors: _weighted(a, tan, factors),
+        no_slope,
+    ),
+    name="weighted singular vectors",
+    fresh=True,
+)
+
+_rates = function_gradients(
+    rates_value,
+    reverse=(_rates_back, lambda _v, adj, a, _x, factors: _weighted(a, adj, factors), no_slope),
+    forward=(_turned_rates, lambda _v, tan, a, _x, factors: _rates(a, tan, factors), no_slope),
+    name="rates of singular values",
+    fresh=True,
+)
+
+
+# Where the choice of the vectors matters
+
+
+def _on_matrices(x: Value) -> Value:
+    """One number for each matrix, in the shape of a matrix that broadcasts."""
+    return reshape(x, (*shape_of(x), 1, 1)) if shape_of(x) else x
+
+
+def _is_rough(s: Value, g: Value, shape: tuple[int, ...]) -> Value:
+    """For which matrices U diag(g) Vᵀ, or its derivative, depends on the choice of the vectors, see above."""
+    s = value_of(s)
+    if is_symbol(s) and may_change(g) and still(g, True) is not True:
+        equal_pairs(s)  # decides that there are none, or refuses
+        zero_pairs(s, shape)
+        return False
+    zero, equal = close_to_zero(s, shape), close_pairs(s)
+    rough = False
+    if some(zero):
+        rough = np.any(np.logical_and(zero, np.logical_not(flat(g, zero))), -1)
+    if shape_of(s)[-1] > 1 and some(equal):
+        near = np.stack([equal[..., i, i + 1] for i in range(shape_of(s)[-1] - 1)], -1)
+        rise, plain = g[..., 1:] - g[..., :-1], np.abs(value_of(g))
+        level = np.abs(value_of(rise)) <= _CLOSE * (plain[..., 1:] + plain[..., :-1])
+        rough = np.logical_or(rough, np.any(np.logical_and(near, ~np.logical_and(level, still(rise, near))), -1))
+    return rough
+
+
+def _unknown(rough: Value, a: Value) -> Value:
+    """0, with the derivative NaN in the rough matrices."""
+    if not some(rough):
+        return 0.0
+    axes = (len(shape_of(a)) - 2, len(shape_of(a)) - 1)
+    return _on_matrices(np.where(rough, UNDEFINED(a, axes=axes, value=0.0), 0.0))
+
+
+def _nan_at_zeros(s: Value, tan: Value, shape: tuple[int, ...]) -> Value:
+    """NaN for values of 0 of matrices that move: their rates are a convention, which has no derivative."""
+    zero = close_to_zero(value_of(s), shape)
+    if not some(zero):
+        return 0.0
+    moves = np.any(np.not_equal(value_of(tan), 0.0), (-2, -1))
+    return np.where(np.logical_and(zero, moves[..., None] if shape_of(moves) else moves), math.nan, 0.0)
+
+
+# The singular values
+
+
+def _is_tied(a: Value) -> bool:
+    """Whether a plain matrix has equal singular values other than 0."""
+    s = np.linalg.svd(a, compute_uv=False)
+    return bool(np.any(close_pairs(s) & ~close_to_zero(s, a.shape)[..., None]))
+
+
+def _around(a: Value) -> Value:
+    """[[0, Aᵀ], [A, 0]], whose eigenvalues are -s, zeros if A is not square, and s, in ascending order."""
+    *lead, rows, columns = shape_of(a)
+    above = concatenate([np.zeros((*lead, columns, columns)), t(a)], -1)
+    return concatenate([above, concatenate([a, np.zeros((*lead, rows, rows))], -1)], -2)
+
+
+def _has_direction(a: Value) -> bool:
+    """Whether forward mode gives the direction that selects the vectors of equal singular values."""
+    return isinstance(a, Dual) and type(a.val) is np.ndarray and _is_tied(a.val)
+
+
+def _along_direction(s: Value, adj: Value, a: Value) -> Value:
+    """`_svdvals_back` with the vectors that the direction of A selects."""
+    *lead, rows, columns = shape_of(a)
+    others = np.zeros((*lead, rows + columns - shape_of(adj)[-1]))
+    zero = close_to_zero(value_of(s), shape_of(a))
+    back = _eigvalsh_back(None, concatenate([others, flip(where(zero, 0.0, adj), -1)], -1), _around(a))
+    rough = np.any(np.logical_and(zero, np.logical_not(flat(adj, zero))), -1)
+    return back[..., columns:, :columns] + _unknown(rough, a)
+
+
+def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
+    if _has_direction(a):
+        return _along_direction(s, adj, a)
+    factors = _factors(value_of(a))
+    if not is_nested(a):
+        return weighted_value(a, adj, factors)
+    return _weighted(a, adj, factors) + _unknown(_is_rough(s, adj, shape_of(a)), a)
+
+
+def _svdvals_along(s: Value, tan: Value, a: Value) -> Value:
+    if _has_direction(a):
+        return _rates_around(s, tan, a) + _nan_at_zeros(s, tan, shape_of(a))
+    factors = _factors(value_of(a))
+    if not is_nested(a):
+        return rates_value(a, tan, factors)
+    return _rates(a, tan, factors) + _nan_at_zeros(s, tan, shape_of(a))
+
+
+def _rates_around(s: Value, tan: Value, a: Value) -> Value:
+    """ṡ of equal values in the order of the vectors that the direction selects, see `direction_basis`."""
+    plain = value_of(s)
+    zeros = np.zeros((*plain.shape[:-1], abs(shape_of(a)[-2] - shape_of(a)[-1])))
+    w = np.concatenate([-plain, zeros, np.flip(plain, -1)], -1)
+    return flip(_eigvalsh_along(w, _around(tan), _around(a))[..., -plain.shape[-1] :], -1)
+
+
+def _svdvals_back_inside(s: Value, adj: Value, a: Value) -> Value:
+    """`_svdvals_back` inside another derivative."""
+    return _svdvals_back(s, adj, a) + _on_matrices(where(_is_rough(s, adj, shape_of(a)), math.nan, 0.0))
+
+
+def _svdvals_along_inside(s: Value, tan: Value, a: Value) -> Value:
+    """`_svdvals_along` inside another derivative."""
+    if type(a) is np.ndarray and _is_tied(a):
+        return _rates_around(s, tan, a) + _nan_at_zeros(s, tan, shape_of(a))
+    return _svdvals_along(s, tan, a) + _nan_at_zeros(s, tan, shape_of(a))
+
+
+def _svdvals_value(a: Value) -> Value:
+    return np.linalg.svd(a, compute_uv=False)
+
+
+_svdvals = function_gradients(
+    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals", fresh=True
+)
+_svdvals.inner = function_gradients(
+    _svdvals_value, reverse=(_svdvals_back_inside,), forward=(_svdvals_along_inside,), name="svdvals", fresh=True
+)
+
+
+def svdvals(a: Value) -> Value:
+    """The singular values in descending order, (..., m, n) -> (..., k); Ā = U diag(s̄) Vᵀ. A 0 has derivative 0."""
+    return _svdvals(matrix("svdvals", a))
 
 
 class SVDResult(NamedTuple):
@@ -43,74 +284,6 @@ class SVDResult(NamedTuple):
     U: Value
     S: Value
     Vh: Value
-
-
-def _svd_value(a: Value) -> Value:
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
-    return np.concatenate([u, s[..., None, :], np.swapaxes(vh, -1, -2)], -2)
-
-
-def _blocks(packed: Value, rows: int) -> tuple[Value, Value, Value]:
-    return packed[..., :rows, :], packed[..., rows, :], packed[..., rows + 1 :, :]
-
-
-_SVD = "svd" + ADVICE.replace("eigenvectors", "singular vectors").replace("equal eigenvalues", "equal singular values")
-
-
-def _over(columns: Value, s: Value, like: Value) -> Value:
-    """columns · S⁻¹; a column of mere rounding over a singular value of 0 becomes 0."""
-    zero = zero_pairs(value_of(s), shape_of(columns))
-    return quotient(columns, s[..., None, :], zero, [(columns, like)], _SVD + "; a singular value of 0 counts as equal")
-
-
-def _svd_back(val: Value, adj: Value, _a: Value) -> Value:
-    """Townsend (2016), "Differentiating the singular value decomposition"; F[i, j] = 1/(s_j² - s_i²).
-
-    Ā = [U (F ∘ [UᵀŪ - ŪᵀU]) S + (I - UUᵀ) Ū S⁻¹] Vᵀ + U diag(s̄) Vᵀ
-        + U [S (F ∘ [VᵀV̄ - V̄ᵀV]) Vᵀ + S⁻¹ V̄ᵀ (I - VVᵀ)]
-    """
-    rows = shape_of(_a)[-2]
-    u, s, v = _blocks(val, rows)
-    u_adj, s_adj, v_adj = _blocks(adj, rows)
-    inner = diagonal_matrix(s_adj)
-    if not (needs_vectors(u_adj) or needs_vectors(v_adj)):
-        return matmul(u, matmul(inner, t(v)))
-    uu, vv = matmul(t(u), u_adj), matmul(t(v), v_adj)
-    uu, vv = off_diagonal(uu), off_diagonal(vv)
-    row, column = s[..., None, :], reshape(s, (*shape_of(s), 1))
-    turned = (uu - t(uu)) * row + column * (vv - t(vv))
-    evidence = [(uu, u_adj), (vv, v_adj)]
-    equal = equal_values(val, s, _SVD)
-    inner = inner + quotient(turned, (row - column) * (row + column), equal, evidence, _SVD)
-    back = matmul(u, matmul(inner, t(v)))
-    if rows > shape_of(s)[-1]:
-        back = back + matmul(_over(u_adj - matmul(u, matmul(t(u), u_adj)), s, u_adj), t(v))
-    if shape_of(_a)[-1] > shape_of(s)[-1]:
-        back = back + matmul(u, t(_over(v_adj - matmul(v, matmul(t(v), v_adj)), s, v_adj)))
-    return back
-
-
-def _svd_along(val: Value, tan: Value, _a: Value) -> Value:
-    """With P = UᵀȦV: ṡ = diag P, U̇ = U (F ∘ [PS + SPᵀ]) + (I - UUᵀ) ȦVS⁻¹, V̇ = V (F ∘ [SP + PᵀS]) + …"""
-    rows, columns = shape_of(_a)[-2:]
-    u, s, v = _blocks(val, rows)
-    k = shape_of(s)[-1]
-    av, atu = matmul(tan, v), matmul(t(tan), u)
-    p = matmul(t(u), av)
-    off = off_diagonal(p)
-    row, column = s[..., None, :], reshape(s, (*shape_of(s), 1))
-    gaps = (row - column) * (row + column)
-    equal = equal_values(val, s, _SVD)
-    u_tan = matmul(u, quotient(off * row + column * t(off), gaps, equal, [(off, tan)], _SVD))
-    v_tan = matmul(v, quotient(column * off + t(off) * row, gaps, equal, [(off, tan)], _SVD))
-    if rows > k:
-        u_tan = u_tan + _over(av - matmul(u, p), s, av)
-    if columns > k:
-        v_tan = v_tan + _over(atu - matmul(v, t(p)), s, atu)
-    return concatenate([u_tan, sum(p * np.eye(k), -1)[..., None, :], v_tan], -2)
-
-
-_svd = function_gradients(_svd_value, reverse=(_svd_back,), forward=(_svd_along,), name="svd", fresh=True)
 
 
 def svd(a: Value, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> SVDResult | Value:
@@ -135,86 +308,3 @@ def svd(a: Value, full_matrices: bool = True, compute_uv: bool = True, hermitian
         )
     u, s, v = _blocks(_svd(a), rows)
     return SVDResult(u, s, t(v))
-
-
-def _has_zero(s: Value, shape: tuple[int, ...]) -> bool:
-    """Whether one of the singular values of a matrix of this shape is 0, up to rounding."""
-    return bool(np.any(zero_pairs(s, (*shape[:-2], max(shape[-2:]), s.shape[-1]))))
-
-
-def _is_tied(a: Value) -> bool:
-    """Whether a plain matrix has equal singular values, but none of 0."""
-    s = np.linalg.svd(a, compute_uv=False)
-    return bool(np.any(equal_pairs(s))) and not _has_zero(s, a.shape)
-
-
-def _around(a: Value) -> Value:
-    """[[0, Aᵀ], [A, 0]], whose eigenvalues are -s, zeros if A is not square, and s, in ascending order."""
-    *lead, rows, columns = shape_of(a)
-    above = concatenate([np.zeros((*lead, columns, columns)), t(a)], -1)
-    return concatenate([above, concatenate([a, np.zeros((*lead, rows, rows))], -1)], -2)
-
-
-def _singular_vectors(a: Value) -> tuple[Value, Value, bool]:
-    """(U, V, False), or (U, V, True) as constants if their own derivative is unknown."""
-    plain = value_of(a)
-    if is_nested(a) and not isinstance(plain, Active):
-        packed = _svd_value(plain)
-        u, s, v = _blocks(packed, plain.shape[-2])
-        if np.any(equal_pairs(s)) or _has_zero(s, plain.shape):
-            return u, v, True
-    u, _, v = _blocks(_svd(a), shape_of(a)[-2])
-    return u, v, False
-
-
-def _has_direction(a: Value) -> bool:
-    """Whether forward mode gives the direction that selects the vectors of equal singular values."""
-    return isinstance(a, Dual) and type(a.val) is np.ndarray and _is_tied(a.val)
-
-
-def _svdvals_back(s: Value, adj: Value, a: Value) -> Value:
-    if _has_direction(a):
-        *lead, rows, columns = shape_of(a)
-        others = np.zeros((*lead, rows + columns - shape_of(adj)[-1]))
-        return _eigvalsh_back(None, concatenate([others, flip(adj, -1)], -1), _around(a))[..., columns:, :columns]
-    u, v, unknown = _singular_vectors(a)
-    back = matmul(u * where(value_of(s) == 0.0, 0.0, adj)[..., None, :], t(v))
-    return back + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=0.0) if unknown else back
-
-
-def _svdvals_along(s: Value, tan: Value, a: Value) -> Value:
-    if _has_direction(a):
-        return _rates_around(s, tan, a)
-    u, v, unknown = _singular_vectors(a)
-    along = where(value_of(s) == 0.0, 0.0, sum(u * matmul(tan, v), -2))
-    return along + UNDEFINED(a, axes=tuple(range(len(shape_of(a)))), value=math.nan) if unknown else along
-
-
-def _rates_around(s: Value, tan: Value, a: Value) -> Value:
-    """ṡ of equal values in the order of the vectors that the direction selects, see `direction_basis`."""
-    plain = value_of(s)
-    zeros = np.zeros((*plain.shape[:-1], abs(shape_of(a)[-2] - shape_of(a)[-1])))
-    w = np.concatenate([-plain, zeros, np.flip(plain, -1)], -1)
-    return flip(_eigvalsh_along(w, _around(tan), _around(a))[..., -plain.shape[-1] :], -1)
-
-
-def _svdvals_along_inside(s: Value, tan: Value, a: Value) -> Value:
-    """`_svdvals_along` inside another derivative."""
-    return _rates_around(s, tan, a) if type(a) is np.ndarray and _is_tied(a) else _svdvals_along(s, tan, a)
-
-
-def _svdvals_value(a: Value) -> Value:
-    return np.linalg.svd(a, compute_uv=False)
-
-
-_svdvals = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals", fresh=True
-)
-_svdvals.inner = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along_inside,), name="svdvals", fresh=True
-)
-
-
-def svdvals(a: Value) -> Value:
-    """The singular values in descending order, (..., m, n) -> (..., k); Ā = U diag(s̄) Vᵀ. A 0 has derivative 0."""
-    return _svdvals(matrix("svdvals", a))

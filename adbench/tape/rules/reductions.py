@@ -31,7 +31,7 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
-from adbench.tape.singular import along_direction, direction, irregular, some, strict, undefined
+from adbench.tape.singular import along_direction, direction, irregular, may_change, some, strict, undefined
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
@@ -59,7 +59,7 @@ def _weighted(adj: Value, share: Value) -> Value:
     """adj · share, elementwise; 0 where the share is a plain 0, also of an infinite or unknown factor."""
     part, plain = adj * share, value_of(adj)
     if isinstance(plain, Active):
-        wins = getattr(plain, "careful", False) and not is_nested(share)
+        wins = getattr(plain, "careful", False) and not may_change(share)
         return where(share == 0.0, 0.0, part) if wins else part
     if isinstance(share, Active) or all_finite(plain):
         return part

@@ -23,6 +23,7 @@ from adbench.tape.linalg import (
     determinant,
     qr_factors,
     singular_values,
+    singular_vectors,
     solving,
     symmetric_eigenvalues,
 )
@@ -42,8 +43,10 @@ TRACED_GRADIENTS: set[Rule] = {
     *(
         symmetric_eigenvalues._eigh,
         symmetric_eigenvalues._eigvalsh,
-        singular_values._svd,
+        singular_vectors._svd,
         singular_values._svdvals,
+        singular_values._weighted,
+        singular_values._rates,
         qr_factors._qr,
     ),
 }
