@@ -42,7 +42,7 @@ from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
-from adbench.tape.values import is_nested, settle, value_of
+from adbench.tape.values import is_nested, settle, shape_of, value_of
 
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
 
@@ -271,9 +271,9 @@ def _exponent(x: Value) -> Value:
 
 def _overflown(x: Value) -> Value:
     """u if x is the number exp u and has overflowed, else None. Of symbols that is a guard, so not in loops."""
-    if not isinstance(x, Active) or x.shape:
+    if not isinstance(x, Active) or shape_of(x):
         return None
-    plain = value_of(x)
+    plain: Any = value_of(x)
     if isinstance(plain, Active):
         u = None if plain.tape.outer is not None else _exponent(x)  # type: ignore[attr-defined]
         return u if u is not None and bool(plain == math.inf) else None
