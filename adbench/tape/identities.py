@@ -276,7 +276,8 @@ def _overflown(x: Value) -> Value:
     plain: Any = value_of(x)
     if isinstance(plain, Active):
         u = None if plain.tape.outer is not None else _exponent(x)  # type: ignore[attr-defined]
-        return u if u is not None and bool(plain == math.inf) else None
+        infinite: Any = plain == math.inf  # type: ignore[comparison-overlap]  # an array of another level compares
+        return u if u is not None and bool(infinite) else None
     return _exponent(x) if plain == math.inf else None
 
 
