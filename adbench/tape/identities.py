@@ -32,7 +32,7 @@ from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_grad
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
-from adbench.tape.linalg.singular_values import _svdvals
+from adbench.tape.linalg.singular.singular_values import _svdvals
 from adbench.tape.linalg.spectrum import eigenvalue_rates
 from adbench.tape.linalg.symmetric_eigenvalues import eigh
 from adbench.tape.rules import elementwise as e

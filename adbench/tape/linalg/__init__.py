@@ -5,8 +5,7 @@
     cholesky_factor         cholesky
     symmetric_eigenvalues   eigh
     eigenvalues             eigvalsh
-    singular_vectors        the vectors of svd; weighted_vectors: those of its values' derivatives
-    singular_values         svd, svdvals
+    singular                svd, svdvals, their vectors, and the vectors of their derivatives
     qr_factors              qr
     norms                   norm, vector_norm, matrix_norm
     quadratic               quad_form, quad_form_sym, trace_quad_form
@@ -33,7 +32,7 @@ from adbench.tape.linalg.eigenvalues import eigvalsh
 from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
 from adbench.tape.linalg.qr_factors import QRResult, qr
 from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
-from adbench.tape.linalg.singular_values import SVDResult, svd, svdvals
+from adbench.tape.linalg.singular.singular_values import SVDResult, svd, svdvals
 from adbench.tape.linalg.solving import (
     SlogdetResult,
     expm,

@@ -11,9 +11,9 @@ import numpy as np
 from adbench.tape.core.node import Recorded
 from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
+from adbench.tape.linalg.singular.weighted_vectors import factors_of, is_rough, rates, weighted
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError, eigenvalue_rates, equal_pairs, is_symbol
 from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, _triangle, eigh
-from adbench.tape.linalg.weighted_vectors import factors_of, is_rough, rates, weighted
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.values import is_nested, shape_of, value_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.linalg.singular_values import svdvals
+from adbench.tape.linalg.singular.singular_values import svdvals
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
 from adbench.tape.rules.reductions import keeping_axes, max, min, norm2, sum  # numpy's names
 from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel

@@ -35,11 +35,10 @@ from adbench.tape.linalg import (
     determinant,
     eigenvalues,
     qr_factors,
-    singular_values,
-    singular_vectors,
     solving,
     symmetric_eigenvalues,
 )
+from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[Operation], "Location | None"]

@@ -17,12 +17,10 @@ from adbench.tape.core.rule import Rule, Value
 from adbench.tape.linalg import (
     determinant,
     eigenvalues,
-    singular_values,
-    singular_vectors,
     solving,
     symmetric_eigenvalues,
-    weighted_vectors,
 )
+from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.shapes import matrix_transpose, reshape

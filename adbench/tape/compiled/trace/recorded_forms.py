@@ -23,12 +23,10 @@ from adbench.tape.linalg import (
     determinant,
     eigenvalues,
     qr_factors,
-    singular_values,
-    singular_vectors,
     solving,
     symmetric_eigenvalues,
-    weighted_vectors,
 )
+from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
-from adbench.tape.linalg.singular_vectors import _blocks, _svd, _svd_value
+from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd, _svd_value
 from adbench.tape.linalg.spectrum import (
     EqualEigenvaluesError,
     close_pairs,

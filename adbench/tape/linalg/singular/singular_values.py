@@ -14,10 +14,8 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.rule import Active, Value, function_gradients
 from adbench.tape.linalg.eigenvalues import _eigvalsh_along, _eigvalsh_back
-from adbench.tape.linalg.singular_vectors import _blocks, _svd
-from adbench.tape.linalg.solving import matrix
-from adbench.tape.linalg.spectrum import close_pairs, close_to_zero
-from adbench.tape.linalg.weighted_vectors import (
+from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd
+from adbench.tape.linalg.singular.weighted_vectors import (
     factors_of,
     is_rough,
     on_matrices,
@@ -27,6 +25,8 @@ from adbench.tape.linalg.weighted_vectors import (
     weighted,
     weighted_value,
 )
+from adbench.tape.linalg.solving import matrix
+from adbench.tape.linalg.spectrum import close_pairs, close_to_zero
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose
 from adbench.tape.singular import flat, some

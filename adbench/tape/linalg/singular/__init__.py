@@ -1,0 +1,1 @@
+"""Singular values and vectors, and their derivatives."""
