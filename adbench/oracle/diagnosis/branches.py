@@ -32,9 +32,10 @@ from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.reference import Direction, Known, Leaf, Row
 from adbench.oracle.series.truth import ANYTHING
 
-COARSE = (0.055, 0.021, 0.008)
-SMALL = tuple(2.0**-power for power in (20, 25, 30, 35, 40, 45))
-"""Steps relative to the number that moves."""
+COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2))
+SMALL = tuple(2.0**-power for power in (20, 25, 30, 35, 38))
+"""Steps relative to the number that moves. The coarse ones are on no binary or decimal grid of rounded numbers, and
+the small ones far above rounding."""
 
 FOUR_POINTS = (2 / 3, -1 / 12)
 AGREE, ALIKE, NEARER = 1e-3, 1e-2, 0.1
