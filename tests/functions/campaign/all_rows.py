@@ -1,0 +1,22 @@
+"""All rows and their kinds."""
+
+from importlib import import_module
+
+from tests.functions.campaign.row import Row
+
+MODULES = (
+    "right.elementary",
+    "right.formulations",
+    "right.algebra",
+    "right.arrays",
+    "right.programs",
+    "right.models",
+    "right.rules",
+    "hidden",
+    "planted.in_jax",
+    "planted.in_torch",
+    "planted.in_autograd",
+)
+
+ROWS: list[Row] = [row for name in MODULES for row in import_module(f"tests.functions.campaign.{name}").ROWS]
+KINDS = list(dict.fromkeys(row.kind for row in ROWS))
