@@ -134,10 +134,12 @@ def products(x):
     return [mp.fprod(x[: k + 1]) for k in range(len(x))]
 
 
+def transform(x, j):
+    return mp.fsum(x[k] * mp.expjpi(mpf(-2 * j * k) / len(x)) for k in range(len(x)))
+
+
 def power_spectrum(x):
-    n = len(x)
-    waves = [[mp.expjpi(mpf(-2 * j * k) / n) for k in range(n)] for j in range(n)]
-    return [abs(mp.fsum(w * v for w, v in zip(row, x, strict=True))) ** 2 for row in waves]
+    return [abs(transform(x, j)) ** 2 for j in range(len(x))]
 
 
 ARRAYS = rows(
@@ -196,7 +198,7 @@ ARRAYS = rows(
     right("autograd", "an order by argsort", lambda x: anp.sum(anp.sort(x)[-2:] ** 2), X6, truth=lambda x: [0, 0,
           2 * x[2], 0, 0, 2 * x[5]]),
     right("autograd", "a transform of Fourier", lambda x: anp.real(anp.fft.fft(x)[1] * anp.conj(anp.fft.fft(x)[2])), X6,
-          truth=D(lambda x: mp.re(mp.fsum(x[k] * mp.expjpi(-mpf(k) / 3) for k in range(6)) * mp.fsum(x[k] * mp.expjpi(2 * mpf(k) / 3) for k in range(6))))),
+          truth=D(lambda x: mp.re(transform(x, 1) * mp.conj(transform(x, 2))))),
     right("autograd", "a tensor product", lambda x: anp.sum(anp.tensordot(x, anp.outer(x, x), 1)), B3,
           truth=lambda x: [sum(x * x) + 2 * sum(x) * v for v in x]),
     right("autograd", "a rolled and clipped product", lambda x: anp.sum(anp.roll(x, 1) * anp.clip(x, -1.0, 1.0)), X6,

@@ -1,4 +1,4 @@
-"""Custom rules that are right, branches that hide the derivative, second derivatives, and places that are hard to judge."""
+"""Custom rules that are right, branches that hide the derivative, second derivatives, and difficult places."""
 
 import math
 
@@ -10,12 +10,11 @@ import scipy.integrate
 import scipy.optimize
 import scipy.special
 import torch
-from mpmath import mp, mpf
+from mpmath import mp
 from torch.nn import functional
 
 from tests.functions.campaign.row import either, right, rows, wrong
-from tests.functions.campaign.truth import D, Between, array, cholesky, det, exp, inv, lse, matrix, softmax, solve,
-      symmetrised
+from tests.functions.campaign.truth import Between, D, cholesky, det, exp, inv, lse, softmax, solve, symmetrised
 from tests.functions.campaign.wrapped import autograd_rule, jax_callback, jax_jvp, jax_vjp, torch_new, torch_old
 
 X4 = [0.75, -1.25, 3.0, 0.5]
