@@ -5,8 +5,8 @@ import time
 import warnings
 from collections import Counter
 
-from tests.functions.campaign.examine import fault, outcome
 from tests.functions.campaign.all_rows import KINDS, ROWS
+from tests.functions.campaign.examine import fault, outcome
 
 WORDS = ("right", "verified", "blind", "wrong", "refused")
 SLOWEST = 5
@@ -28,7 +28,7 @@ def main(words: list[str]) -> None:
                 reason = fault(row)
             except Exception as error:
                 counts["crash"] += 1
-                faults.append(("crash", row, f"{type(error).__name__}: {error}"))
+                faults.append(("crash", row, f"{type(error).__name__}: {str(error)[:300]}"))
                 continue
             seconds[str(row)] = time.perf_counter() - since
             counts[found.word] += 1
@@ -39,13 +39,16 @@ def main(words: list[str]) -> None:
         if ours:
             total += counts
             shown = "".join(f"{counts[word] or '-':>10}" for word in WORDS)
-            print(f"{kind:48}{len(ours):6}{shown}{counts['false'] or '-':>8}{time.perf_counter() - before:9.1f}", flush=True)
+            print(
+                f"{kind:48}{len(ours):6}{shown}{counts['false'] or '-':>8}{time.perf_counter() - before:9.1f}",
+                flush=True,
+            )
     shown = "".join(f"{total[word] or '-':>10}" for word in WORDS)
     print(f"{'all':48}{len(chosen):6}{shown}{total['false'] or '-':>8}{time.perf_counter() - start:9.1f}")
     for name in sorted(seconds, key=seconds.__getitem__, reverse=True)[:SLOWEST]:
         print(f"  {seconds[name]:6.1f} s  {name}")
     for reason, row, told in sorted(faults, key=lambda one: one[0]):
-        print(f"\n{reason}: {row}\n    {told}")
+        print(f"\n{reason}: {row}\n    {' '.join(told.split())[:400]}")
 
 
 if __name__ == "__main__":

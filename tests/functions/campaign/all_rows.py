@@ -1,5 +1,6 @@
 """All rows and their kinds."""
 
+from dataclasses import replace
 from importlib import import_module
 
 from tests.functions.campaign.row import Row
@@ -10,13 +11,18 @@ MODULES = (
     "right.algebra",
     "right.arrays",
     "right.programs",
+    "right.polynomials",
     "right.models",
     "right.rules",
+    "right.difficult",
     "hidden",
     "planted.in_jax",
     "planted.in_torch",
     "planted.in_autograd",
+    "planted.difficult",
 )
 
-ROWS: list[Row] = [row for name in MODULES for row in import_module(f"tests.functions.campaign.{name}").ROWS]
+ROWS: list[Row] = [
+    replace(row, module=name) for name in MODULES for row in import_module(f"tests.functions.campaign.{name}").ROWS
+]
 KINDS = list(dict.fromkeys(row.kind for row in ROWS))

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mpmath import mp, mpf
+from mpmath import mp
 
 from tests.functions.campaign.row import right, rows, wrong
 from tests.functions.campaign.truth import D
@@ -141,34 +141,51 @@ HIDDEN = rows(
     wrong("jax", "a cube root by bisection in a product", lambda y, z: cube_root_in_jax(y) * z**2, 5.0, 0.7,
           truth=lambda y, z: [z * z / (3 * mp.cbrt(y) ** 2), 2 * z * mp.cbrt(y)]),
     wrong("jax", "a golden section", golden_section, 3.0, truth=D(smallest)),
-    wrong("jax", "numbers quantised to 2^-40, squared", lambda x: jnp.sum((jnp.round(x * 2.0**40) / 2.0**40) ** 2), [0.3, 1.7], truth=lambda x: 2 * x),
-    wrong("jax", "a floor of ten digits beside a square", lambda x: jnp.floor(x * 1e10) / 1e10 + x * x, 0.7, truth=lambda x: 1 + 2 * x),
+    wrong("jax", "numbers quantised to 2^-40, squared", lambda x: jnp.sum((jnp.round(x * 2.0**40) / 2.0**40) ** 2),
+          [0.3, 1.7], truth=lambda x: 2 * x),
+    wrong("jax", "a floor of ten digits beside a square", lambda x: jnp.floor(x * 1e10) / 1e10 + x * x, 0.7,
+          truth=lambda x: 1 + 2 * x),
     wrong("torch", "a logarithm bit by bit", lambda x: (logarithm_by_digits(x) * x).sum(), [1.3, 1.9],
           truth=lambda x: [mp.log(v, 2) + 1 / mp.log(2) for v in x]),
-    wrong("torch", "Kepler's equation by bisection", lambda e, m: kepler_by_bisection(e, m).sum() + (e * m).sum(), [0.3], [1.1],
+    wrong("torch", "Kepler's equation by bisection", lambda e, m: kepler_by_bisection(e, m).sum() + (e * m).sum(),
+          [0.3], [1.1],
           truth=D(lambda e, m: kepler_root(e, m) + e[0] * m[0])),
-    wrong("torch", "numbers rounded to twelve decimals", lambda x: (torch.round(x, decimals=12) * x).sum(), [0.3, -0.8], truth=lambda x: 2 * x),
-    wrong("torch", "whole numbers and back", lambda x: ((x * 2.0**40).long().double() / 2.0**40 * x**2).sum(), [0.3, 0.8], truth=lambda x: 3 * x**2),
-    wrong("autograd", "a square root bit by bit", lambda y: root_by_digits(y) * y, 2.7, truth=lambda y: mp.sqrt(y) * 3 / 2),
-    wrong("autograd", "a ternary search", lambda a: ternary_search(a) + a, 2.0, truth=lambda a: 1 + 5 * mp.cbrt(a / 4) / (3 * a)),
+    wrong("torch", "numbers rounded to twelve decimals", lambda x: (torch.round(x, decimals=12) * x).sum(),
+          [0.3, -0.8], truth=lambda x: 2 * x),
+    wrong("torch", "whole numbers and back", lambda x: ((x * 2.0**40).long().double() / 2.0**40 * x**2).sum(),
+          [0.3, 0.8], truth=lambda x: 3 * x**2),
+    wrong("autograd", "a square root bit by bit", lambda y: root_by_digits(y) * y, 2.7,
+          truth=lambda y: mp.sqrt(y) * 3 / 2),
+    wrong("autograd", "a ternary search", lambda a: ternary_search(a) + a, 2.0,
+          truth=lambda a: 1 + 5 * mp.cbrt(a / 4) / (3 * a)),
     wrong("numpy", "an angle by CORDIC", lambda y, x: cordic(y, x) * x, 0.6, 1.1,
           truth=lambda y, x: [x * x / (x * x + y * y), mp.atan2(y, x) - x * y / (x * x + y * y)]),
-    wrong("numpy", "a square root by brackets and branches of Python", lambda y: bracketed(y) + y * y, 7.0, truth=lambda y: 1 / mp.sqrt(y) + 2 * y),
-    wrong("numpy", "a quantile by bisection", lambda p: quantile(p) * p, 0.8, truth=lambda p: mp.log(p / (1 - p)) + 1 / (1 - p)),
-    right("jax", "a cube root by bisection with its rule", jax_vjp(cube_root_in_jax, lambda y, x, w: w / (3 * x * x)), 5.0,
+    wrong("numpy", "a square root by brackets and branches of Python", lambda y: bracketed(y) + y * y, 7.0,
+          truth=lambda y: 1 / mp.sqrt(y) + 2 * y),
+    wrong("numpy", "a quantile by bisection", lambda p: quantile(p) * p, 0.8,
+          truth=lambda p: mp.log(p / (1 - p)) + 1 / (1 - p)),
+    right("jax", "a cube root by bisection with its rule", jax_vjp(cube_root_in_jax, lambda y, x, w: w / (3 * x * x)),
+          5.0,
           truth=lambda y: 1 / (3 * mp.cbrt(y) ** 2)),
-    wrong("jax", "a cube root by bisection with the rule of a square root", jax_vjp(cube_root_in_jax, lambda y, x, w: w / (2 * x)), 5.0,
+    wrong("jax", "a cube root by bisection with the rule of a square root",
+          jax_vjp(cube_root_in_jax, lambda y, x, w: w / (2 * x)), 5.0,
           truth=lambda y: 1 / (3 * mp.cbrt(y) ** 2)),
-    right("jax", "a bisection and a step of Newton", lambda y: polished(y), 5.0, truth=lambda y: 1 / (3 * mp.cbrt(y) ** 2)),
-    right("torch", "a logarithm bit by bit with its rule", lambda x: torch_old(logarithm_by_digits, lambda x, y, w: w / (x * np.log(2.0)))(x).sum(), [1.3, 1.9],
+    right("jax", "a bisection and a step of Newton", lambda y: polished(y), 5.0,
+          truth=lambda y: 1 / (3 * mp.cbrt(y) ** 2)),
+    right("torch", "a logarithm bit by bit with its rule", lambda x: torch_old(logarithm_by_digits,
+          lambda x, y, w: w / (x * np.log(2.0)))(x).sum(), [1.3, 1.9],
           truth=lambda x: [1 / (v * mp.log(2)) for v in x]),
-    wrong("torch", "a logarithm bit by bit with the rule of another base", lambda x: torch_old(logarithm_by_digits, lambda x, y, w: w / x)(x).sum(), [1.3, 1.9],
+    wrong("torch", "a logarithm bit by bit with the rule of another base",
+          lambda x: torch_old(logarithm_by_digits, lambda x, y, w: w / x)(x).sum(), [1.3, 1.9],
           truth=lambda x: [1 / (v * mp.log(2)) for v in x]),
-    right("autograd", "a quantile by bisection with its rule", autograd_rule(quantile, lambda p, x, w: w / (p * (1 - p))), 0.8, truth=lambda p: 1 / (p * (1 - p))),
-    wrong("autograd", "a quantile by bisection with the density instead of its reciprocal", autograd_rule(quantile, lambda p, x, w: w * p * (1 - p)), 0.8,
+    right("autograd", "a quantile by bisection with its rule",
+          autograd_rule(quantile, lambda p, x, w: w / (p * (1 - p))), 0.8, truth=lambda p: 1 / (p * (1 - p))),
+    wrong("autograd", "a quantile by bisection with the density instead of its reciprocal",
+          autograd_rule(quantile, lambda p, x, w: w * p * (1 - p)), 0.8,
           truth=lambda p: 1 / (p * (1 - p))),
     right("jax", "an exponential by halvings", exponential, 3.3, truth=mp.exp),
-    right("torch", "a sine within a turn", lambda x: sine(x).sum(), [20.0, -3.3], truth=lambda x: [mp.cos(v) for v in x]),
+    right("torch", "a sine within a turn", lambda x: sine(x).sum(), [20.0, -3.3],
+          truth=lambda x: [mp.cos(v) for v in x]),
     right("numpy", "a table of sines", lambda x: table_of_sines(x), 0.83, truth=mp.cos),
 )  # fmt: skip
 
@@ -179,4 +196,3 @@ def polished(y):
 
 
 ROWS = HIDDEN
-_ = mpf

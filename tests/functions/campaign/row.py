@@ -1,4 +1,4 @@
-"""A row of the campaign: a function, a point, its true derivative, and whether the library's own derivative is right."""
+"""A row of the campaign: a function, a point, its true derivative, and whether the library's derivative is right."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,8 @@ class Row:
     f, at      the function of that library, and its arguments
     truth      written in closed form, or differences of a definition in mpmath (`truth.D`); never from `f`
     expected   whether the derivative that the library returns is right there, or wrong because of a planted rule or
-               a fault of the library
+               a fault of the library. "either": the library loses digits by its formula, and both words are fair.
+               "elsewhere": right there, wrong at other points that the check is asked for
     digits     the digits to which a right derivative agrees with the truth in double precision
     options    of `adbench.check`
     """
@@ -27,10 +28,11 @@ class Row:
     f: Callable[..., Any]
     at: tuple[Any, ...]
     truth: Truth
-    expected: Literal["right", "wrong"]
+    expected: Literal["right", "wrong", "either", "elsewhere"]
     digits: float
     options: Mapping[str, Any] = field(default_factory=dict)
     kind: str = ""
+    module: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.name} ({self.library})"
@@ -49,6 +51,15 @@ def right(
 
 def wrong(library: str, name: str, f: Callable[..., Any], *at: Any, truth: Truth, **options: Any) -> Row:
     return Row(library=library, name=name, f=f, at=at, truth=truth, expected="wrong", digits=9.0, options=options)
+
+
+def either(library: str, name: str, f: Callable[..., Any], *at: Any, truth: Truth, **options: Any) -> Row:
+    return Row(library=library, name=name, f=f, at=at, truth=truth, expected="either", digits=0.0, options=options)
+
+
+def elsewhere(library: str, name: str, f: Callable[..., Any], *at: Any, truth: Truth, points: int = 5) -> Row:
+    options = {"points": points}
+    return Row(library=library, name=name, f=f, at=at, truth=truth, expected="elsewhere", digits=9.0, options=options)
 
 
 def rows(kind: str, *found: Row) -> list[Row]:

@@ -34,7 +34,10 @@ def derivatives(truth: Callable[..., Any], at: tuple[Any, ...]) -> list[Any]:
     """The truth as a flat list: output by output, and for each all inputs."""
     with mp.workdps(WORKING):
         found = truth(*map(exact, at))
-        return [one if isinstance(one, Between) else mpf(one) for one in np.ravel(np.array(found, dtype=object))]
+        numbers = [one if isinstance(one, Between) else mpf(one) for one in np.ravel(np.array(found, dtype=object))]
+        largest = max((abs(one) for one in numbers if not isinstance(one, Between)), default=mpf(0))
+        noise = largest * mpf(10) ** -STEP if mp.isfinite(largest) else mpf(0)  # what differences leave of a zero
+        return [one if isinstance(one, Between) or abs(one) > noise else mpf(0) for one in numbers]
 
 
 def D(definition: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
@@ -42,25 +45,13 @@ def D(definition: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
 
     def truth(*args: Any) -> Any:
         columns = []
-        for move in _moves(args):
-            step = mpf(10) ** -STEP
-            above, below = (_flat(definition(*move(sign * step))) for sign in (1, -1))
-            size = move.size  # type: ignore[attr-defined]
-            columns.append((above - below) / (2 * step * size))
+        for path, number in _numbers(args):
+            step = (abs(number) or mpf(1)) * mpf(10) ** -STEP
+            above, below = (_flat(definition(*_replaced(args, path, sign * step))) for sign in (1, -1))
+            columns.append((above - below) / (2 * step))
         return np.array(columns, dtype=object).T
 
     return truth
-
-
-def _moves(args: Any) -> Iterator[Callable[[Any], Any]]:
-    """For each number: move(share) -> the arguments with that number moved by a share of its size."""
-    for path, number in _numbers(args):
-
-        def move(share: Any, path: Any = path, size: Any = abs(number) or mpf(1)) -> Any:
-            return _replaced(args, path, share * size)
-
-        move.size = abs(number) or mpf(1)  # type: ignore[attr-defined]
-        yield move
 
 
 def _numbers(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
