@@ -31,7 +31,7 @@ from adbench.measure import machine
 from adbench.measure.machine.disturbance import usable_cpus
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.events import Ended, Event
-from adbench.model.record import SCHEMA_VERSION, Job, Run, Selected
+from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
 from adbench.model.settings import PROCESSOR, Settings, cache_folder
@@ -255,13 +255,13 @@ def _head(
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 
 
-def exit_code(run: Run) -> int:
+def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:
     """0 correct, 1 a wrong derivative or a vanished known fault, 4 a backend crashed, timed out or raised, or nothing
     was judged of a selected part.
 
     An unsupported operator and a known fault count as 0.
     """
-    codes = {record.outcome.exit_code for record in run.every_record}
-    if run.unjudged:
+    codes = {record.outcome.exit_code for record in records}
+    if unjudged:
         codes.add(4)
     return 1 if 1 in codes else max(codes, default=0)

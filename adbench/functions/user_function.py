@@ -142,6 +142,7 @@ class UserFunction:
         self.low: Low | None = None
         self._refused = ""
         self._ran: set[CodeType] = set()
+        self._forwards: set[CodeType] = set()
         self._texts: dict[bytes, Callable[..., Any] | Unsupported] = {}
 
     @property
@@ -204,7 +205,7 @@ class UserFunction:
         output = _Output()
         with double_precision(), np.errstate(all="ignore"):
             try:
-                with contained(), contextlib.redirect_stdout(output), _recording(self._ran):
+                with contained(), contextlib.redirect_stdout(output), _recording(self._ran, self._forwards):
                     first = watched(*self.arguments.values)
                 self.prints = output.used
                 with contained(), self.silent():
@@ -277,9 +278,10 @@ class UserFunction:
     def stops(self) -> str:
         """The function in the executed code that stops derivatives, or "". Values do not show it.
 
-        Library code is ignored, because its softmax stops only terms that add nothing to a derivative.
+        Library code is ignored, because its softmax stops only terms that add nothing to a derivative, and so is the
+        forward of a `torch.autograd.Function`, where torch records nothing.
         """
-        theirs = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
+        theirs = (code for code in self._ran - self._forwards if not _LIBRARY.search(code.co_filename))
         names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
 
@@ -394,13 +396,27 @@ def _is_theirs(file: str) -> bool:
 
 
 @contextlib.contextmanager
-def _recording(ran: set[CodeType]) -> Iterator[None]:
-    """Add the Python functions that run within the block."""
-    before = sys.getprofile()
+def _recording(ran: set[CodeType], forwards: set[CodeType]) -> Iterator[None]:
+    """Add the Python functions that run within the block; forwards: those inside a `torch.autograd.Function`.
+
+    Adds none under a profiler in C, which Python cannot install again.
+    """
+    before: Any = sys.getprofile()
+    if before is not None and not callable(before):
+        yield
+        return
+    torch = sys.modules.get("torch")
+    apply = torch.autograd.Function.apply.__func__.__code__ if torch else None
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             ran.add(frame.f_code)
+            back: FrameType | None = frame
+            while apply is not None and back is not None:
+                if back.f_code is apply:
+                    forwards.add(frame.f_code)
+                    return
+                back = back.f_back
 
     sys.setprofile(note)
     try:

@@ -11,6 +11,7 @@ result (`origin`), and others check whether an argument is such a result:
     cbrt                       of x ** 3
     log1p                      of exp, where exp overflows
     1 / (1 + exp x)            where its square overflows
+    y / exp x, exp(x) ** -2    where exp overflows
 
 The value is computed by the parts, unless it has overflowed. All other compositions keep a convention in first order
 and NaN in second order (`singular`); so do roots of values of 0 that change to second order, as √(x² + y²).
@@ -41,7 +42,7 @@ from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
-from adbench.tape.values import is_nested, settle, value_of
+from adbench.tape.values import is_nested, settle, shape_of, value_of
 
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
 
@@ -227,7 +228,10 @@ SIGNED_POWER: Rule = function_gradients(
 
 
 def _power(x: Value, y: Value) -> Value:
-    """x ** 2 of a root, and |u| ** 3, |u| ** 4, …"""
+    """x ** 2 of a root, |u| ** 3, |u| ** 4, …, and (exp u) ** -2 where exp overflows."""
+    if type(y) in (int, float) and y < 0.0:
+        u = _overflown(x)
+        return None if u is None else e.exp(y * u)
     even = _even(y)
     if even == 2.0:
         return _squared(x)
@@ -253,16 +257,40 @@ def _cbrt(x: Value) -> Value:
     return call[1][0] if call is not None and call[0] is e.power and call[1][1] == 3.0 else None
 
 
-def _log1p(x: Value) -> Value:
-    """log(1 + exp u) where exp u overflows."""
+def _exponent(x: Value) -> Value:
+    """u if x is exp u and may have overflowed, else None."""
     call = made(x)
     if call is not None and call[0] is e.exp:
-        return log1p_exp(call[1][0])
+        return call[1][0]
     if type(x) is Scalar and x.val == math.inf and len(x.tape):
         rule, out, cells, *_, ask = x.tape[-1]
         if ask is ASK and rule is e.exp and out is x:
-            return log1p_exp(cells[0])
+            return cells[0]
     return None
+
+
+def _overflown(x: Value) -> Value:
+    """u if x is the number exp u and has overflowed, else None. Of symbols that is a guard, so not in loops."""
+    if not isinstance(x, Active) or shape_of(x):
+        return None
+    plain: Any = value_of(x)
+    if isinstance(plain, Active):
+        u = None if plain.tape.outer is not None else _exponent(x)  # type: ignore[attr-defined]
+        infinite: Any = plain == math.inf  # type: ignore[comparison-overlap]  # an array of another level compares
+        return u if u is not None and bool(infinite) else None
+    return _exponent(x) if plain == math.inf else None
+
+
+def _reciprocal(x: Value) -> Value:
+    """1 / exp u where exp overflows."""
+    u = _overflown(x)
+    return None if u is None else e.exp(-u)
+
+
+def _log1p(x: Value) -> Value:
+    """log(1 + exp u) where exp u overflows."""
+    u = _exponent(x)
+    return None if u is None else log1p_exp(u)
 
 
 KNOWN: dict[Rule, Callable[..., Value]] = {
@@ -271,6 +299,7 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
     e.sqrt: _sqrt,
     e.cbrt: _cbrt,
     e.log1p: _log1p,
+    e.reciprocal: _reciprocal,
 }
 """Function -> a smoother form for these arguments, or None."""
 
@@ -338,8 +367,11 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
 
 
 def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """x / x, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which underflows, times exp u."""
+    """x / x, x / exp u where exp overflows, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which
+    underflows, times exp u."""
     numerator, x = args
+    if (u := _overflown(x)) is not None:
+        return numerator * e.exp(-u)
     if numerator is x and not top.symbolic:
         args = (e.stop_gradient(x),) * 2  # x / x is constant
     result = top.interpret(rule, args, params)

@@ -69,7 +69,7 @@ def some(at: Value) -> bool:
 
 def flat(z: Value, at: Value) -> Value:
     """Where z is 0 and does not change to first order at the next derivative's level; checked only where `at` holds."""
-    if isinstance(z, Active) and z.symbolic:
+    if isinstance(z, Active) and z.symbolic and may_change(z):
         return is_masked(z)
     zero = np.equal(value_of(z), 0.0)
     return np.logical_and(zero, still(z, np.logical_and(zero, at)))
@@ -83,8 +83,13 @@ def still(z: Value, where: Value) -> Value:
         fixed = np.equal(value_of(z.tangent), 0.0)
         return fixed if getattr(z.val, "symbolic", False) else np.logical_and(fixed, still(z.val, where))
     if z.symbolic:
-        return is_masked(z)
+        return is_masked(z) if may_change(z) else True
     return np.any(where) and _is_stationary(z, where)
+
+
+def may_change(z: Value) -> bool:
+    """Whether a value may change at the next derivative's level; a symbol only if a sweep that reaches it follows."""
+    return isinstance(z, Active) and (not z.symbolic or bool(getattr(z, "active", True) and z.is_differentiated))
 
 
 def bends(z: Value, where: Value) -> Value:
@@ -180,17 +185,26 @@ def along_direction(known: Value) -> None:
 
 
 def undefined(at: Value, adj: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:
-    """`unknown` where `at` holds, except where the adjoint or tangent is `flat`."""
+    """`unknown` where `at` holds, except where the adjoint or tangent is `flat`, or NaN (`value`) and x is `still`."""
     if not some(at):
         return 0.0
+    if math.isnan(value):
+        at = np.logical_and(at, np.logical_not(_rests(x, at, axes)))
     is_tangent = len(shape_of(adj)) > len(shape_of(at))  # it still has these axes
     zero = np.all(flat(adj, True), axes) if is_tangent else flat(adj, at)
     return unknown(np.logical_and(at, np.logical_not(zero)), x, axes, value)
 
 
+def _rests(x: Value, at: Value, axes: tuple[int, ...] = ()) -> Value:
+    """Where x is `still`, in all elements along the axes."""
+    fixed = still(x, np.expand_dims(at, axes) if axes else at)
+    return np.all(fixed, axes) if axes and shape_of(fixed) else fixed
+
+
 def moving(at: Value, tan: Value, x: Value) -> Value:
-    """`unknown`, and NaN, where `at` holds and the tangent is not 0."""
-    return unknown(np.logical_and(at, np.not_equal(value_of(tan), 0.0)), x, value=math.nan)
+    """`unknown`, and NaN, where `at` holds, the tangent is not 0, and x moves at the next derivative's level, too."""
+    at = np.logical_and(at, np.not_equal(value_of(tan), 0.0))
+    return unknown(np.logical_and(at, np.logical_not(_rests(x, at))), x, value=math.nan) if some(at) else 0.0
 
 
 def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0) -> Value:

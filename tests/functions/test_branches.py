@@ -193,3 +193,10 @@ def test_a_program_without_branches_is_not_held_against_its_values() -> None:
 
     reference(Subject.of(counted, (1.3,), (0,), text=text), EFFORT)
     assert calls < 2
+
+
+@pytest.mark.parametrize(("slope", "word"), [(0.0, "right"), (12345.0, "wrong"), (-1.0, "wrong")])
+def test_a_jump_at_the_point_does_not_make_every_number_right(slope: float, word: str) -> None:
+    whole = jax.custom_jvp(jnp.floor)
+    whole.defjvp(lambda x, v: (jnp.floor(x[0]), slope * v[0]))
+    assert adbench.check(whole, 2.0).word == word

@@ -133,3 +133,17 @@ def test_the_forward_of_a_custom_rule_declares_nothing() -> None:
 def test_another_word_for_constants_is_refused() -> None:
     with pytest.raises(adbench.UsageError, match="constants is 'no'; choose from allow, forbid"):
         adbench.check(stable, A, constants="no")  # type: ignore[arg-type]
+
+
+def test_a_wrong_rule_around_numpy_in_torch_is_wrong() -> None:
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return torch.from_numpy(x.detach().numpy() ** 3)
+
+        @staticmethod
+        def backward(ctx: Any, c: Any) -> Any:
+            return 3.001 * c * ctx.saved_tensors[0] ** 2
+
+    assert adbench.check(lambda x: Cube.apply(x).sum(), X).is_wrong

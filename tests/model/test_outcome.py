@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from adbench.execution.session import exit_code as exit_code_of
+from adbench.execution.session import exit_code
 from adbench.model.record import OUTCOMES, Job, Record, Status, Summary, Word
 from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle.verdict import Hidden, Verdict
@@ -42,10 +42,6 @@ def test_every_word_has_an_outcome_and_a_sign() -> None:
     for word, outcome in OUTCOMES.items():
         assert SHOWN[word].bad == outcome.is_alarm
         assert not (outcome.is_measured and (outcome.is_fault or outcome.is_incorrect or outcome.exit_code))
-
-
-def exit_code(records: list[Record]) -> int:
-    return exit_code_of(runs.run(records))
 
 
 def test_a_wrong_derivative_takes_precedence_over_a_crash_in_the_exit_code() -> None:

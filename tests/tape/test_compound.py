@@ -48,12 +48,15 @@ TWO = {
         [(1.0, -40.0), (800.0, 799.0), (1.0, 1.0 - 1e-9), (-900.0, -901.0)],
     ),
     "multiply_log": (lambda x, y: x * m.log(y), [(2.0, 3.0), (-1e-300, 1e-300), (1e300, 1e-7)]),
-    "xlog1py": (lambda x, y: x * m.log1p(y), [(2.0, 3.0), (-2.0, 1e-20), (1e10, -0.9)]),
+    "xlog1py": (lambda x, y: x * m.log1p(y), [(2.0, 3.0), (-2.0, 1e-20), (1e10, -0.9), (1.0, 1e-8), (1.0, -1e-8)]),
     "lbeta": (_lbeta, [(0.3, 0.2), (1e-150, 2.0), (1e10, 2.0), (1e5, 2.0), (20.0, 30.0), (12.0, 0.1), (1e5, 1e6)]),
-    "digamma_rise": (lambda a, h: m.psi(0, a + h) - m.psi(0, a), [(0.3, 0.2), (3.0, 12.0), (9.0, 1e-3)]),
+    "digamma_rise": (
+        lambda a, h: m.psi(0, a + h) - m.psi(0, a),
+        [(0.3, 0.2), (3.0, 12.0), (9.0, 1e-3), (800.0, -798.0), (8.0, -7.75), (1e10, -1e-3), (3.0, -1e-9)],
+    ),
     "binomial_coefficient_log": (
         lambda n, k: m.loggamma(n + 1) - m.loggamma(k + 1) - m.loggamma(n - k + 1),
-        [(10.0, 3.0), (1e9, 3.0), (1e9, 4e8), (4.5, -0.5)],
+        [(10.0, 3.0), (1e9, 3.0), (1e9, 4e8), (4.5, -0.5), (800.0, 799.0), (20.0, 19.5), (1e6, 1e6 - 3.0)],
     ),
 }
 OF_SCIPY = ("Phi", "std_normal_lcdf")  # scipy's values have 13 digits where Phi is about 1e-200

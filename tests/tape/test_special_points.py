@@ -173,9 +173,31 @@ def _sum_of_roots_squared(x):
     return sum(m.sqrt(t) ** 2 for t in x)
 
 
+def _largest(count, root=m.sqrt):
+    """Σ root(λ) of the largest eigenvalues λ of AᵀA."""
+
+    def exact(x):
+        return sum(map(root, sorted(_gram(x))[-count:]))
+
+    return exact
+
+
+def _gram(x):
+    a = m.matrix(x.tolist())
+    return m.eigsy(a.T * a, eigvals_only=True)
+
+
+def _nuclear(x):
+    """Of a matrix of two columns: (s₁ + s₂)² = Σ x² + 2 s₁ s₂."""
+    a = m.matrix(x.tolist())
+    return m.sqrt(_squares(x) + 2 * m.sqrt(m.det(a.T * a)))
+
+
 ZERO, CONSTANT = np.zeros(3), np.full(3, 7.0)
 EYE, NOTHING, RANK_ONE = np.eye(2), np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]])
 EQUAL_ROWS, TALL = np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+LOW_RANK = [RANK_ONE, EQUAL_ROWS, np.diag([3.0, 0.0, 0.0]), np.diag([3.0, 1.0, 0.0])]
+LOW_RANK += [np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]])]
 L = tape.linalg
 KNOWN = {
     "½ norm²": (lambda x: 0.5 * L.norm(x) ** 2, lambda x: _squares(x) / 2, [ZERO, np.array([0.0, -0.0]), CONSTANT]),
@@ -244,6 +266,52 @@ KNOWN = {
         lambda x: sum(m.sqrt(e) ** 3 for e in _eigenvalues_of_two(m.matrix(x.tolist()) * m.matrix(x.tolist()).T)),
         [np.array([[1.0, 2.0, 0.5], [0.0, 1.0, -1.0]])],
     ),
+    "2-norm": (lambda x: L.norm(x, 2), _largest(1), [*LOW_RANK, np.diag([2.0, 1.0])]),
+    "2-norm²": (lambda x: L.norm(x, 2) ** 2, _largest(1, lambda e: e), LOW_RANK[:2]),
+    "Σ 2-norm³ of matrices": (
+        lambda x: tape.sum(L.matrix_norm(tape.reshape(x, (2, 2, 2)), ord=2) ** 3),
+        lambda x: _largest(1)(x[:2]) ** 3 + _largest(1)(x[2:]) ** 3,
+        [np.array([[1.0, 2.0], [2.0, 4.0], [1.0, 0.0], [0.0, 0.5]])],
+    ),
+    "smallest of three": (lambda x: L.norm(x, -2), lambda x: m.sqrt(min(_gram(x))), [np.diag([3.0, 3.0, 1.0])]),
+    "nuclear norm": (lambda x: L.norm(x, "nuc"), _nuclear, [EYE, -EYE, EYE[::-1], TALL]),
+    "exp nuclear norm": (lambda x: tape.exp(L.norm(x, "nuc")), lambda x: m.exp(_nuclear(x)), [EYE, TALL]),
+    "x · nuclear norm": (lambda x: x[0, 0] * L.norm(x, "nuc"), lambda x: x[0, 0] * _nuclear(x), [EYE]),
+    "two largest of three": (
+        lambda x: tape.sum(L.svdvals(x)[:2]),
+        _largest(2),
+        [np.diag([3.0, 3.0, 0.0]), np.diag([3.0, 3.0, 1.0])],
+    ),
+    "largest eigenvalue": (
+        lambda x: tape.max(L.eigvalsh(x)),
+        _spectrum(lambda a: max(m.eigsy(a, eigvals_only=True))),
+        [np.diag([3.0, 0.0, 0.0]), np.diag([3.0, -1.0, -1.0])],
+    ),
+    "two largest eigenvalues": (
+        lambda x: tape.sum(L.eigvalsh(x)[1:]) * x[0, 0],
+        _spectrum(lambda a: sum(sorted(m.eigsy(a, eigvals_only=True))[1:]) * a[0, 0]),
+        [np.diag([1.0, 3.0, 3.0])],
+    ),
+    "Σ eigvalsh": (lambda x: tape.sum(L.eigvalsh(x)) ** 2, lambda x: (x[0, 0] + x[1, 1]) ** 2, [EYE, NOTHING]),
+    "largest |x|": (lambda x: tape.max(abs(x)), lambda x: max(map(abs, x)), [np.array([1.0, 0.0, -0.5])]),
+    "∞-norm": (lambda x: L.norm(x, np.inf) ** 2, lambda x: x[2] ** 2, [np.array([0.0, 1.0, -2.0])]),
+    "∞-norm of a matrix": (
+        lambda x: L.norm(x, np.inf),
+        lambda x: abs(x[0, 0]) + abs(x[0, 1]),
+        [np.array([[1.0, -2.0], [0.0, 0.5]])],
+    ),
+    "smallest |x|": (lambda x: tape.min(abs(x)), lambda x: min(map(abs, x)), [np.array([1.0, 0.5, -2.0])]),
+    "3-norm of 0": (lambda x: L.vector_norm(x, ord=3), lambda x: m.cbrt(sum(abs(t) ** 3 for t in x)), [[1.0, 0.0]]),
+    "x^y": (lambda x: x[0] ** x[1], lambda x: x[0] ** x[1], [[1e-200, 2.0], [1e-100, 3.0], [1e-200, 1.5], [0.0, 3.0]]),
+    "x^(2 + 0x)": (lambda x: x ** (2.0 + 0.0 * x), lambda x: x * x, [1e-200, 0.5]),
+    "exp(x)⁻²": (lambda x: tape.exp(x) ** -2, lambda x: m.exp(-2 * x), [800.0, 400.0, -1.0]),
+    "Σ exp(x)⁻²": (
+        lambda x: tape.sum(tape.exp(x) ** -2),
+        lambda x: sum(m.exp(-2 * t) for t in x),
+        [np.array([800.0, 1.0])],
+    ),
+    "x / exp x": (lambda x: x / tape.exp(x), lambda x: x / m.exp(x), [800.0, 2.0]),
+    "1 / exp": (lambda x: tape.reciprocal(tape.exp(x)), lambda x: m.exp(-x), [800.0, 2.0]),
     "expm": (lambda x: tape.sum(L.expm(x)), _matrix(lambda a: sum(m.expm(a))), [EYE, NOTHING, EQUAL_ROWS]),
     "det": (L.det, _matrix(m.det), [EYE, NOTHING, RANK_ONE, EQUAL_ROWS, np.diag([1e150, 1e-150])]),
     "det of tiny matrices": (
@@ -403,6 +471,16 @@ UNKNOWN = {
         [EYE, TALL],
     ),
     "max": (lambda x: tape.max(x), lambda x: max(x), [ZERO]),
+    "max |x|": (lambda x: tape.max(abs(x)), lambda x: max(map(abs, x)), [ZERO, np.array([1.0, -1.0, 0.0])]),
+    "∞-norm": (lambda x: L.norm(x, np.inf), lambda x: max(map(abs, x)), [ZERO]),
+    "Σ x |x|": (lambda x: tape.sum(x * abs(x)), lambda x: sum(t * abs(t) for t in x), [np.array([1.0, 0.0, -2.0])]),
+    "2-norm": (lambda x: L.norm(x, 2), _largest(1), [EYE, NOTHING]),
+    "nuclear norm": (lambda x: L.norm(x, "nuc"), _nuclear, [RANK_ONE, EQUAL_ROWS]),
+    "Σ cosh svdvals": (
+        lambda x: tape.sum(tape.cosh(L.svdvals(x))),
+        lambda x: sum(m.cosh(m.sqrt(abs(e))) for e in _gram(x)),
+        [EYE, RANK_ONE],
+    ),
     "relu²": (lambda x: tape.maximum(x, 0.0) ** 2, lambda x: max(x, 0) ** 2, [0.0]),
 }
 """Programs and points without a derivative, or with one unknown to the engine: NaN is honest there."""

@@ -115,7 +115,7 @@ def execute(
         click.echo(f"adbench: {visible(text)}{advice}", err=True)
     if allow_nothing:  # then it is no fault in any file either
         found = replace(found, unjudged=())
-    return found, code or exit_code(found)
+    return found, code or exit_code(found.every_record, found.unjudged)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:

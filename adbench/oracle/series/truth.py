@@ -113,8 +113,9 @@ class Truth:
         if _is_nan(value) or _is_nan(other) or value is None is other:
             return Settled(UNKNOWN)
         here = self.starts[which][0]
-        if not all(_meets(here, at.starts[which]) for a, at in sides if a is not None):
-            return Settled(ANYTHING)
+        continuous = [_meets(here, at.starts[which]) for a, at in sides if a is not None]
+        if not all(continuous):
+            return self._at_a_jump((value, found), (other, other_found), scale, alone=not any(continuous))
         if value is None or other is None:
             known = _settled(other, other_found, scale) if value is None else _settled(value, found, scale)
             known = replace(known, mirrored=value is None)
@@ -126,6 +127,17 @@ class Truth:
         if _meets(value, other):
             return _settled(value, found, scale)
         return _between(_settled(value, found, scale), _settled(other, other_found, scale))
+
+    def _at_a_jump(self, one: tuple[Any, Found], other: tuple[Any, Found], scale: float, *, alone: bool) -> Settled:
+        """A slope between those of both sides; also 0 if the value belongs to neither, as of sign at 0."""
+        if not (_is_ball(one[0]) and _is_ball(other[0])):
+            return Settled(ANYTHING)
+        ends = _settled(*one, scale), _settled(*other, scale)
+        if not alone:
+            return ends[0] if _meets(one[0], other[0]) else _between(*ends)
+        found = _between(*ends)
+        known = replace(found.known, lower=min(0.0, found.known.lower), upper=max(0.0, found.known.upper))
+        return replace(found, known=known)
 
     def _in_a_plane(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
         """A second-order derivative from all sides: equal on all, or nonexistent."""

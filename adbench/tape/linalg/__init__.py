@@ -3,7 +3,9 @@
     solving                 inv, pinv, solve, solve_triangular, slogdet, log_determinant, matrix_power, expm
     determinant             det
     cholesky_factor         cholesky
-    symmetric_eigenvalues   eigh, eigvalsh
+    symmetric_eigenvalues   eigh
+    eigenvalues             eigvalsh
+    singular_vectors        the vectors of svd; weighted_vectors: those of its values' derivatives
     singular_values         svd, svdvals
     qr_factors              qr
     norms                   norm, vector_norm, matrix_norm
@@ -27,6 +29,7 @@ import numpy as np
 from adbench.tape.core.rule import Value
 from adbench.tape.linalg.cholesky_factor import cholesky
 from adbench.tape.linalg.determinant import det
+from adbench.tape.linalg.eigenvalues import eigvalsh
 from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
 from adbench.tape.linalg.qr_factors import QRResult, qr
 from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
@@ -43,7 +46,7 @@ from adbench.tape.linalg.solving import (
     solve_triangular,
 )
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError
-from adbench.tape.linalg.symmetric_eigenvalues import EighResult, eigh, eigvalsh
+from adbench.tape.linalg.symmetric_eigenvalues import EighResult, eigh
 from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll

@@ -10,7 +10,8 @@ import numpy as np
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.rules.elementwise import absolute, where
 from adbench.tape.rules.reductions import max, min, sum  # numpy's names
-from adbench.tape.values import value_of
+from adbench.tape.rules.shapes import reshape
+from adbench.tape.values import shape_of, value_of
 
 Evidence = Sequence[tuple[Value, Value]]
 
@@ -47,9 +48,17 @@ def equal_pairs(w: Value) -> Value:
             gaps, sizes = absolute(w[..., 1:] - w[..., :-1]), max(absolute(w), -1, keepdims=True)
             surely(min(gaps - _ROUNDINGS * n * 2.0**-53 * sizes) > 0.0, w, "a decision on equal eigenvalues")
         return np.zeros((*w.shape, n), bool)
-    limit = _ROUNDINGS * n * 2.0**-53 * np.max(np.abs(w), -1, initial=0.0)
-    near = np.abs(w[..., None, :] - w[..., :, None]) <= limit[..., None, None]
-    return near & ~np.eye(n, dtype=bool)
+    return close_pairs(w)
+
+
+def close_pairs(w: Value) -> Value:
+    """`equal_pairs` without a decision: of a symbol, a condition."""
+    n = shape_of(w)[-1]
+    if not n:
+        return np.zeros((*shape_of(w), n), bool)
+    gaps = absolute(w[..., None, :] - reshape(w, (*shape_of(w), 1)))
+    near = gaps <= _ROUNDINGS * n * 2.0**-53 * max(absolute(w), -1, keepdims=True)[..., None]
+    return np.logical_and(near, ~np.eye(n, dtype=bool))
 
 
 def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
@@ -58,8 +67,14 @@ def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
         largest = max(s, -1, keepdims=True)
         surely(min(s - _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * largest) > 0.0, s, "a decision on singular values")
         return np.zeros(shape, bool)
-    limit = _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * np.max(s, -1, initial=0.0)
-    return np.broadcast_to((s <= limit[..., None])[..., None, :], shape)
+    return np.broadcast_to(close_to_zero(s, shape)[..., None, :], shape)
+
+
+def close_to_zero(s: Value, shape: tuple[int, ...]) -> Value:
+    """Which singular values of a matrix of this shape are 0, up to rounding; of symbols, a condition."""
+    if not shape_of(s)[-1]:
+        return np.zeros(shape_of(s), bool)
+    return s <= _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * max(s, -1, keepdims=True)
 
 
 def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, what: str) -> Value:

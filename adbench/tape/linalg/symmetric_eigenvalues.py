@@ -19,7 +19,6 @@ from adbench.tape.linalg.solving import diagonal_matrix, square
 from adbench.tape.linalg.spectrum import (
     EqualEigenvaluesError,
     direction_basis,
-    eigenvalue_rates,
     equal_pairs,
     quotient,
 )
@@ -117,40 +116,3 @@ def eigh(a: Value, UPLO: str = "L") -> EighResult:  # numpy's name
     a = _triangle("eigh", a, UPLO)
     both = _eigh(a, basis=direction_basis(a))
     return EighResult(both[..., 0, :], both[..., 1:, :])
-
-
-def _eigvalsh_back(_w: Value, adj: Value, a: Value) -> Value:
-    v = eigh(a).eigenvectors
-    return as_lower(matmul(v * adj[..., None, :], t(v)))
-
-
-def _eigvalsh_along(w: Value, tan: Value, a: Value) -> Value:
-    v = eigh(a).eigenvectors
-    return eigenvalue_rates(w, matmul(t(v), matmul(from_lower(tan), v)))
-
-
-_eigvalsh = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
-
-
-def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
-    """`_eigvalsh_back` inside another derivative: raises if it would need one eigenvalue of a group of equal ones."""
-    plain = value_of(adj)
-    if np.any(equal_pairs(value_of(w)) & (plain[..., None, :] != plain[..., :, None])):
-        raise EqualEigenvaluesError("eigvalsh: a second derivative by reverse mode of reverse mode" + ADVICE)
-    return _eigvalsh_back(w, adj, a)
-
-
-_eigvalsh.inner = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
-
-
-def eigvalsh(a: Value, UPLO: str = "L") -> Value:
-    """The eigenvalues of a symmetric A in ascending order, (..., n, n) -> (..., n); Ā = V diag(w̄) Vᵀ.
-
-    Among equal eigenvalues, the derivative of a single one is a convention; derivatives of symmetric functions are
-    right.
-    """
-    return _eigvalsh(_triangle("eigvalsh", a, UPLO))

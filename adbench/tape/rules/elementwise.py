@@ -218,17 +218,30 @@ def _power_base(_val: Value, adj: Value, x: Value, y: Value) -> Value:
 def _power_exponent(val: Value, adj: Value, x: Value, y: Value) -> Value:
     """∂(x^y)/∂y = x^y log x; 0 where x = 0 and y > 0, the limit of x^y log x."""
     at_zero = (value_of(x) == 0.0) & (value_of(y) > 0.0)
-    return adj * (val * log(where(at_zero, 1.0, x) if np.any(at_zero) else x))
+    x = where(at_zero, 1.0, x) if np.any(at_zero) else x
+    return adj * (_power_log(val, x, y) if is_nested(val) else val * log(x))
 
 
-power = function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
+_power_log: Rule = function_gradients(
+    lambda val, x, _y: np.multiply(val, np.log(x)),
+    (
+        no_slope,
+        lambda _v, adj, _val, x, y: adj * (power(x, y - 1.0) * (y * log(x) + 1.0)),
+        lambda v, adj, _val, x, _y: adj * (v * log(x)),
+    ),
+    name="power_log",
+    fresh=True,
+)
+"""x^y log x from val = x^y. Its derivative in x reads x^(y-1), because val / x would be 0 where val underflows."""
+_power_log.native = "power_log"
+power: Rule = function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
 
 # Exponentials and logarithms
 
 exp = function(np.exp, lambda val, adj, _x: adj * val, native="exp")
 exp2 = function(np.exp2, lambda val, adj, _x: adj * (val * _LOG2), native="exp2")
 expm1 = function(np.expm1, lambda _v, adj, x: adj * exp(x), native="expm1")
-log = function(np.log, lambda _v, adj, x: adj / x, native="log")
+log: Rule = function(np.log, lambda _v, adj, x: adj / x, native="log")
 log2 = function(np.log2, lambda _v, adj, x: adj / (x * _LOG2), native="log2")
 log10 = function(np.log10, lambda _v, adj, x: adj / (x * _LOG10), native="log10")
 log1p = function(np.log1p, lambda _v, adj, x: adj / (1.0 + x), native="log1p")

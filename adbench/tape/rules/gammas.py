@@ -94,11 +94,18 @@ lbeta = function(
 """log B(a, b) = log Γ(a) + log Γ(b) - log Γ(a + b) for a, b > 0; ∂a = ψ(a) - ψ(a + b)."""
 
 
+def _rising(a: Value, h: Value) -> tuple[Value, Value, Value]:
+    """(a, h, 1), or (a + h, -h, -1) for negative h: the series below need the smaller end to be large, not only a."""
+    a, h = np.asarray(a, float), np.asarray(h, float)
+    falls = np.less(h, 0.0)
+    return np.where(falls, a + h, a), np.abs(h), np.where(falls, -1.0, 1.0)
+
+
 def _digamma_rise(a: Value, h: Value) -> Value:
     """From 10 on DLMF 5.11.2, with each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
-    a, h = np.asarray(a, float), np.asarray(h, float)
-    below = np.less(a, 10.0)
     with np.errstate(all="ignore"):
+        a, h, sign = _rising(a, h)
+        below = np.less(a, 10.0)
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
         if np.any(below):
             for k in range(10):
@@ -109,7 +116,7 @@ def _digamma_rise(a: Value, h: Value) -> Value:
         total = total + (rise + 0.5 * (h / a) / (a + h))
         for k, c in enumerate(_DIGAMMA, 1):
             total = total - c * a ** (-2.0 * k) * np.expm1(-2.0 * k * rise)
-    return total[()]
+    return (sign * total)[()]
 
 
 digamma_rise: Rule = function(
@@ -126,7 +133,8 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
     """`_digamma_rise` for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, with every power's difference by expm1."""
     n, steps = order, 10 + 2 * order
-    a, h = np.asarray(a, float), np.asarray(h, float)
+    with np.errstate(all="ignore"):
+        a, h, sign = _rising(a, h)
 
     def power_rise(x: Value, m: int) -> Value:
         return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
@@ -142,7 +150,7 @@ def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
         total = total + math.factorial(n - 1) * power_rise(a, n) + 0.5 * math.factorial(n) * power_rise(a, n + 1)
         for k, b in enumerate(_BERNOULLI, 1):
             total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n)
-    return (-1.0) ** (n + 1) * total[()]
+    return ((-1.0) ** (n + 1) * sign * total)[()]
 
 
 _polygamma_rise: Rule = function_gradients(

@@ -31,7 +31,7 @@ from adbench.tape.rules.shapes import (
     reshape,
     stack,
 )
-from adbench.tape.singular import along_direction, direction, irregular, some, strict, undefined
+from adbench.tape.singular import along_direction, direction, irregular, may_change, some, strict, undefined
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
@@ -52,9 +52,14 @@ def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
 
 def _shared(adj: Value, share: Value, axes: Shape) -> Value:
     """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
-    part, plain = _back(adj, shape_of(share), axes) * share, value_of(adj)
+    return _weighted(_back(adj, shape_of(share), axes), share)
+
+
+def _weighted(adj: Value, share: Value) -> Value:
+    """adj · share, elementwise; 0 where the share is a plain 0, also of an infinite or unknown factor."""
+    part, plain = adj * share, value_of(adj)
     if isinstance(plain, Active):
-        wins = getattr(plain, "careful", False) and not is_nested(share)
+        wins = getattr(plain, "careful", False) and not may_change(share)
         return where(share == 0.0, 0.0, part) if wins else part
     if isinstance(share, Active) or all_finite(plain):
         return part
@@ -198,7 +203,7 @@ def _extremum(value: np.ufunc, name: str) -> Rule:
     return function_gradients(
         lambda x, axes: value.reduce(x, axes),
         reverse=(lambda val, adj, x, axes: _shared(adj, _attained(val, x, axes), axes),),
-        forward=(lambda val, tan, x, axes: _sum(tan * _attained(val, x, axes), axes=axes),),
+        forward=(lambda val, tan, x, axes: _sum(_weighted(tan, _attained(val, x, axes)), axes=axes),),
         name=name,
         fresh=True,
     )

@@ -33,8 +33,10 @@ from adbench.tape.core.rule import Rule
 from adbench.tape.linalg import (
     cholesky_factor,
     determinant,
+    eigenvalues,
     qr_factors,
     singular_values,
+    singular_vectors,
     solving,
     symmetric_eigenvalues,
 )
@@ -245,8 +247,8 @@ KERNELS: dict[Rule, Kernel] = {
     cholesky_factor._cholesky: matrix_factors.cholesky,
     cholesky_factor._blocked_adjoint: matrix_factors.cholesky_adjoint,
     symmetric_eigenvalues._eigh: orthogonal_factors.eigh,
-    symmetric_eigenvalues._eigvalsh: orthogonal_factors.eigvalsh,
-    singular_values._svd: orthogonal_factors.svd,
+    eigenvalues._eigvalsh: orthogonal_factors.eigvalsh,
+    singular_vectors._svd: orthogonal_factors.svd,
     singular_values._svdvals: orthogonal_factors.svdvals,
     qr_factors._qr: orthogonal_factors.qr,
     solving._pinv: orthogonal_factors.pinv,

@@ -162,6 +162,7 @@ _WRITTEN: dict[str, Native] = {
     "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
     "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
     "power": _power,
+    "power_log": lambda k, val, x, _y: k.binary("fmul", val, logarithms.log(k, x)),
     "logaddexp": logaddexp,
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),

@@ -14,10 +14,19 @@ import numpy as np
 
 from adbench.tape.compiled.trace.symbol_rules import ALL
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.linalg import determinant, singular_values, solving, symmetric_eigenvalues
+from adbench.tape.linalg import (
+    determinant,
+    eigenvalues,
+    singular_values,
+    singular_vectors,
+    solving,
+    symmetric_eigenvalues,
+    weighted_vectors,
+)
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.shapes import matrix_transpose, reshape
+from adbench.tape.singular import may_change
 from adbench.tape.values import shape_of
 
 WELL_CONDITIONED = 1e4
@@ -124,12 +133,23 @@ def _with_vectors(factors: Callable[[Value], Value]) -> Callable[..., Value]:
     return values
 
 
+def _written_out(value: Callable[..., Value]) -> Callable[..., Value]:
+    """Record a rule's operations instead of the rule, if no sweep will read its derivative."""
+
+    def operations(inputs: list[Value], params: dict[str, Any], _made: Any) -> Value:
+        return None if any(map(may_change, inputs)) else value(*inputs, **params)
+
+    return operations
+
+
 MATRIX_FORMS: dict[Rule, Callable[..., Value]] = {
     **{rule: _norm for rule in (reductions.norm2, reductions.norm2.inner) if rule is not None},
     determinant._cofactors: _cofactors,
     determinant._slope: _slope_of_cofactors,
     solving._expm: _expm,
-    symmetric_eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
-    singular_values._svdvals: _with_vectors(singular_values._svd),
+    eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
+    singular_values._svdvals: _with_vectors(singular_vectors._svd),
+    weighted_vectors.weighted: _written_out(weighted_vectors.weighted_value),
+    weighted_vectors.rates: _written_out(weighted_vectors.rates_value),
 }
 """Rule -> the function that `simplified` asks for another form."""

@@ -21,10 +21,13 @@ from adbench.tape.densities.density import Density
 from adbench.tape.linalg import (
     cholesky_factor,
     determinant,
+    eigenvalues,
     qr_factors,
     singular_values,
+    singular_vectors,
     solving,
     symmetric_eigenvalues,
+    weighted_vectors,
 )
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
@@ -41,9 +44,11 @@ TRACED_GRADIENTS: set[Rule] = {
     *(determinant._det, cholesky_factor._cholesky, cholesky_factor._blocked_adjoint, LEAF),
     *(
         symmetric_eigenvalues._eigh,
-        symmetric_eigenvalues._eigvalsh,
-        singular_values._svd,
+        eigenvalues._eigvalsh,
+        singular_vectors._svd,
         singular_values._svdvals,
+        weighted_vectors.weighted,
+        weighted_vectors.rates,
         qr_factors._qr,
     ),
 }
