@@ -20,6 +20,15 @@ MODULES = (
     "planted.in_torch",
     "planted.in_autograd",
     "planted.difficult",
+    "fresh.elementary",
+    "fresh.algebra",
+    "fresh.programs",
+    "fresh.layers",
+    "fresh.rules",
+    "fresh.siblings",
+    "fresh.planted_in_jax",
+    "fresh.planted_in_torch",
+    "fresh.planted_in_autograd",
 )
 
 ROWS: list[Row] = [
