@@ -1,0 +1,1 @@
+"""A second set of functions, written after the first was examined."""
