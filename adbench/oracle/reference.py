@@ -23,7 +23,7 @@ class Known:
     bar: absolute uncertainty of the reference itself (25 of them are tolerated).
     noise: standard deviation of double-precision results at this point (20 are tolerated).
     kind: "smooth"; "kink": one-sided derivatives differ and lower < upper; "one-sided": the function exists on one
-    side only; "infinite"; "unsure": two precisions disagree, and the bar is the resolution of differences; "unknown":
+    side only; "infinite"; "unsure": from differences, whose resolution is the bar; "unknown":
     nothing is known (lower, upper and bar are NaN).
     """
 
