@@ -19,7 +19,7 @@ P4 = [0.75, 1.25, 3.0, 0.5]
 
 def of(f, *backs):
     """back(args, y, w) -> the adjoint of one argument."""
-    ruled = primitive(f)
+    ruled = primitive(lambda *args: f(*args))  # as in `autograd_rule`
     defvjp(ruled, *[(lambda y, *args, back=back: lambda w: back(args, y, w)) for back in backs])
     return ruled
 

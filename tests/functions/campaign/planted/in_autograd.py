@@ -22,7 +22,7 @@ def summed(f, back, weight=1.0):
 
 def several(f, *backs):
     """backs: back(x, y, ..., value, w) for each argument, or None."""
-    ruled = primitive(f)
+    ruled = primitive(lambda *args: f(*args))  # as in `autograd_rule`
 
     def rule(back):
         return back and (lambda value, *args: lambda w: back(*args, value, w))
