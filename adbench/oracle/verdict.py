@@ -21,7 +21,7 @@ A library's own rounding errors, measured before its result is called wrong, wid
 (`adbench.execution.operators.rounding_spread`).
 
 The noise can be pessimistic. Where it hides a number (blind), the number is right all the same if it agrees with its
-proved reference to twelve digits, there and at three neighbouring points, whose references are proved anew. A zero
+proved reference to twelve digits, there and at three neighbouring points, whose references are proved again. A zero
 agrees with zero alone.
 
 Tolerances apply to each entry, not to the norm. A true zero has no digits; it counts as right if its tau is below

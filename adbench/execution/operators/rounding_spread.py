@@ -37,7 +37,7 @@ STEP, STEP_OF_SINGLE = 2.0**-30, 2.0**-12
 """The relative distance of two inputs: far above rounding, and smooth functions are straight at a few of them."""
 
 NEIGHBOURS, NEIGHBOUR, NEIGHBOUR_SECONDS = 3, 2.0**-10, 3.0
-"""Points with a truth of their own: their number, their relative distance, and the time for each truth."""
+"""Neighbouring points whose references are computed: how many, their relative distance, seconds for each reference."""
 
 
 Examined = tuple[Verdict, tuple[EntryEvidence, ...]]
@@ -52,7 +52,7 @@ class Judge:
     that. It applies to the point where it was measured. Traps allow none: they ask for the digits of a formula.
 
     A result that is wrong by the case's reference may be right by another convention of symmetric matrices
-    (`references.by_conventions`): all of its numbers by the same one. The verdict then says so. Traps ask for one.
+    (`references.by_conventions`): all of its numbers by the same one, which the verdict names. Traps ask for one.
     """
 
     backend: Backend
@@ -66,22 +66,20 @@ class Judge:
 
     def examined(self, at: Point, result: Any, known: Known) -> Examined:
         """The verdict, with every compared number."""
-        found = self._examined(at, result, known)
+        verdict, entries = self._examined(at, result, known)
         if known.of_values is None or batch_points(self.operator):
-            forbidden = known.declared and found[0].word == "wrong"
-            return (
-                (found[0].noted(f"constants declared at {known.declared} are forbidden"), found[1])
-                if forbidden
-                else found
-            )
-        of_values = self._examined(at, result, known.of_values)
-        if found[0].is_right and of_values[0].word == "wrong" and (worst := of_values[0].worst) is not None:
-            without = f"without them {worst.place} would be {worst.expected:.4g}"
-            return found[0].noted(f"right, with constants declared at {known.declared}: {without}"), found[1]
-        if of_values[0].is_right and not found[0].is_right:
-            ignored = f"the constants declared at {known.declared} do not count" if known.declared else ""
-            return of_values[0].noted(ignored) if ignored else of_values[0], of_values[1]
-        return found
+            if known.declared and verdict.word == "wrong":
+                verdict = verdict.noted(f"constants declared at {known.declared} are forbidden")
+            return verdict, entries
+        other, of_values = self._examined(at, result, known.of_values)
+        if verdict.is_right and other.word == "wrong" and other.worst is not None:
+            without = f"without them {other.worst.place} would be {other.worst.expected:.4g}"
+            return verdict.noted(f"right, with constants declared at {known.declared}: {without}"), entries
+        if other.is_right and not verdict.is_right:
+            if known.declared:
+                other = other.noted(f"the constants declared at {known.declared} do not count")
+            return other, of_values
+        return verdict, entries
 
     def _examined(self, at: Point, result: Any, known: Known) -> Examined:
         """The same by these references, or by another convention."""
