@@ -86,3 +86,17 @@ def batch_gradient(g: Callable[..., Any], x: Any) -> Any:
 
 
 NESTED = {"jvp": forward, "vjp": reverse}
+
+
+def of_func(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator by torch.func. Raises Unsupported for a custom function that only autograd takes."""
+
+    def operator(*args: Any) -> Any:
+        try:
+            return transform(*args)
+        except RuntimeError as error:
+            if "setup_context" not in str(error):
+                raise
+            raise Unsupported(f"RuntimeError: {str(error).splitlines()[0]}") from error
+
+    return operator

@@ -9,11 +9,11 @@ import optree
 import torch
 from torch import func
 
-from adbench import Device, Namespace, Operator, Unsupported, on_active
+from adbench import Device, Namespace, Operator, on_active
 from adbench.model.settings import allowed_threads
 
 from ._torch_device import PLACE, on_cuda
-from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD, batch_gradient
+from ._torch_modes import CONSTANT_FACTORS, OVER_FORWARD, batch_gradient, of_func
 from ._torch_modes import NESTED as NESTED
 from ._torch_modes import to_numpy as to_numpy
 
@@ -115,20 +115,6 @@ def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:
     # `materialize_grads`: gradient zero for an input that does not affect the value.
     gradient = torch.autograd.grad(value, leaves, w, materialize_grads=True)
     return value.detach(), optree.tree_unflatten(structure, gradient)
-
-
-def of_func(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator by torch.func. Raises Unsupported for a custom function that only autograd takes."""
-
-    def operator(*args: Any) -> Any:
-        try:
-            return transform(*args)
-        except RuntimeError as error:
-            if "setup_context" not in str(error):
-                raise
-            raise Unsupported(f"RuntimeError: {str(error).splitlines()[0]}") from error
-
-    return operator
 
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
