@@ -43,6 +43,8 @@ OUTER: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 NAMES = sorted(set(UNARY) - {"zeta"})
 H = arb(2) ** -160
+JUMPS = 2.0**140
+"""A quotient beyond this has a jump in it: there the derivative is that of either side."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +69,7 @@ def quotients(f: Callable[[Any, Any], Any], x: float) -> tuple[list[float], list
         if at[0] is None:
             return [], []
         slopes = [float((at[s] - at[0]) / (s * H)) for s in (1, -1) if at[s] is not None]
+        slopes = [slope for slope in slopes if abs(slope) < JUMPS]
         if None in at.values():
             return slopes, []
         bends = [(at[k] - 2 * at[k - 1] + at[k - 2]) / (H * H) for k in (2, 0, 1)]

@@ -5,9 +5,9 @@ a quantised number, the derivative along the branch is 0, while the function tha
 rounding. So every proved derivative of a program that compares or rounds active numbers is held against differences of
 its values at steps far above rounding.
 
-The values decide if three coarse steps, none a multiple of another, agree to three digits, and so do the slopes from
-both sides: at a kink or a step, as of relu or round, they do not. The proved derivative stays if the values follow it
-at a small step and do not jump: then the coarse steps only miss how f oscillates, or a flat part of it.
+The values decide if three coarse steps in a row, none a multiple of another, agree to three digits, and so do the
+slopes from both sides: at a kink or a step, as of relu or round, they do not. The proved derivative stays if the values
+follow it at small steps and do not jump: then the coarse steps only miss how f oscillates, or a flat part of it.
 
 An iteration that stops at a tolerance jumps, too. Its own derivative and that of the exact solution differ by about the
 tolerance, and both count as right.
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from adbench.oracle.differences import (
     CENTRAL_GROWTH,
@@ -32,7 +33,7 @@ from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.reference import Direction, Known, Leaf, Row
 from adbench.oracle.series.truth import ANYTHING
 
-COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2))
+COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2), 0.002 * math.sqrt(3), 0.0004 * math.pi)
 SMALL = tuple(2.0**-power for power in (20, 25, 30, 35, 38))
 """Steps relative to the number that moves. The coarse ones are on no binary or decimal grid of rounded numbers, and
 the small ones far above rounding."""
@@ -48,7 +49,7 @@ SCREENED = 1e-5
 ROUGH = 1e4 * UNIT_ROUNDOFF
 """A value whose distance from a smooth curve is a larger share of it has a jump, a kink, or changes fast."""
 
-ZOOMS, SETTLED, LATER, PERSISTS = 30, 12, 4, 0.5
+ZOOMS, SETTLED, LATER, PERSISTS = 30, 12, 4, 0.25
 """Halvings of an interval around a jump. From `SETTLED` of them on, `LATER` more must leave this share of it; of a kink
 they leave 2^-4, of a curve less."""
 
@@ -84,16 +85,15 @@ def settled_by_values(row: Row, f: Callable[..., float], point: Point, most: int
     jumps = lines.along(point.steps(row.seed, 0), 1.0).jump
 
     def decided(known: Known, line: _Values, leaf: int, index: int) -> Known:
-        if not (known.kind == "smooth" or known == ANYTHING) or lines.left <= 0:
+        if (known.kind not in ("smooth", "kink") and known != ANYTHING) or lines.left <= 0:
             return known
         settled = line.settled(known, jumps=jumps)
         if settled is not known and settled.lower == settled.upper:  # in an interval both count
             where = (
                 entry_name(row.leaves[leaf].path, index, row.leaves[leaf].shape) if leaf >= 0 else f"direction {index}"
             )
-            hidden.append(
-                Hidden(leaf, index, where, known.lower if known.kind == "smooth" else math.nan, settled.lower)
-            )
+            along = known.lower if known.upper - known.lower < AGREE * known.size or known.size == 0 else math.nan
+            hidden.append(Hidden(leaf, index, where, along, settled.lower))
         return settled
 
     def settled_leaf(which: int, leaf: Leaf) -> Leaf:
@@ -137,6 +137,25 @@ class _Lines:
 
 
 @dataclass(frozen=True)
+class _Slope:
+    """A slope by central differences, its rounding error, and the distance between the slopes of both sides."""
+
+    slope: float
+    error: float
+    sides: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], h: float) -> _Slope:
+        """From values at -4 h, ..., 4 h."""
+        slope = math.fsum(w * (values[4 + k] - values[4 - k]) for k, w in enumerate(CENTRAL_WEIGHTS, 1)) / h
+        right, left = (
+            math.fsum(w * values[4 + k * s] for k, w in enumerate(FORWARD_WEIGHTS)) / (s * h) for s in (1, -1)
+        )
+        rounding = max(noise_of(values), UNIT_ROUNDOFF * max(map(abs, values)))
+        return cls(slope, CENTRAL_GROWTH * rounding / h, abs(right - left))
+
+
+@dataclass(frozen=True)
 class _Values:
     """The values along a line, where t is added to a number of this size."""
 
@@ -145,13 +164,15 @@ class _Values:
 
     def settled(self, known: Known, *, jumps: bool) -> Known:
         """The proved derivative, or that of the values if they contradict it; an interval of both if they jump."""
-        proved = known.lower if known.lower == known.upper else math.nan
+        proved = math.nan if known == ANYTHING else (known.lower + known.upper) / 2
         if not jumps and abs(self._screened() - proved) <= SCREENED * abs(proved):
             return known
         seen = self._slope(proved)
         if seen is None:
             return known
         of_values, bar = seen
+        if known.kind == "kink" and known.lower <= of_values <= known.upper:
+            return known
         differ = abs(of_values - proved)
         if jumps and differ <= TOLERANCE * max(abs(of_values), abs(proved)):
             return replace(known, lower=min(of_values, proved), upper=max(of_values, proved), bar=bar, kind="unsure")
@@ -185,34 +206,36 @@ class _Values:
         return sum(w * (self.line(k * h) - self.line(-k * h)) for k, w in enumerate(FOUR_POINTS, 1)) / h
 
     def _slope(self, proved: float) -> tuple[float, float] | None:
-        """The slope of the values and its error; None if they do not decide."""
-        slopes, errors = [], []
+        """The slope of the values and its error, from three coarse steps in a row; None if they do not decide."""
+        found: list[_Slope] = []
         for step in COARSE:
-            h, values = step * self.size, self._nine(step)
-            if not all(map(math.isfinite, values)):
-                return None
-            slopes.append(math.fsum(w * (values[4 + k] - values[4 - k]) for k, w in enumerate(CENTRAL_WEIGHTS, 1)) / h)
-            sides = [math.fsum(w * values[4 + k * s] for k, w in enumerate(FORWARD_WEIGHTS)) / (s * h) for s in (1, -1)]
-            rounding = UNIT_ROUNDOFF * max(map(abs, values))
-            errors.append(CENTRAL_GROWTH * max(noise_of(values), rounding) / h)
-        size = max(*map(abs, slopes), 0.0 if math.isnan(proved) else abs(proved))
-        if not (max(slopes) - min(slopes) <= AGREE * size and abs(sides[0] - sides[1]) <= ALIKE * size):
-            return None
-        pairs = [(abs(slopes[k] - slopes[k - 1]) + errors[k], slopes[k]) for k in (1, 2)]
-        bar, found = min(pairs)
-        return found, bar
+            if not all(map(math.isfinite, values := self._nine(step))):
+                found.clear()
+                continue
+            found.append(_Slope.of(values, step * self.size))
+            last = found[-3:]
+            size = max(*(abs(one.slope) for one in last), 0.0 if math.isnan(proved) else abs(proved))
+            spread = max(one.slope for one in last) - min(one.slope for one in last)
+            if len(last) == 3 and spread <= AGREE * size and last[-1].sides <= ALIKE * size:
+                bar, slope = min(
+                    (abs(one.slope - before.slope) + one.error, one.slope) for before, one in pairwise(last)
+                )
+                return slope, bar
+        return None
 
     def _follow(self, proved: float, differ: float) -> bool:
-        """Whether the values change by the proved derivative at a small step, which differs so much from theirs."""
+        """Whether the values change by the proved derivative at two small steps, which differs so much from theirs.
+
+        Around the point, or on one side of it, as at a node of a table.
+        """
+        here, before = self.line(0.0), [False] * 3
         for share in SMALL:
             step = share * self.size
-            up, here, down = self.line(step), self.line(0.0), self.line(-step)
-            rounding = UNIT_ROUNDOFF * max(abs(up), abs(down)) / step
-            slopes = (
-                (up - down) / (2 * step),
-                (up - here) / step,
-                (here - down) / step,
-            )  # at a node of a table, one side
-            if max(rounding, min(abs(slope - proved) for slope in slopes)) < NEARER * differ:
+            up, down = self.line(step) - here, here - self.line(-step)
+            resolved = UNIT_ROUNDOFF * abs(here) / step < NEARER * differ
+            slopes = (up + down) / (2 * step), up / step, down / step
+            near = [resolved and abs(slope - proved) < NEARER * differ for slope in slopes]
+            if any(one and other for one, other in zip(before, near, strict=True)):
                 return True
+            before = near
         return False

@@ -179,7 +179,7 @@ STEPPED = rows(
     right("numpy", "a tariff in brackets", lambda x: np.where(x < 10, 0.1 * x, np.where(x < 20, 1 + 0.2 * (x - 10),
           3 + 0.4 * (x - 20))), 19.9, truth=lambda x: mpf(0.2)),
     wrong("jax", "a number from a search in a fine table", lambda x: jnp.searchsorted(jnp.linspace(0.0, 1.0,
-          2**16 + 1) ** 2, x) / 2.0**16 + 0 * x, 0.3, truth=lambda x: 1 / (2 * mp.sqrt(x))),
+          2**20 + 1) ** 2, x) / 2.0**20 + 0 * x, 0.3, truth=lambda x: 1 / (2 * mp.sqrt(x))),
     wrong("autograd", "a decimal number of nine places", lambda x: anp.round(x, 9) * 2, 0.3, truth=lambda x: 2),
     wrong("torch", "a decimal number of ten places", lambda x: torch.round(x, decimals=10) ** 2, 0.31234,
           truth=lambda x: 2 * x),
