@@ -476,7 +476,7 @@ UNKNOWN = {
     "Σ x |x|": (lambda x: tape.sum(x * abs(x)), lambda x: sum(t * abs(t) for t in x), [np.array([1.0, 0.0, -2.0])]),
     "2-norm": (lambda x: L.norm(x, 2), _largest(1), [EYE, NOTHING]),
     "nuclear norm": (lambda x: L.norm(x, "nuc"), _nuclear, [RANK_ONE, EQUAL_ROWS]),
-    "Σ cosh svdvals": (
+    "svdvals, Σ cosh": (
         lambda x: tape.sum(tape.cosh(L.svdvals(x))),
         lambda x: sum(m.cosh(m.sqrt(abs(e))) for e in _gram(x)),
         [EYE, RANK_ONE],
