@@ -38,15 +38,16 @@ def behind_overflow(x: Value, far: Callable[[Value], Value], near: Callable[[Val
 
     Arrays of symbols, and loops, need it only in a careful recording: far(u) where that is so, near(x) elsewhere.
     """
-    plain = value_of(x)
+    plain: Any = value_of(x)
     if not isinstance(plain, Active):
-        u = _exponent(x) if not shape_of(x) and plain == math.inf else None
-    elif (u := _exponent(x)) is not None:
-        if shape_of(x) or plain.tape.outer is not None:  # type: ignore[attr-defined]
-            at = np.equal(plain, math.inf)
-            return e.where(at, far(u), near(e.where(at, 1.0, x))) if plain.careful else None  # type: ignore[attr-defined]
-        u = u if bool(plain == math.inf) else None
-    return None if u is None else far(u)
+        u = None if shape_of(x) or plain != math.inf else _exponent(x)
+        return None if u is None else far(u)
+    if (u := _exponent(x)) is None:
+        return None
+    at = np.equal(value_of(x), math.inf)
+    if shape_of(x) or plain.tape.outer is not None:  # type: ignore[attr-defined]
+        return e.where(at, far(u), near(e.where(at, 1.0, x))) if plain.careful else None  # type: ignore[attr-defined]
+    return far(u) if bool(at) else None
 
 
 def reciprocal(x: Value) -> Value:
@@ -64,9 +65,10 @@ def divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
     """x / x, x / exp u where exp overflows, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which
     underflows, times exp u."""
     numerator, x = args
-    small = behind_overflow(x, lambda u: numerator * e.exp(-u), lambda x: numerator / x)
-    if small is not None:
-        return small
+    if x.origin is not None if type(x) is Dual else x.val == math.inf if type(x) is Scalar else top.symbolic:
+        small = behind_overflow(x, lambda u: numerator * e.exp(-u), lambda x: numerator / x)
+        if small is not None:
+            return small
     if numerator is x and not top.symbolic:
         args = (e.stop_gradient(x),) * 2  # x / x is constant
     result = top.interpret(rule, args, params)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.linalg.singular_vectors import _blocks, _svd, _svd_value
 from adbench.tape.linalg.spectrum import (
     EqualEigenvaluesError,
@@ -134,7 +134,7 @@ def _none(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
     return 0.0
 
 
-weighted = function_gradients(
+weighted: Rule = function_gradients(
     weighted_value,
     reverse=(
         lambda _v, adj, a, g, factors: _turned(a, g, factors, adj),
@@ -151,7 +151,7 @@ weighted = function_gradients(
 )
 """U diag(g) Vᵀ of A, g and A's factors, which count as constants."""
 
-rates = function_gradients(
+rates: Rule = function_gradients(
     rates_value,
     reverse=(_rates_back, lambda _v, adj, a, _x, factors, error=None: weighted(a, adj, factors), _none),
     forward=(_turned_rates, lambda _v, tan, a, _x, factors, error=None: rates(a, tan, factors, error=error), _none),

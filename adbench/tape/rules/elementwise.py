@@ -241,7 +241,7 @@ power: Rule = function(np.power, _power_base, _power_exponent, aliases="pow", na
 exp = function(np.exp, lambda val, adj, _x: adj * val, native="exp")
 exp2 = function(np.exp2, lambda val, adj, _x: adj * (val * _LOG2), native="exp2")
 expm1 = function(np.expm1, lambda _v, adj, x: adj * exp(x), native="expm1")
-log = function(np.log, lambda _v, adj, x: adj / x, native="log")
+log: Rule = function(np.log, lambda _v, adj, x: adj / x, native="log")
 log2 = function(np.log2, lambda _v, adj, x: adj / (x * _LOG2), native="log2")
 log10 = function(np.log10, lambda _v, adj, x: adj / (x * _LOG10), native="log10")
 log1p = function(np.log1p, lambda _v, adj, x: adj / (1.0 + x), native="log1p")
