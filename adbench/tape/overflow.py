@@ -65,7 +65,7 @@ def divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
     """x / x, x / exp u where exp overflows, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which
     underflows, times exp u."""
     numerator, x = args
-    if x.origin is not None if type(x) is Dual else x.val == math.inf if type(x) is Scalar else top.symbolic:
+    if x.val == math.inf if type(x) is Scalar else top.symbolic or getattr(x, "origin", None) is not None:
         small = behind_overflow(x, lambda u: numerator * e.exp(-u), lambda x: numerator / x)
         if small is not None:
             return small
