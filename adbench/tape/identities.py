@@ -27,7 +27,6 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
-from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
@@ -35,28 +34,17 @@ from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
 from adbench.tape.linalg.spectrum import eigenvalue_rates
 from adbench.tape.linalg.symmetric_eigenvalues import eigh
+from adbench.tape.origin import made
+from adbench.tape.overflow import behind_overflow, divide, log1p, reciprocal
 from adbench.tape.rules import elementwise as e
-from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
 from adbench.tape.rules.shapes import flip, matrix_transpose
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
-from adbench.tape.values import is_nested, settle, shape_of, value_of
-
-Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
+from adbench.tape.values import is_nested, settle, value_of
 
 _t = matrix_transpose
-
-
-def made(x: Value) -> Made | None:
-    """The call that made x, if stored: (rule, args, params)."""
-    if not isinstance(x, Active):
-        return None
-    if x.symbolic:
-        return x.tape.producer(x)  # type: ignore[attr-defined,no-any-return]
-    origin = getattr(x, "origin", None)  # some values have none
-    return origin[1:] if origin is not None and origin[0] is x.val else None
 
 
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
@@ -230,8 +218,7 @@ SIGNED_POWER: Rule = function_gradients(
 def _power(x: Value, y: Value) -> Value:
     """x ** 2 of a root, |u| ** 3, |u| ** 4, …, and (exp u) ** -2 where exp overflows."""
     if type(y) in (int, float) and y < 0.0:
-        u = _overflown(x)
-        return None if u is None else e.exp(y * u)
+        return behind_overflow(x, lambda u: e.exp(y * u), lambda x: e.power(x, y))
     even = _even(y)
     if even == 2.0:
         return _squared(x)
@@ -257,49 +244,13 @@ def _cbrt(x: Value) -> Value:
     return call[1][0] if call is not None and call[0] is e.power and call[1][1] == 3.0 else None
 
 
-def _exponent(x: Value) -> Value:
-    """u if x is exp u and may have overflowed, else None."""
-    call = made(x)
-    if call is not None and call[0] is e.exp:
-        return call[1][0]
-    if type(x) is Scalar and x.val == math.inf and len(x.tape):
-        rule, out, cells, *_, ask = x.tape[-1]
-        if ask is ASK and rule is e.exp and out is x:
-            return cells[0]
-    return None
-
-
-def _overflown(x: Value) -> Value:
-    """u if x is the number exp u and has overflowed, else None. Of symbols that is a guard, so not in loops."""
-    if not isinstance(x, Active) or shape_of(x):
-        return None
-    plain: Any = value_of(x)
-    if isinstance(plain, Active):
-        u = None if plain.tape.outer is not None else _exponent(x)  # type: ignore[attr-defined]
-        infinite: Any = plain == math.inf  # type: ignore[comparison-overlap]  # an array of another level compares
-        return u if u is not None and bool(infinite) else None
-    return _exponent(x) if plain == math.inf else None
-
-
-def _reciprocal(x: Value) -> Value:
-    """1 / exp u where exp overflows."""
-    u = _overflown(x)
-    return None if u is None else e.exp(-u)
-
-
-def _log1p(x: Value) -> Value:
-    """log(1 + exp u) where exp u overflows."""
-    u = _exponent(x)
-    return None if u is None else log1p_exp(u)
-
-
 KNOWN: dict[Rule, Callable[..., Value]] = {
     e.square: _squared,
     e.power: _power,
     e.sqrt: _sqrt,
     e.cbrt: _cbrt,
-    e.log1p: _log1p,
-    e.reciprocal: _reciprocal,
+    e.log1p: log1p,
+    e.reciprocal: reciprocal,
 }
 """Function -> a smoother form for these arguments, or None."""
 
@@ -366,54 +317,10 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
     return top.interpret(rule, (of_both_sides(condition, x, y), x, y), params)
 
 
-def _divide(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
-    """x / x, x / exp u where exp overflows, and 1 / (1 + exp u), whose derivative would be 1 / (1 + exp u)², which
-    underflows, times exp u."""
-    numerator, x = args
-    if (u := _overflown(x)) is not None:
-        return numerator * e.exp(-u)
-    if numerator is x and not top.symbolic:
-        args = (e.stop_gradient(x),) * 2  # x / x is constant
-    result = top.interpret(rule, args, params)
-    if type(x) is Scalar and type(numerator) in (int, float) and abs(x.val) > 1e150 and len(x.tape) > 2:
-        return _logistic(numerator, x) or result
-    if isinstance(numerator, Active) or type(result) is not Dual or type(x) is not Dual:
-        return result
-    if type(result.tangent) is float:
-        underflows = not result.tangent and x.tangent and math.isfinite(x.val)
-    else:
-        underflows = _is_steep(x.val)
-    if underflows:
-        result.tangent = (x.tangent * result.val) / -x.val
-    return result
-
-
-def _is_steep(x: Value) -> bool:
-    """Whether a symbol of a number is 1 + exp u and its square overflows; adds a guard, so not in loops."""
-    if not getattr(x, "symbolic", False) or x.shape or x.tape.outer is not None:
-        return False
-    call = made(x)
-    terms = [] if call is None or call[0] is not e.add else [made(term) for term in call[1]]
-    return any(term is not None and term[0] is e.exp for term in terms) and bool(x > 1e150)
-
-
-def _logistic(numerator: float, x: Scalar) -> Value:
-    """numerator · expit(-u) if the last record made x = 1 + exp u, else None."""
-    exponential, total, _quotient = x.tape[-3:]
-    rule, out, a, b, p, q = total
-    if rule is not e.add or q is ASK or out is not x or exponential[0] is not e.exp:
-        return None
-    one = p if a is None else q if b is None else None
-    if one != 1.0 or exponential[1] is not (b if a is None else a):
-        return None
-    u = exponential[2]
-    return numerator * e.expit(e.negative(u if type(u) is Scalar else u[0]))
-
-
 def install() -> None:
     """Attach these forms to the rules."""
     e.where.special = _where
-    e.divide.special = _divide
+    e.divide.special = divide
     for rule in _SQUARES:
         rule.special = _remembering
     for rule in KNOWN:

@@ -154,8 +154,8 @@ def _fitted(where: Value, shape: tuple[int, ...]) -> Value:
 
 
 def is_masked(z: Value) -> Value:
-    """Where z is a plain 0. For symbols, also where `where` inserted a 0 that was only multiplied since."""
-    if not isinstance(z, Active):
+    """Where z is a 0 that cannot change. For symbols, also a 0 that `where` inserted and that was only multiplied."""
+    if not isinstance(z, Active) or (z.symbolic and not z.active):  # type: ignore[attr-defined]
         return np.equal(z, 0.0)
     if isinstance(z, Dual) and not getattr(z.val, "symbolic", False):
         return False

@@ -108,6 +108,19 @@ def test_a_function_of_one_argument_is_right_everywhere(name):
     assert not found, report(found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in BINARY if name not in SLOW_TRUTH])
+def test_a_function_of_two_arguments_is_right_everywhere(name):
+    points = [0.0, 1.0, -1.0, 0.5, 2.0, 1e-150, -1e-150, 1e8, -1e8]
+    assert not (found := swept(binary(name, points, ["f", "x f"]))), report(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNARY)
+def test_a_compiled_function_is_right_at_special_points(name):
+    assert not (found := swept(unary(name, FEW, ["f", "f²", "x f"], machine=True))), report(found)
+
+
 # Branches not taken
 
 
@@ -476,7 +489,7 @@ UNKNOWN = {
     "Σ x |x|": (lambda x: tape.sum(x * abs(x)), lambda x: sum(t * abs(t) for t in x), [np.array([1.0, 0.0, -2.0])]),
     "2-norm": (lambda x: L.norm(x, 2), _largest(1), [EYE, NOTHING]),
     "nuclear norm": (lambda x: L.norm(x, "nuc"), _nuclear, [RANK_ONE, EQUAL_ROWS]),
-    "Σ cosh svdvals": (
+    "svdvals, Σ cosh": (
         lambda x: tape.sum(tape.cosh(L.svdvals(x))),
         lambda x: sum(m.cosh(m.sqrt(abs(e))) for e in _gram(x)),
         [EYE, RANK_ONE],
@@ -507,6 +520,93 @@ def test_a_program_whose_derivatives_exist_has_them_in_all_compositions(name):
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_an_unknown_derivative_is_nan_or_right_in_all_compositions(name):
     assert not (found := swept(programs({name: UNKNOWN[name]}, honest=True, machine=False))), report(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_compiled_program_whose_derivatives_exist_has_them(name):
+    found = swept(programs({name: KNOWN[name]}, honest=False, machine=True))
+    if name == "Σ exp(x)⁻²":  # NaN is allowed: compiled reverse over reverse does not see that the 0 stays 0
+        found = {what: ways for what, ways in found.items() if set(ways) != {"compiled reverse∘reverse"}}
+    assert not found, report(found)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("name", ["2-norm", "nuclear norm", "∞-norm", "largest |x|", "exp(x)⁻²"])
+def test_a_compiled_product_with_the_hessian_is_that_of_the_eager_engine(name):
+    f, _, points = KNOWN[name]
+    for x in points:
+        x = np.asarray(x)[()]
+        v = np.random.default_rng(2).normal(size=np.shape(x)) if np.shape(x) else 0.7
+        expected = tape.hvp(f, x, v)[1]
+        assert np.isfinite(expected).all()
+        assert np.allclose(tape.compile(f, x, v, operator="hvp")(x, v)[1], expected, rtol=1e-13, atol=1e-15)
+
+
+def _both(f, x, first, second):
+    """D_first D_second f by forward over forward, eager and compiled."""
+    inner = lambda p: tape.jvp(f, p, second)[1]  # noqa: E731
+    return tape.jvp(inner, x, first)[1], tape.compile(inner, x, first, operator="jvp")(x, first)[1]
+
+
+OTHERS = {
+    "Σ x |x|": (lambda x: tape.sum(x * abs(x)), [1.0, 0.0, -2.0], 2.0),
+    "norm of the others": (lambda x: L.norm(x[1:]) + x[0] ** 3, [1.0, 0.0, 0.0], 6.0),
+    "hypot of the others": (lambda x: tape.hypot(x[1], x[2]) + x[0] ** 3, [1.0, 0.0, 0.0], 6.0),
+    "copysign": (lambda x: tape.copysign(x[1], 1.0) + x[0] ** 3, [1.0, 0.0, 0.0], 6.0),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_kink_of_other_elements_leaves_a_second_derivative_alone(name):
+    f, x, expected = OTHERS[name]
+    x, along_one, across = np.array(x), np.array([1.0, 0.0, 0.0]), np.array([1.0, 0.5, -0.25])
+    assert _both(f, x, along_one, across) == (expected, expected)
+    for product in (tape.hvp(f, x, across)[1], tape.compile(f, x, across, operator="hvp")(x, across)[1]):
+        assert product[0] == expected
+    by_rows = tape.gradient(lambda p: tape.jvp(f, p, across)[1], x)[1]
+    assert by_rows[0] == expected
+    assert np.isnan(by_rows[1])
+
+
+def test_only_the_entry_of_the_kink_is_missing_in_the_hessian():
+    expected = np.diag([2.0, np.nan, -2.0])
+    f, x = OTHERS["Σ x |x|"][0], np.array([1.0, 0.0, -2.0])
+    for found in (tape.hessian(f, x)[2], tape.compile(f, x, operator="hessian")(x)[2]):
+        assert np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("point", [(1e-200, 2.0), (1e-300, 1.2), (1e-100, 3.0), (0.3, -1.7)])
+def test_the_second_derivatives_of_a_power_keep_their_digits_where_it_underflows(point):
+    x, y = point
+    with m.workdps(50):
+        base = m.mpf(x)
+        mixed = base ** (y - 1) * (1 + y * m.log(base))
+        expected = [float(m.mpf(y) * (y - 1) * base ** (m.mpf(y) - 2)), float(mixed), float(base**y * m.log(base) ** 2)]
+    H = tape.hessian(lambda p: p[0] ** p[1], np.array(point))[2]
+    compiled = tape.compile(lambda p: p[0] ** p[1], np.array(point), operator="hessian")(np.array(point))[2]
+    by_tuple = [row[i] for row, i in zip(tape.hessian(lambda p: p[0] ** p[1], point)[2], (0, 1), strict=True)]
+    assert by_tuple == pytest.approx(expected[::2], rel=1e-13, abs=0.0)
+    for found in (H, compiled):
+        assert [found[0, 0], found[0, 1], found[1, 1]] == pytest.approx(expected, rel=1e-13, abs=0.0)
+        assert found[1, 0] == pytest.approx(expected[1], rel=1e-13, abs=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_power_of_a_negative_base_has_derivatives_in_the_base_alone():
+    x, v = np.array([-1.5, 3.0]), np.array([1.0, 0.0])
+
+    def f(p):
+        return p[0] ** p[1]
+
+    for g in (tape.gradient(f, x)[1], tape.compile(f, x)(x)[1], tape.jacobian(f, x, "forward")[1]):
+        assert g[0] == 6.75
+        assert np.isnan(g[1])
+    for product in (tape.hvp(f, x, v)[1], tape.compile(f, x, v, operator="hvp")(x, v)[1]):
+        assert product[0] == -9.0
+        assert np.isnan(product[1])
+    assert _both(f, x, v, v) == (-9.0, -9.0)
+    assert tape.hessian(f, x)[2][0, 0] == -9.0
 
 
 CONSTANT_ROOTS = {

@@ -301,7 +301,9 @@ def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
     """The softmax. If the result is so large that its rounding shows, divide the weights by their sum."""
     weights = exp_difference(x, _keep(val, shape_of(x), axes))
     plain = value_of(val)
-    if isinstance(plain, Active) or not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
+    if isinstance(plain, Active) and plain.tape.outer is not None:  # type: ignore[attr-defined]  # no guard in a loop
+        return weights
+    if not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
         return weights
     total = _keep(_sum(weights, axes=axes), shape_of(x), axes)
     return weights / where(value_of(total) == 0.0, 1.0, total)
