@@ -169,11 +169,11 @@ def logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
 
 
 def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
-    """log of running sums of exp x."""
+    """log of running sums of exp x, one by one as torch adds them: exp(x - 800) of the first would underflow."""
     if not np.ndim(x):
         return x
-    largest = xp.reals(anchor(x, dim))
-    return xp.log(xp.cumulative_sum(xp.exp(x - largest), dim)) + largest
+    numbers = np.asarray(reals(xp, x), dtype=object)
+    return np.frompyfunc(xp.logaddexp, 2, 1).accumulate(numbers, axis=dim, dtype=object)
 
 
 def truth_of(name: str) -> Function:
