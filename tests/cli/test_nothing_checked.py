@@ -1,6 +1,7 @@
 """A command that checked nothing is not green: the reason is on the screen, and the exit code is 4."""
 
 import json
+from itertools import starmap
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ from adbench.execution.session import prepare
 from adbench.python_run import run
 from tests.support.command import adbench
 from tests.support.files import CASE, RIGHT, misbehaving, write
+from tests.support.marks import one_in
 
 STUB = "def prepare(operator, f, args, wrt):\n    raise NotImplementedError('a stub')\n"
 ONLY_VALUES = """
@@ -29,21 +31,30 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("asked", "reason"),
-    [
-        (["-c", "hypot", "-b", "torch", "--device", "cuda"], "12 of 12 skipped: no CUDA device"),
-        (["-c", "projectile", "-b", "jax"], "13 of 13 unsupported: jax.jit compiles one program for all data"),
-        (["-c", "softplus.py", "-b", "stub.py"], "with the backend stub and of the case softplus: 8 of 12 unsupported"),
-        (["-c", "softplus.py", "-b", "values.py"], "unsupported: "),
-        (["-c", "softplus.py", "-b", "hand.py", "-b", "stub.py"], "with the backend stub: "),
-        (
-            ["-c", "softplus.py", "-b", "refus*", "--backends", "mine"],
-            "with the backend refuses and of the case softplus",
+    one_in(
+        3,
+        starmap(
+            pytest.param,
+            [
+                (["-c", "hypot", "-b", "torch", "--device", "cuda"], "12 of 12 skipped: no CUDA device"),
+                (["-c", "projectile", "-b", "jax"], "13 of 13 unsupported: jax.jit compiles one program for all data"),
+                (
+                    ["-c", "softplus.py", "-b", "stub.py"],
+                    "with the backend stub and of the case softplus: 8 of 12 unsupported",
+                ),
+                (["-c", "softplus.py", "-b", "values.py"], "unsupported: "),
+                (["-c", "softplus.py", "-b", "hand.py", "-b", "stub.py"], "with the backend stub: "),
+                (
+                    ["-c", "softplus.py", "-b", "refus*", "--backends", "mine"],
+                    "with the backend refuses and of the case softplus",
+                ),
+                (
+                    ["-c", "softplus.py", "-b", "hand.py", "-c", "product_plus_constant", "-n", "10"],
+                    "no cell of it was in the plan",
+                ),
+            ],
         ),
-        (
-            ["-c", "softplus.py", "-b", "hand.py", "-c", "product_plus_constant", "-n", "10"],
-            "no cell of it was in the plan",
-        ),
-    ],
+    ),
 )
 def test_a_selected_backend_or_case_that_was_judged_nowhere_is_exit_code_4(
     folder: Path, asked: list[str], reason: str
@@ -57,6 +68,7 @@ def test_a_selected_backend_or_case_that_was_judged_nowhere_is_exit_code_4(
     assert reason in allowed.err
 
 
+@pytest.mark.slow
 def test_a_measuring_run_and_its_continuation_say_so_too(folder: Path) -> None:
     asked = ["run", "--quick", "-c", "softplus.py", "-b", "stub.py", "-b", "tape", "--launches", "1", "--no-memory"]
     done = adbench(folder, *asked, "-o", "out", "--operator", "gradient")
@@ -68,6 +80,7 @@ def test_a_measuring_run_and_its_continuation_say_so_too(folder: Path) -> None:
     assert found.unjudged
 
 
+@pytest.mark.slow
 def test_the_files_for_ci_have_the_reason(folder: Path) -> None:
     files = ["--junit", "c.xml", "--sarif", "c.sarif", "--md", "c.md"]
     asked = ["check", "-c", "softplus.py", "-b", "stub.py", *files]
@@ -85,6 +98,7 @@ def test_the_files_for_ci_have_the_reason(folder: Path) -> None:
     assert sentence not in (folder / "c.md").read_text() + (folder / "c.sarif").read_text()
 
 
+@pytest.mark.slow
 def test_a_default_backend_need_not_differentiate_the_one_case_that_was_named() -> None:
     named = prepare(cases=["projectile"], time=False, quick=True).result()
     assert [(part.kind, part.names) for part in named.selected] == [("case", ("projectile",))]
@@ -97,6 +111,7 @@ def test_a_default_backend_need_not_differentiate_the_one_case_that_was_named() 
     assert [part.asked for part in glob.selected] == ["jax*", "hypot"]
 
 
+@pytest.mark.slow
 def test_a_function_of_a_named_backend_must_be_checked_by_it(folder: Path) -> None:
     (folder / "mine.py").write_text("def f(xp, x):\n    return xp.sum(x * x)\n")
     asked = ["check", "--function", "mine.py:f", "--at", "[1.0, 2.0]", "-b", "tape", "-b", "stub.py"]
@@ -108,12 +123,18 @@ def test_a_function_of_a_named_backend_must_be_checked_by_it(folder: Path) -> No
 
 @pytest.mark.parametrize(
     ("verb", "statement", "where"),
-    [
-        (["conform", "--operation", "exp", "--points", "1"], "raise NotImplementedError('a stub')", "prepare"),
-        (["conform", "--operation", "exp", "--points", "1"], "raise SystemExit(0)", "import"),
-        (["fuzz", "--programs", "2"], "raise NotImplementedError('a stub')", "prepare"),
-        (["fuzz", "--programs", "2"], "raise SystemExit(0)", "prepare"),
-    ],
+    one_in(
+        2,
+        starmap(
+            pytest.param,
+            [
+                (["conform", "--operation", "exp", "--points", "1"], "raise NotImplementedError('a stub')", "prepare"),
+                (["conform", "--operation", "exp", "--points", "1"], "raise SystemExit(0)", "import"),
+                (["fuzz", "--programs", "2"], "raise NotImplementedError('a stub')", "prepare"),
+                (["fuzz", "--programs", "2"], "raise SystemExit(0)", "prepare"),
+            ],
+        ),
+    ),
 )
 def test_a_search_with_a_backend_that_answers_nothing_is_exit_code_4(
     folder: Path, verb: list[str], statement: str, where: str
@@ -129,12 +150,14 @@ def test_a_campaign_without_a_program_is_exit_code_4(folder: Path) -> None:
     assert (done.code, "no program was examined" in done.err) == (4, True)
 
 
+@pytest.mark.slow
 def test_digits_of_no_operation_are_exit_code_4(folder: Path) -> None:
     done = adbench(folder, "explain", "hypot", "--digits", "stub.py")
     assert (done.code, "no operation was checked with stub.py: " in done.err) == (4, True)
     assert adbench(folder, "explain", "hypot", "--digits", "tape").code == 0
 
 
+@pytest.mark.slow
 def test_a_gate_that_compared_nothing_is_exit_code_4(folder: Path) -> None:
     for name, backend in (("nothing", "stub.py"), ("tape", "tape")):
         asked = ["run", "--quick", "-c", "softplus.py", "-b", backend, "--launches", "1", "--no-memory", "-o", name]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import product, starmap
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import adbench as adbench_package
 from adbench.model.errors import Interrupted, UsageError, UserExit, contained
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, misbehaving, write
+from tests.support.marks import one_in
 
 EXITS = ("raise SystemExit(0)", "raise KeyboardInterrupt")
 FUNCTIONS = """
@@ -57,8 +59,9 @@ def test_an_exit_of_a_users_code_is_one_line_and_exit_code_2(
     assert message + kind in done.err
 
 
-@pytest.mark.parametrize("statement", EXITS)
-@pytest.mark.parametrize("where", ["call", "prepare", "import"])
+@pytest.mark.parametrize(
+    ("where", "statement"), one_in(3, starmap(pytest.param, product(["call", "prepare", "import"], EXITS)))
+)
 def test_an_exit_of_a_backend_is_a_failure_of_its_cells(tmp_path: Path, statement: str, where: str) -> None:
     write(tmp_path, softplus=CASE, leaves=misbehaving(statement, where=where))
     done = adbench(tmp_path, "check", "-c", "softplus.py", "-b", "leaves.py", "--operator", "gradient")
@@ -111,6 +114,7 @@ def test_an_exit_of_a_derivative_rule_is_told_as_every_exception_is(kind: type[B
     assert told(kind("bad")) == told(ValueError("bad")).replace("ValueError", kind.__name__)
 
 
+@pytest.mark.slow
 def test_an_exit_does_not_end_a_test_run_silently(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
         "import sys, adbench\n"

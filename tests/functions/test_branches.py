@@ -171,6 +171,7 @@ def test_kinks_steps_and_plateaus_keep_their_proved_derivative(name: str) -> Non
     assert (found.word, found.proved) == ("right", True), found
 
 
+@pytest.mark.slow
 def test_an_iteration_with_a_tolerance_accepts_both_of_its_derivatives() -> None:
     exact = jax.custom_vjp(stopped)
     exact.defvjp(lambda y: (stopped(y), y), lambda y, c: (c * 0.5 / jnp.sqrt(y),))

@@ -6,6 +6,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from adbench import tape
 from tests.functions import custom_rules
 from tests.functions.custom_rules import SLOPES
 from tests.support.command import adbench as command
+from tests.support.marks import one_in
 
 X = np.array([0.3, 1.2])
 Rule = Callable[[custom_rules.Slope], Callable[[Any], Any]]
@@ -134,8 +136,9 @@ def test_a_backward_without_second_derivative_is_reported() -> None:
     assert [row.reason for row in found.lacking] == ["the backward of Cube is marked once_differentiable"]
 
 
-@pytest.mark.parametrize("mode", ["hvp", "hessian"])
-@pytest.mark.parametrize("detaches", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "detaches"), one_in(4, starmap(pytest.param, product(["hvp", "hessian"], [True, False])))
+)
 def test_an_old_style_function_of_torch_is_checked_by_double_backward(
     mode: Any, detaches: bool, tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ def square(x): return np.sum(x**2)
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_names_and_chooses_outputs(tmp_path: Path) -> None:
     (tmp_path / "outputs_of_cli.py").write_text(MINE)
     check = functools.partial(command, tmp_path, "check", "--function", "outputs_of_cli.py:f", "--at", "[1, 2]")

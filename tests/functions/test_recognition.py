@@ -89,6 +89,7 @@ def test_a_named_backend_does_not_get_arguments_of_another_library(modules: Call
         adbench.check(modules("only_torch", "of_numpy"), X, backend="torch")
 
 
+@pytest.mark.slow
 def test_the_command_line_and_runs_decide_alike(modules: Callable[[str, str], Any], tmp_path: Path) -> None:
     for options in ([], ["-b", "torch"]):
         done = command(tmp_path, "check", "--function", "uses_neither.py:clone", "--at", "[1, 2.5]", *options)
@@ -97,6 +98,7 @@ def test_the_command_line_and_runs_decide_alike(modules: Callable[[str, str], An
     assert [record.outcome.word for record in run.records] == ["right"]
 
 
+@pytest.mark.slow
 def test_a_library_imported_for_a_second_try_keeps_its_defaults(tmp_path: Path) -> None:
     (tmp_path / "uses_neither.py").write_text(OF_NONE)
     lines = ["import sys, adbench, uses_neither", "f, g = uses_neither.clone, uses_neither.at",

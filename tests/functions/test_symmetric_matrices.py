@@ -19,6 +19,7 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.functions.user_function import function_case
 from adbench.model.backend import from_module
 from adbench.oracle.structure import symmetrised
+from tests.support.marks import one_in
 
 Gradient = Callable[[torch.Tensor], torch.Tensor]
 
@@ -91,18 +92,20 @@ def test_other_conventions_are_right_and_named(name: str) -> None:
     assert (found.word, found.proved, found.note) == ("right", True, note)
 
 
-@pytest.mark.parametrize("name", ["eigvalsh", "cholesky", "log-determinant"])
+@pytest.mark.parametrize("name", one_in(3, ["eigvalsh", "cholesky", "log-determinant"]))
 def test_every_mode_of_torch_is_right_although_its_second_derivatives_mix_two_conventions(name: str) -> None:
     found = adbench.check(TORCH[name], tensor(M), modes="all")
     assert found.word == "right", str(found)
     assert f"along symmetric changes, {SYMMETRISED}" in found.remarks
 
 
+@pytest.mark.slow
 def test_ordinary_terms_of_a_symmetric_input_have_their_second_derivatives() -> None:
     found = adbench.check(lambda m: torch.linalg.eigvalsh(m)[0] + m[0, 1] ** 2 * m[1, 1], tensor(M), modes="all")
     assert found.word == "right", str(found)
 
 
+@pytest.mark.slow
 def test_every_mode_of_jax_scipys_cholesky_is_right() -> None:
     found = adbench.check(lambda m: jax.scipy.linalg.cholesky(m).sum(), jnp.array(M), modes="all")
     assert found.word == "right", str(found)

@@ -36,12 +36,9 @@ def test_a_function_of_each_kind_is_judged_as_it_deserves(kind: str) -> None:
 
 
 def mostly(rows: list[Row]) -> list[object]:
-    """All rows as slow tests, but every second one of the easy kinds as an exhaustive one."""
-    easy = tuple(f"right.{name}" for name in ("elementary", "formulations", "algebra", "arrays", "programs"))
-    easy += tuple(f"fresh.{name}" for name in ("elementary", "algebra", "programs", "layers", "planted_in_"))
-    easy += ("planted.in_",)
+    """All rows with branches and every eighth other one as slow tests, the others as exhaustive ones."""
     return [
-        pytest.param(row, marks=pytest.mark.exhaustive if k % 2 and row.module.startswith(easy) else pytest.mark.slow)
+        pytest.param(row, marks=pytest.mark.exhaustive if k % 8 and row.module != "hidden" else pytest.mark.slow)
         for k, row in enumerate(rows)
     ]
 
