@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as anp
+import autograd.tracer
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,17 +25,17 @@ def by_no_grad(x: Any) -> Any:
     return (x * size).sum()
 
 
-def by_inference_mode(x: Any) -> Any:
-    with torch.no_grad():
-        size = x[0] * 2
-    return (x * size).sum()
-
-
 def by_stop_gradient_in_a_loop(x: Any) -> Any:
     def step(total: Any, _: Any) -> Any:
         return total + jax.lax.stop_gradient(x[0]) * jnp.sum(x), None
 
     return jax.lax.scan(step, 0.0, None, length=2)[0]
+
+
+def importing_getval(x: Any) -> Any:
+    from autograd.tracer import getval
+
+    return anp.sum(x * getval(x[0]) * 2)
 
 
 SPELLINGS: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -48,6 +49,8 @@ SPELLINGS: dict[str, tuple[Callable[..., Any], Any]] = {
     "stop_gradient": (lambda x: jnp.sum(x * jax.lax.stop_gradient(x[0]) * 2), A),
     "stop_gradient in a loop": (by_stop_gradient_in_a_loop, A),
     "getval": (lambda x: anp.sum(x * getval(x[0]) * 2), A),
+    "getval of a module": (lambda x: anp.sum(x * autograd.tracer.getval(x[0]) * 2), A),
+    "getval imported inside": (importing_getval, A),
     "stop_gradient of tape": (lambda x: tape.sum(x * tape.stop_gradient(x[0]) * 2), A),
 }
 """Σ x · 2 x₀, with x₀ declared constant: the derivative by x₀ is 0.6, of the values 0.6 + 3."""

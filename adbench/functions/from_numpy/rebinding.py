@@ -26,7 +26,8 @@ Call = Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]
 LIBRARIES = (
     *("numpy", "numpy.linalg", "numpy.fft", "math", "scipy", "scipy.special", "scipy.linalg", "scipy.stats"),
     *("autograd.numpy", "autograd.numpy.linalg", "autograd.numpy.fft", "autograd.scipy", "autograd.scipy.special"),
-    *("autograd", "autograd.scipy.linalg", "autograd.scipy.stats", "adbench", "adbench.tape", "adbench.tape.linalg"),
+    *("autograd", "autograd.tracer", "autograd.scipy.linalg", "autograd.scipy.stats"),
+    *("adbench", "adbench.tape", "adbench.tape.linalg"),
     *(
         f"autograd.scipy.stats.{name}"
         for name in ("beta", "chi2", "gamma", "multivariate_normal", "norm", "poisson", "t")
@@ -117,13 +118,11 @@ def _known() -> dict[int, tuple[str, Any]]:
         for name, member in list(vars(module).items()):
             if callable(member) and not isinstance(member, type) and not name.startswith("_"):
                 known.setdefault(id(member), (f"{library}.{name}", member))
-    if (getval := _found(GETVAL)) is not None:
-        known[id(getval)] = GETVAL, getval
     return known
 
 
 class Rebinding:
-    """Copies a function and everything it reaches; ``copied`` counts the changed functions, ``stops``: it calls
+    """Copies a function and everything it reaches; ``copied`` counts the changed functions, ``stops``: one may call
     `GETVAL`."""
 
     def __init__(self, call: Call) -> None:
@@ -238,6 +237,7 @@ class Rebinding:
         names = function.__globals__ if own else function.__globals__ | {"__builtins__": self._builtins}
         made = FunctionType(function.__code__, names, function.__name__, None, cells)
         self._made[id(function)] = function, made
+        self.stops = self.stops or GETVAL.rpartition(".")[2] in _names(function.__code__)
         made.__dict__.update(function.__dict__)
         made.__kwdefaults__ = {k: self.of(v) for k, v in (function.__kwdefaults__ or {}).items()}
         made.__defaults__ = tuple(map(self.of, function.__defaults__ or ())) or None
