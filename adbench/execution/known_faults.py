@@ -24,7 +24,6 @@ from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason, reason_of
 from adbench.model.errors import BadFile, contained
-from adbench.model.events import KnownBugsRead
 
 FOLDER = "known_faults"
 MOST_ENTRIES = 12  # of an array, written out
@@ -152,25 +151,29 @@ def _bug(name: str, operators: tuple[str, ...], text: str, cases: Mapping[str, C
     return KnownBug(name, operators, got, "; ".join(filter(None, (why, advice))), thread)
 
 
-def of_no_backend(cases: Mapping[str, Case], checked: Iterable[str]) -> KnownBugs:
-    """How many traps each family has, and what those among the checked cases are: all that is known before a load."""
+def on_traps(backends: Iterable[Source], cases: Mapping[str, Case], checked: Iterable[str]) -> KnownBugs:
+    """For reports: the faults of these backends on traps, these traps and the checked ones, and how many a family has.
+
+    Texts are shortened, and a fault without a thread has the trap's. Raises BadFile for a bad file.
+    """
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
-    return KnownBugs(dict(families), {name: described(cases[name]) for name in checked if cases[name].is_trap})
+    found = {}
+    for source in backends:
+        bugs = of_backend(source, cases).bugs  # refuses a bad file also of a backend that is not installed
+        if not source.missing:
+            found[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
+    named = dict.fromkeys((*checked, *(bug.trap for bugs in found.values() for bug in bugs)))
+    traps = {name: described(cases[name]) for name in named if _is_trap(name, cases)}
+    return KnownBugs(dict(families), traps, found)
 
 
-def on_traps(backend: str, bugs: Iterable[KnownBug], cases: Mapping[str, Case]) -> KnownBugsRead:
-    """The faults on traps, for reports: with shorter texts, and with the trap's thread for those that have none."""
-    found = tuple(
-        replace(
-            bug,
-            got=bug.got[:LONGEST],
-            reason=bug.reason[:LONGEST],
-            thread=bug.thread or _thread_of(cases[bug.trap]),
-        )
-        for bug in bugs
-        if bug.trap in cases and cases[bug.trap].is_trap
-    )
-    return KnownBugsRead(backend, found, {bug.trap: described(cases[bug.trap]) for bug in found})
+def _is_trap(name: str, cases: Mapping[str, Case]) -> bool:
+    return name in cases and cases[name].is_trap
+
+
+def _shortened(bug: KnownBug, trap: Case) -> KnownBug:
+    thread = bug.thread or _thread_of(trap)
+    return replace(bug, got=bug.got[:LONGEST], reason=bug.reason[:LONGEST], thread=thread)
 
 
 def described(case: Case) -> Trap:

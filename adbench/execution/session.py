@@ -233,8 +233,6 @@ def _head(
     """The beginning of a run."""
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     cases = tuple(dict.fromkeys(job.case for job in planned.jobs))
-    for name in backends:
-        known_faults.of_backend(catalog.backends[name], catalog.cases)  # refuses a bad file now, not halfway
     root, commit = checkout.root_and_commit()
     run = Run(
         schema_version=SCHEMA_VERSION,
@@ -248,7 +246,7 @@ def _head(
         records=(),
         traps=tuple(name for name in cases if catalog.cases[name].is_trap),
         flops=flops_of(catalog, planned.jobs),
-        known_bugs=known_faults.of_no_backend(catalog.cases, cases),
+        known_bugs=known_faults.on_traps([catalog.backends[name] for name in backends], catalog.cases, cases),
         not_installed=planned.not_installed,
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),

@@ -165,11 +165,11 @@ def known_bug(bugs: Iterable[KnownBug], case: str, operator: str) -> KnownBug | 
 
 @dataclass(frozen=True)
 class KnownBugs:
-    """What the files of a run's backends say about the traps.
+    """What is known of a run's backends on the traps.
 
     families   family -> how many traps there are; a family is a file: that of trap_kinks.py is "kinks"
     traps      checked traps, and traps with a bug
-    backends   backend -> its bugs on traps, which may be none; one that could not be loaded has no key
+    backends   backend -> its bugs on traps, which may be none; one that is not installed has no key
     """
 
     families: dict[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import Any
 
 from adbench.catalog.ad_hoc import Sized
 from adbench.catalog.discovery import Source
-from adbench.execution.known_faults import KnownFaults, of_backend, on_traps
+from adbench.execution.known_faults import KnownFaults, of_backend
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.shared_jobs import SharedJobs
@@ -76,7 +76,6 @@ class CheckPhase:
             yield from self._check_all(chain.from_iterable(portions))
 
     def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        is_loaded = False
         start = self.context.checking_start(self.jobs[0].threads)
         with ResidentWorker(self.context, self.jobs[0].backend, start) as worker:
             for job in jobs:
@@ -90,9 +89,6 @@ class CheckPhase:
                     checked = Checked(Record(job, "unsupported", self._refused))
                 else:
                     checked = unbuilt or self._check(worker, job)
-                if not is_loaded and worker.open_seconds is not None:
-                    is_loaded = True
-                    yield on_traps(job.backend, self._known.bugs, self.context.catalog.cases)
                 yield replace(checked, record=self._final(worker, checked), open_seconds=worker.open_seconds)
                 self._shared.note(checked.seconds, worker.open_seconds)
 
