@@ -44,7 +44,7 @@ from adbench.cli.support.output_formats import result_options, write
 @click.option(
     "--strict-known",
     is_flag=True,
-    help="Exit with code 1 if a known bug no longer occurs (‽). Default: a note. For maintainers of a list of known bugs.",
+    help="Exit with code 1 if a known bug no longer occurs (‽), for maintainers of the list. Default: a note.",
 )
 @click.option("--plan", "plan_only", is_flag=True, help="Print the plan and stop.")
 @details_option

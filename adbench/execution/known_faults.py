@@ -39,7 +39,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     got        what they return, "nan" or "raises"; without a reason, the case's own `faults` explain it
     thread     where it is discussed: "owner/repository#7", or "as …" for a thread of another library
     since      the first release with it; None: unknown, or all
-    repaired   the first release without it
+    repaired   the first release without it; it may have another one instead, with this release as its `since`
     """
 
     trap: str
@@ -129,13 +129,18 @@ def of_backend(source: Source, cases: Mapping[str, Case]) -> KnownFaults:
         for fault in file.faults:
             if source.name in (fault.backends or file.backends) and fault.occurs_in(release):
                 text = reason_of(fault.got, fault.reason, fault.thread)
-                is_repaired = release is not None and fault.repaired is not None
-                advice = f"repaired in {library} {fault.repaired}: upgrade" if is_repaired else ""
+                advice = _advice(fault, file) if release else ""
                 bugs.append(_bug(fault.trap, fault.operators, text, cases, advice))
         if release is not None and file.checked and release not in file.checked:
             last = max(file.checked)
             unchecked = unchecked or f"not known for {library} {release}; known faults were last checked with {last}"
     return KnownFaults(tuple(bugs), unchecked)
+
+
+def _advice(fault: Fault, file: FaultFile) -> str:
+    """Whether to upgrade; not to a release that has another fault in the same place instead."""
+    others = (other for other in file.faults if other.trap == fault.trap and other.since == fault.repaired)
+    return f"repaired in {file.library} {fault.repaired}: upgrade" if fault.repaired and not any(others) else ""
 
 
 def _release(source: Source, library: str) -> Version | None:

@@ -86,7 +86,7 @@ __all__ = [
 
 Call = Callable[..., Any]
 HERE = ". Here: "
-"""Separates the reason in the backend's file from the result of this check, in the reason of a record."""
+"""Separates a known fault from the result of this check, in the reason of a record."""
 
 
 def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:

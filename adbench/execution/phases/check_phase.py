@@ -206,7 +206,7 @@ def _as_known(record: Record, known: KnownFaults, case: Case) -> Record:
     if word in ("wrong", "failed", "crashed"):  # the machine may cause a time-out
         if bug is not None:
             return replace(record, status="known", reason=f"{bug.text}{HERE}{record.reason}")
-        if known.unchecked and case.is_trap:
+        if word == "wrong" and case.is_trap and known.unchecked:
             return replace(record, reason=f"{record.reason}; {known.unchecked}")
     elif bug is not None and bug.is_certain(operator) and word in ("right", "approximate") and len(case.sizes) == 1:
         return replace(record, status="surprise", reason=f"right, but listed as a known fault: {bug.text}")
