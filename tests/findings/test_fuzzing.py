@@ -111,7 +111,7 @@ def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> No
     assert explanation(other, known, chosen.catalog.cases) == ""
     large = Program((Input(800.0),), (Step("sinh", "xp.sinh({0})", (0,)), Step("negative_power", "{0} ** -2", (1,))))
     overflow = Finding(large, "hvp", "tape", "nan", "nan", "0.0", "x0", "")
-    raises = {"trap_square_of_singular_values": "raises"}
+    raises = [KnownBug("trap_square_of_singular_values", (), "raises", "", "")]
     assert explanation(overflow, raises, chosen.catalog.cases) == "", "its slope is infinite because sinh overflows"
 
 
