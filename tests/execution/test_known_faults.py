@@ -184,6 +184,17 @@ def test_a_fault_counts_in_its_releases_alone(
         assert bug.text == f"nan: 0/0{advice} (me/mine#7)"
 
 
+def test_nobody_is_told_to_upgrade_to_another_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = 'library = "lib"\nbackends = ["mine"]\n'
+    fault = '[[fault]]\ntrap = "trap_x_sqrt_x"\ngot = "{}"\nreason = "r"\n{} = "2.0"\n'
+    file_of("lib", tmp_path).parent.mkdir()
+    file_of("lib", tmp_path).write_text(head + fault.format("0", "repaired") + fault.format("nan", "since"))
+    source = Source("backends", "mine", str(tmp_path / "mine.py"), builtin=False, requires=("lib",))
+    for installed, told in (("1.0", "0: r"), ("2.0", "nan: r")):
+        monkeypatch.setattr(known_faults, "installed_version", {"lib": installed}.get)
+        assert [bug.text for bug in of_backend(source, CASES).bugs] == [told]
+
+
 def checked(folder: Path, text: str, *options: str) -> tuple[int, str]:
     """The exit code, status and reason of a check of one case, with this file for the backend's library, numpy."""
     write(folder, mine=RIGHT + "\nREQUIRES = ('numpy',)\n", softplus=CASE.replace("(1, 10, 100)", "(1,)"))
