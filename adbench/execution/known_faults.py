@@ -153,7 +153,7 @@ def _release(source: Source, library: str) -> Version | None:
 
 def _bug(name: str, operators: tuple[str, ...], text: str, cases: Mapping[str, Case], advice: str = "") -> KnownBug:
     got, why, thread = parts_of_reason(cases[name].known_fault(text) if name in cases else text)
-    return KnownBug(name, operators, got, "; ".join(filter(None, (why, advice))), thread)
+    return KnownBug(name, operators, got, "; ".join(filter(None, (advice, why))), thread)
 
 
 def on_traps(backends: Iterable[Source], cases: Mapping[str, Case], checked: Iterable[str]) -> KnownBugs:

@@ -180,8 +180,8 @@ def test_a_fault_counts_in_its_releases_alone(
     said = f"not known for lib {unchecked}; known faults were last checked with 1.10" if unchecked else ""
     assert mine.unchecked == said
     if bug := known_bug(mine.bugs, "trap_norm_at_zero", "gradient"):
-        advice = "" if installed in (None, "unreadable") else "; repaired in lib 2.0: upgrade"
-        assert bug.text == f"nan: 0/0{advice} (me/mine#7)"
+        advice = "" if installed in (None, "unreadable") else "repaired in lib 2.0: upgrade; "
+        assert bug.text == f"nan: {advice}0/0 (me/mine#7)"
 
 
 def test_nobody_is_told_to_upgrade_to_another_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +215,7 @@ def test_a_fault_that_is_gone_is_a_note_and_a_repaired_one_has_advice(tmp_path: 
     assert checked(tmp_path, fault.format("softplus", ""), "-c", right, "--strict-known") == (1, note[1])
     assert checked(tmp_path, fault.format("softplus", 'since = "999"'), "-c", right) == (0, "ok: None")
     code, told = checked(tmp_path, fault.format(wrong, 'repaired = "999"'), "-c", wrong)
-    assert (code, told.partition("Here: ")[0]) == (0, "known: 6: mine; repaired in numpy 999: upgrade. ")
+    assert (code, told.partition("Here: ")[0]) == (0, "known: 6: repaired in numpy 999: upgrade; mine. ")
     code, told = checked(tmp_path, fault.format(wrong, 'repaired = "0.1"'), "-c", wrong)
     assert code == 1
     assert told.endswith(f"; not known for numpy {np.__version__}; known faults were last checked with 1.0")
