@@ -15,9 +15,6 @@ from torch.autograd.function import once_differentiable
 
 from adbench import Unsupported
 
-OVER_FORWARD = "hvp_forward_over_forward hvp_reverse_over_forward"
-CONSTANT_FACTORS = "the tangent treats the factorisation as constant (pytorch/pytorch#192540)"
-
 
 def to_numpy(leaf: Any) -> Any:
     # The tensor may require a gradient, or be a zero tensor without memory.

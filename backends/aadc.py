@@ -21,24 +21,6 @@ REQUIRES = ("aadc",)
 LICENCE = "LicenseRef-Matlogica-EULA"
 DEFAULT = False  # prints a line about its licence on import, and allows no commercial use without one
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_exp_of_log": "0: an adjoint of 0 is not passed on, also before an infinite slope",
-    "trap_hypot_large": "0: x² overflows, because AADC has no hypot",
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too",
-    "trap_log_add_exp_equal": "1 and 0: max of equal numbers is the first, and AADC has no logaddexp",
-    "trap_log_add_exp_with_nothing": "0: inf - inf in the exponent, and AADC has no logaddexp",
-    "trap_logistic_far": "0",
-    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_power_both": "nan: x^y as exp(y log x), which is 0/0 at 0 (as martinjrobins/diffsl#138)",
-    "trap_power_three_halves": "nan: x^1.5 as exp(1.5 log x), which is 0/0 at 0 (as martinjrobins/diffsl#138)",
-    "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "2",
-    "trap_square_of_angle": "0: an adjoint of 0 is not passed on, also before an infinite slope",
-    "trap_square_of_sqrt": "0: an adjoint of 0 is not passed on, also before an infinite slope",
-    "trap_zero_to_a_power": "nan: x^y as exp(y log x) (as martinjrobins/diffsl#138)",
-}
-
 NESTED = "AADC replays first-order adjoints of a recording"
 
 

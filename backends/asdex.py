@@ -15,7 +15,6 @@ from adbench import Operator, Unsupported, phase
 from adbench.catalog.discovery import first_line
 from adbench.model import tree
 
-from .jax import KNOWN as OF_JAX
 from .jax import sync as sync
 from .jax import to_native as to_native
 from .jax import xp as xp
@@ -24,14 +23,6 @@ REQUIRES = ("asdex", "jax", "scipy")
 LICENCE = "MIT"
 DEFAULT = False  # XLA compiles each Jacobian and Hessian for seconds
 SPARSE_JACOBIAN = True
-# Known faults: those of jax's second derivatives. A pattern, unlike a name, also allows a correct result.
-KNOWN = {
-    **{f"{case.split()[0]} h*": why for case, why in OF_JAX.items()},
-    "trap_atan2_large h*": "nan: x² + y² overflows in the derivative of atan2",
-    "trap_sinc_near_zero h*": "four digits: cos - sin x / x cancels (jax-ml/jax#34139)",
-    "log_sum_exp_loop h*": "raises: the pattern of a loop without turns, at size 1, divides by zero",
-    "trap_zero_trip_loop h*": "raises: a Hessian without entries divides by the number of colours, 0",
-}
 NESTED = "asdex gives Jacobians and Hessians; jax has the transforms"
 
 

@@ -20,32 +20,6 @@ LICENCE = "LGPL-3.0-or-later"
 SPARSE_JACOBIAN = True
 BATCHED = True
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    **dict.fromkeys(
-        ("convolution relations", "credit_valuation_adjustment relations", "heston relations", "mlp relations"),
-        "a NaN input is lost: fmax returns the other number, as in C",
-    ),
-    "kmeans": "a NaN input is lost: fmin returns the other number, as in C",
-    "trap_atan2_large": "0",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_of_nothing": "0.73: inf - inf is simplified to 0, and a weight remains (as jax-ml/jax#6811)",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan: inf / inf, because exp overflows",
-    "trap_norm_at_zero": "nan: 0 / 0, where sqrt is vertical (casadi/casadi#3898)",
-    "trap_power_both": "nan",
-    "trap_square_of_angle": "nan (casadi/casadi#3598)",
-    "trap_std_of_constant": "nan: 0 / 0, where sqrt is vertical (casadi/casadi#3898)",
-    "trap_x_sqrt_x": "nan (casadi/casadi#2984)",
-    "trap_zero_to_a_power": "nan",
-    # Second order: the key ends with the operators that fail.
-    "trap_atan2_small hvp_*_over_forward": "nan",
-    "trap_half_square_hypot h*": "nan",
-    "trap_masked_sinc hvp hessian hvp_*": "0",
-}
-
 OPERATIONS: dict[Operator, Callable[..., Any]] = {  # f: column of values, x: column of active inputs
     "value": lambda f, x, v: f,
     "gradient": lambda f, x, v: casadi.gradient(f, x),

@@ -16,11 +16,6 @@ DEBIAN = ("g++",)
 SPARSE_JACOBIAN = True
 BATCHED = True
 
-KNOWN = {
-    **virtual_machine.KNOWN,
-    "solve": "half a digit beyond the function's noise at some points: the compiler fuses products with sums",
-}
-
 # The C code has no loops: gcc takes 8 s for 8,000 instructions and minutes for a hundred thousand.
 MOST_INSTRUCTIONS = 6_000
 

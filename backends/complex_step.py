@@ -13,23 +13,6 @@ from adbench.optional import library
 
 LICENCE = "BSD-3-Clause"  # ours
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "nan: x² + y² overflows",
-    "trap_complex_modulus": "0: the function uses the imaginary part itself",
-    # Only some builds of LAPACK fail. A pattern, unlike a name, also allows a correct result.
-    "trap_det_of_zero grad*": "fourteen digits: a factorisation whose pivot is the step",
-    "trap_det_singular grad*": "fourteen digits: a factorisation whose pivot is the step",
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too",
-    "trap_log_add_exp_of_nothing": "nan",
-    "trap_log_add_exp_with_nothing": "nan: inf - inf in the exponent",
-    "trap_p_norm_zero_entry": "3e-51 where the truth is 0: |x|^1.5 at the step itself",
-    "trap_power_both": "-1e-200 where the truth is 0: x² at the step itself",
-    "trap_power_three_halves": "7e-51 where the truth is 0: x^1.5 at the step itself",
-    "trap_relu_difference": "2",
-    "trap_x_sqrt_x": "7e-51 where the truth is 0: √x at the step itself",
-}
-
 STEP = 1e-100  # its square is 0: no truncation and no cancellation
 
 # Functions that numpy continues analytically, or that only move entries. Others would be silently wrong: abs is the

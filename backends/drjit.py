@@ -18,44 +18,6 @@ REQUIRES = ("drjit",)
 LICENCE = "BSD-3-Clause"
 DEFAULT = False  # it needs LLVM 17 or later, which few machines have
 
-RESIZED = "raises: a tensor without axes takes the size of the vector that it multiplied, and fails at its next use"
-SKIPPED = "0: an adjoint of 0 is not passed on, also before an infinite slope"
-OF_LOG = "nan, in the value too: x^y as exp(y log x)"
-
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "credit_valuation_adjustment *": RESIZED,  # a pattern also allows a correct result, as at other sizes
-    "eight_schools relations value": RESIZED,  # of constants
-    "lotka_volterra valu*": RESIZED,
-    "lotka_volterra_adaptive": RESIZED,
-    "sir_adaptive": RESIZED,
-    "van_der_pol valu*": RESIZED,
-    "van_der_pol_adaptive": RESIZED,
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_clip_difference": "0",
-    "trap_end_points": RESIZED,
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": SKIPPED,
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too",
-    "trap_log_add_exp_equal": "1 and 0: the maximum of equal numbers is one of them, and Dr.Jit has no logaddexp",
-    "trap_log_add_exp_of_nothing": "nan: inf - inf, because Dr.Jit has no logaddexp",
-    "trap_log_add_exp_with_nothing": "nan: inf - inf, because Dr.Jit has no logaddexp",
-    "trap_logistic_far": "0",
-    "trap_max_tie_sums_to_one": "3: each entry of a tie gets the whole adjoint",
-    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_power_both": "0: x^y as exp(y log x)",
-    "trap_power_negative_bases": OF_LOG,
-    "trap_power_zero": OF_LOG,
-    "trap_prod_one_zero": "0: product / x at x = 0 (mitsuba-renderer/drjit#528)",
-    "trap_prod_zero": "0: product / x at x = 0 (mitsuba-renderer/drjit#528)",
-    "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "0: the slope of max at a tie is that of the constant",
-    "trap_sort_tie_sums_to_one": "0, silently: dr.sort has no derivative",
-    "trap_square_of_angle": SKIPPED,
-    "trap_square_of_sqrt": SKIPPED,
-    "trap_std_of_constant": "nan: 0 · inf, where sqrt is vertical",
-}
 
 LIMITS = {"NaN": "an adjoint of 0 is not passed on, so a NaN stops there"}
 

@@ -16,37 +16,6 @@ REQUIRES = ("enzyme-ad", "jax")
 LICENCE = "Apache-2.0 WITH LLVM-exception"
 VARIANT_OF = "jax"  # asked for by name only: Enzyme's passes take a quarter of a second or more
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_clip_difference": "0",
-    "trap_det_of_zero": "nan: product / x at x = 0, on the factors' diagonal (as HIPS/autograd#93)",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan (as jax-ml/jax#2630)",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_of_nothing": "nan",
-    "trap_log_add_exp_with_nothing": "nan",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": "nan",
-    "trap_masked_infinity": "nan (EnzymeAD/Enzyme.jl#2285)",
-    "trap_masked_overflow": "nan (EnzymeAD/Enzyme.jl#2285)",
-    "trap_masked_sinc": "nan (as EnzymeAD/Enzyme.jl#2285)",
-    "trap_masked_sqrt": "nan (as EnzymeAD/Enzyme.jl#2285)",
-    "trap_power_both": "nan (EnzymeAD/Enzyme#2855)",
-    "trap_power_zero": "nan",
-    "trap_prod_two_zeros": "nan",
-    "trap_prod_zero": "nan",
-    "trap_relu_difference": "2",
-    "trap_repeated_scatter": "(1, 1, 0)",
-    "trap_second_derivative_of_sinc": "nan: 0/0 in sinc's untaken branch (as pytorch/pytorch#196885)",
-    "trap_sinc_near_zero": "five digits",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "0: Enzyme sets the slope of sqrt at 0 to 0 (EnzymeAD/Enzyme#1295)",
-    "trap_zero_to_a_power": "nan (EnzymeAD/Enzyme#2855)",
-}
-
 # Error messages of Enzyme's passes; the group captures the operation without a (valid) rule.
 REFUSALS = (
     r'could not compute the adjoint for this operation [^\n]*call_target_name = "(\w+)"',

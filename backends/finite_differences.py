@@ -11,22 +11,6 @@ from adbench import Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
 
-ONE_SIDED = "nan: a step leaves the domain of a one-sided f"
-
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_exp_of_log": ONE_SIDED,
-    "trap_log1p_exp_overflow": "nan: inf - inf, because exp overflows in the value too",
-    "trap_log_add_exp_of_nothing": "nan: inf - inf, because f is -inf",
-    "trap_minimum_with_infinity": "nan: a step from infinity",
-    "trap_power_three_halves": "raises: a step leaves the domain, where a power of Python's float is complex",
-    "trap_sinc_near_zero": "1.3e-6: f' is as small as x, but the rounding of f is not",
-    "trap_square_of_angle": ONE_SIDED,
-    "trap_square_of_sqrt": ONE_SIDED,
-    "trap_stop_gradient": "6: differences cannot see stop_gradient",
-    "trap_third_derivative_of_power": "4e-11: a difference of rounded second derivatives, where the truth is 0",
-    "trap_x_sqrt_x": ONE_SIDED,
-}
 
 # eps^(2/3) = 4e-11 remains if f, f' and f''' have similar size. If f is a sum of n terms of mixed sign and the gradient
 # is not, rounding is n times larger: 1e-6 holds at the sizes where differences are affordable.

@@ -14,34 +14,6 @@ from ._symbols import Kind, Traced, derivatives, namespace, recorded
 REQUIRES = ("heyoka",)
 LICENCE = "MPL-2.0"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_half_square_root": "nan",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": "nan",
-    "trap_masked_infinity": "nan",
-    "trap_masked_overflow": "nan",
-    "trap_masked_sinc": "nan",
-    "trap_masked_sqrt": "nan",
-    "trap_masked_steep": "nan",
-    "trap_norm_at_zero": "nan",
-    "trap_power_both": "nan",
-    "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "0: neither side of the kink contributes",
-    "trap_second_derivative_of_sinc": "0",
-    "trap_sinc_near_zero": "four digits",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "nan",
-    "trap_x_sqrt_x": "nan",
-    "trap_zero_to_a_power": "nan",
-}
-
 MOST_NUMBERS = 8_000  # in a program: LLVM's time grows faster than linearly
 
 

@@ -17,52 +17,6 @@ BATCHED = True
 THREADED = True
 DEVICES = ("cuda",)
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_cholesky_lower_half": "gradient in the half not returned: cholesky symmetrises its input (jax-ml/jax#40421)",
-    "trap_cholesky_upper_half": "gradient in the half not read: cholesky symmetrises its input (jax-ml/jax#40421)",
-    "trap_equal_eigenvalues": "nan (jax-ml/jax#669)",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan (jax-ml/jax#2630)",
-    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm (jax-ml/jax#21723)",
-    "trap_half_square_root": "nan (jax-ml/jax#939)",
-    "trap_large_eigenvalues": "nan: differences of eigenvalues too large to add 1 to (jax-ml/jax#40141)",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_equal_large": "few digits",
-    "trap_log_add_exp_of_nothing": "nan (jax-ml/jax#6811)",
-    "trap_log_add_exp_with_nothing": "nan (jax-ml/jax#6811)",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": "nan (jax-ml/jax#1052)",
-    "trap_masked_count_log": "nan",
-    "trap_masked_infinity": "nan (jax-ml/jax#2630)",
-    "trap_masked_overflow": "nan (jax-ml/jax#2630)",
-    "trap_masked_sinc": "nan (jax-ml/jax#1722)",
-    "trap_masked_sqrt": "nan (jax-ml/jax#2630)",
-    "trap_masked_steep": "nan (jax-ml/jax#5798)",
-    "trap_norm_at_zero": "nan (jax-ml/jax#3058)",
-    "trap_power_zero": "nan (jax-ml/jax#14397)",
-    "trap_quotient_large": "1e-200",
-    "trap_simple_eigenvector": "nan (jax-ml/jax#4646)",
-    "trap_sinc_near_zero": "five digits (jax-ml/jax#34139)",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "nan (jax-ml/jax#21723)",
-    "trap_square_std_of_constant": "nan (jax-ml/jax#11716)",
-    "trap_std_of_constant": "nan (jax-ml/jax#11716)",
-    "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
-    "trap_unread_entry": "nan",
-    "trap_x_sqrt_x": "nan (jax-ml/jax#21723)",
-    # Second order: the key ends with the operators that fail.
-    "trap_p_norm_zero_entry hessian": "nan: inf · 0 at the zero entry",
-    "trap_power_both hessian": "nan (as jax-ml/jax#14397)",
-    "trap_equal_singular_values hvp hessian hvp_*": "nan: 1 / (σ_i² - σ_j²) of equal ones (as pytorch/pytorch#192521)",
-    "trap_half_square_hypot hvp hessian hvp_*": "¼ in all entries: the guard of hypot at 0 is differentiated",
-    "trap_large_singular_values hvp hessian hvp_forward_*": "nan: inf - inf of σ² (as pytorch/pytorch#194705)",
-    "trap_square_of_singular_values hvp hessian hvp_*": "nan",
-}
-
 jax.config.update("jax_enable_x64", True)  # before the first array: the default is single precision
 # Without `use_device`, a GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
 jax.config.update("jax_platforms", "cpu")

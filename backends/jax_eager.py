@@ -14,8 +14,6 @@ VARIANT_OF = "jax"
 BATCHED = True
 DEVICES = ("cuda",)
 
-KNOWN = compiled.KNOWN
-
 MOST_TRIPS = 100
 
 

@@ -14,24 +14,12 @@ import numpy as np
 from adbench import Operator, Unsupported, phase
 from adbench.model import tree
 
-from .casadi import KNOWN as OF_CASADI
 from .casadi import OPERATIONS, graph
 from .casadi import xp as xp
 
 REQUIRES = ("jaxadi", "casadi", "jax")
 LICENCE = "MIT"
 DEFAULT = False  # XLA compiles each program for seconds
-# Known faults, as casadi's. A pattern, unlike a name, also allows a correct result.
-KNOWN = {
-    **{f"{case} grad*": why for case, why in OF_CASADI.items() if " " not in case},
-    **{f"{case.split()[0]} h*": why for case, why in OF_CASADI.items() if not case.endswith(" relations")},
-    "trap_equality_branch": "0",
-    "trap_norm_at_zero": "nan: 0 / 0, where sqrt is vertical (as casadi/casadi#3898)",
-    "trap_power_both": "nan",
-    "trap_square_of_angle": "nan (as casadi/casadi#3598)",
-    "trap_std_of_constant": "nan: 0 / 0, where sqrt is vertical (as casadi/casadi#3898)",
-    "trap_x_sqrt_x": "nan (as casadi/casadi#2984)",
-}
 MOST_INSTRUCTIONS = 300  # XLA's time grows faster than the program, which has no loops
 NESTED = "jaxadi translates functions of casadi, not functions of functions"
 

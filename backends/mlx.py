@@ -18,47 +18,6 @@ LICENCE = "MIT"
 DEFAULT = False  # single precision is not ranked with double
 PRECISION = "float32"  # float64 has only seven digits in exp, sin, cos and erf: ml-explore/mlx#3047
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "particle_nested": "wrong: the slope of an inner derivative in a number of the outer function is lost",
-    "trap_atan2_small": "nan",
-    "trap_clip_difference": "0",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_half_square_hypot": "nan: 0 · inf where sqrt is vertical, and MLX has no hypot",
-    "trap_half_square_norm": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_half_square_root": "nan",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_of_nothing": "nan",
-    "trap_log_add_exp_with_nothing": "nan",
-    "trap_logistic_far": "nan: inf / inf, because exp overflows in single precision",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": "nan",
-    "trap_masked_count_log": "nan",
-    "trap_masked_infinity": "nan",
-    "trap_masked_overflow": "nan",
-    "trap_masked_sinc": "nan",
-    "trap_masked_sqrt": "nan",
-    "trap_masked_steep": "nan",
-    "trap_norm_at_zero": "nan",
-    "trap_power_zero": "nan: log 0 in the derivative in the exponent",
-    "trap_relu_difference": "0: the slope of max at a tie is that of the constant",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "nan",
-    "trap_square_std_of_constant": "nan",
-    "trap_std_of_constant": "nan",
-    "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
-    "trap_unread_entry": "nan",
-    "trap_x_sqrt_x": "nan",
-    # Second order: the key ends with the operators that fail.
-    "trap_complex_modulus hvp hessian hvp_*": "0.72, where the truth is 2: the slope of the modulus counts as constant",
-    "trap_cumulative_product_zero hvp_reverse_over_reverse": "nan: the derivative divides by an entry",
-    "trap_power_both hessian": "nan: log 0 in the derivative in the exponent",
-    "trap_spectrum_odd hvp hessian hvp_*": "raises: the tangent of irfft has the wrong length",
-    "trap_square_of_abs hvp hessian hvp_*": "0",
-    "trap_zero_to_a_power hvp hessian hvp_*": "nan: log 0 in the derivative in the exponent",
-}
-
 mx.set_default_device(mx.cpu)
 
 

@@ -14,41 +14,6 @@ REQUIRES = ("mygrad",)
 THREADED = True  # in numpy's BLAS
 LICENCE = "MIT"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_clip_difference": "0",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_half_square_norm": "nan: 0/0 in the derivative of the norm, even with nan_to_num (rsokl/MyGrad#378)",
-    "trap_half_square_root": "nan",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_of_nothing": "nan",
-    "trap_log_add_exp_with_nothing": "nan",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": "nan",
-    "trap_masked_count_log": "nan",
-    "trap_masked_infinity": "nan",
-    "trap_masked_overflow": "nan",
-    "trap_masked_sinc": "nan",
-    "trap_masked_sqrt": "nan",
-    "trap_masked_steep": "nan",
-    "trap_maximum_tie_sums_to_one": "0: both slopes of a tie are 0",
-    "trap_norm_at_zero": "nan: 0/0 in the derivative of the norm, even with nan_to_num (rsokl/MyGrad#378)",
-    "trap_quotient_large": "1e-200",
-    "trap_relu_difference": "0: both slopes of a tie are 0",
-    "trap_saved_by_reference": "0",
-    "trap_sinc_near_zero": "five digits",
-    "trap_square_of_angle": "0: MyGrad sets the derivative of arccos to 0 at ±1, where it is infinite",
-    "trap_square_of_sqrt": "nan",
-    "trap_square_std_of_constant": "nan",
-    "trap_std_of_constant": "nan",
-    "trap_unread_entry": "nan",
-    "trap_x_sqrt_x": "nan",
-}
-
 mygrad.turn_memory_guarding_off()  # for speed, as the documentation advises for tested programs
 
 NESTED = "mygrad returns gradients as plain arrays, which cannot be differentiated again"

@@ -16,28 +16,6 @@ from ._objects import Objects
 REQUIRES = ("num-dual",)
 LICENCE = "MIT OR Apache-2.0"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_clip_difference": "2: both sides of the kinks contribute",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_half_square_norm": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_half_square_root": "nan (as pytorch/pytorch#2421)",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_norm_at_zero": "nan",
-    "trap_p_norm_zero_entry": "nan, in the value too: x^1.5 as x³ x^-1.5, which is 0 · inf at 0",
-    "trap_power_both": "nan: x^y as exp(y log x), which is 0/0 at 0 (as martinjrobins/diffsl#138)",
-    "trap_power_three_halves": "nan, in the value too: x^1.5 as x³ x^-1.5, which is 0 · inf at 0",
-    "trap_relu_difference": "2",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "nan",
-    "trap_x_sqrt_x": "nan",
-    # Second order: the key ends with the operators that fail.
-    "trap_masked_sinc hvp hessian": "0",
-}
-
 
 def is_dual(x: Any) -> bool:
     return hasattr(type(x), "from_re")

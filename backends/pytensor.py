@@ -23,49 +23,6 @@ REQUIRES = ("pytensor",)
 THREADED = True  # in numpy's BLAS
 LICENCE = "BSD-3-Clause"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan (as pytorch/pytorch#98276)",
-    "trap_clip_difference": "2",
-    "trap_complex_exponential": "raises: pytensor refuses the derivative of real in a complex number",
-    "trap_complex_modulus": "raises: pytensor refuses the derivative of abs in a complex number",
-    "trap_cumulative_product_zero": "nan: product / x at x = 0 (pymc-devs/pytensor#1911)",
-    "trap_det_of_zero": "raises",
-    "trap_det_rank_zero": "raises",
-    "trap_det_singular": "raises",
-    "trap_equal_eigenvalues": "nan",
-    "trap_exp_of_log": "nan",
-    "trap_log_add_exp_equal_large": "nan: inf / inf, because only the value is made safe (pymc-devs/pytensor#2313)",
-    "trap_log_add_exp_far": "nan: inf / inf, because only the value is made safe (pymc-devs/pytensor#2313)",
-    "trap_log_add_exp_of_nothing": "1: log(0 + exp(x - inf)) is simplified to x - inf, whose slope is 1",
-    "trap_max_tie_sums_to_one": "3: each tied entry gets the whole gradient (as Theano/Theano#4568)",
-    "trap_norm_at_zero": "nan (as HIPS/autograd#151)",
-    "trap_p_norm_zero_entry": "seven digits: norm computes 1 / p in single precision",
-    "trap_power_zero": "nan: 0 · 0^-1 (as Theano/Theano#2995)",
-    "trap_prod_one_zero": "0: the empty product of the other entries is simplified to x itself",
-    "trap_relu_difference": "2 (as Theano/Theano#6470)",
-    "trap_saved_by_reference": "0",
-    "trap_simple_eigenvector": "nan",
-    "trap_square_of_angle": "nan",
-    "trap_std_of_constant": "nan",
-    "trap_unread_entry": "nan (as Theano/Theano#1996)",
-    "trap_x_sqrt_x": "nan",
-    # Second order: the key ends with the operators that fail.
-    "trap_equal_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
-    "trap_power_both hessian": "nan",
-    "trap_square_of_abs hvp hessian hvp_*": "0",
-    "trap_square_of_singular_values hvp hessian hvp_*": "0 in two entries: 1 / (σ_i² - σ_j²) of equal ones is masked",
-    "trap_half_square_norm hvp hessian hvp_reverse_*": "nan: 0/0 where the norm is 0 (as pytorch/functorch#1097)",
-    "trap_half_square_root hvp hessian hvp_*": "nan",
-    "trap_large_singular_values hvp_forward_*": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",
-    "trap_log1p_exp_overflow hvp_forward_over_reverse": "nan",
-    "trap_log_add_exp_large hvp_forward_over_reverse": "nan: inf / inf in the derivative of a weight",
-    "trap_logistic_far hvp_*": "wrong sign: (1 + exp x)³ overflows, and its term is lost",
-    "trap_logistic_tail hvp_*": "nan",
-    "trap_square_std_of_constant h*": "nan",
-}
-
 # All simplifications except `fusion`: without a compiler, fused operations run number by number in Python.
 MODE = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run").excluding("fusion")
 pytensor.config.mode = "FAST_COMPILE"  # for graphs inside operations, compiled at their first call

@@ -11,12 +11,6 @@ from . import pytensor as virtual_machine
 
 VARIANT_OF = "pytensor"
 
-KNOWN = {
-    **virtual_machine.KNOWN,
-    "kmeans": "a NaN input is lost: min compares numbers one by one (pymc-devs/pytensor#2272)",
-    "trap_quotient_large": "1e-200",
-}
-
 MOST_OPERATIONS = 300  # in a graph: numba takes about 0.1 s each, the first time
 
 pytensor.config.mode = "NUMBA"

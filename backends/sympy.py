@@ -15,28 +15,6 @@ from ._symbols import Kind, Traced, derivatives, namespace, recorded
 REQUIRES = ("sympy",)
 LICENCE = "BSD-3-Clause"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "raises",
-    "trap_equality_branch": "0",
-    "trap_log1p_exp_overflow": "raises: exp of Python's float overflows in the value too",
-    "trap_log_add_exp_far": "raises: exp of Python's float overflows",
-    "trap_logistic_far": "raises: (1 + exp x)² of Python's float overflows (as jax-ml/jax#40825)",
-    "trap_logistic_tail": "raises: exp of Python's float overflows",
-    "trap_norm_at_zero": "raises: 0/0 of Python's floats where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_power_both": "raises: x^y y / x of Python's floats at 0 (as martinjrobins/diffsl#138)",
-    "trap_quotient_large": "raises: (x + 1)² of Python's float overflows",
-    "trap_second_derivative_of_sinc": "0",
-    "trap_sinc_near_zero": "four digits",
-    "trap_square_of_angle": "raises: 1/0 of Python's floats where acos is vertical (as casadi/casadi#3598)",
-    "trap_zero_to_a_power": "nan",
-    # Second order: the key ends with the operators that fail.
-    "trap_hypot_large hvp hessian": "raises: a power of Python's float overflows",
-    "trap_masked_sinc hvp hessian": "0",
-    "trap_power_three_halves hvp hessian": "raises: x^-½ of Python's float 0 where f'' is infinite",
-    "trap_x_sqrt_x hvp hessian": "raises: 1/0 of Python's floats where f'' is infinite",
-}
-
 # sympy traverses expressions as trees and visits shared parts repeatedly: a loop doubles the tree in each iteration.
 MOST_SYMBOLS = 1_000
 MOST_NODES = 200

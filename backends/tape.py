@@ -10,19 +10,6 @@ LICENCE = "BSD-3-Clause"  # ours
 # Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
 THREADED = True  # in numpy's BLAS
 
-KNOWN = {
-    **dict.fromkeys(("particle", "particle_nested"), "a NaN is lost: a tangent of 0 stays 0 for any factor"),
-    "trap_exp_of_log": "0: the tape takes 0 · inf as 0 where log is vertical, because x log x needs it",
-    # Second order: the key ends with the operators that fail.
-    "trap_atan2_small hvp hessian hvp_*": "nan",
-    "trap_equal_eigenvalues h*": "raises, with the reason",
-    "trap_equal_singular_values h*": "raises, with the reason",
-    "trap_logistic_tail hvp hessian hvp_*": "nan",
-    "trap_masked_sinc hvp hessian hvp_*": "0",
-    "trap_simple_eigenvector h*": "raises, with the reason",
-    "trap_square_of_singular_values h*": "raises, with the reason",
-}
-
 tape.load_machine_code()  # otherwise long measurements load it on the way
 
 # Traps also need the derivative inside a function, which the array API lacks.

@@ -8,4 +8,4 @@ VARIANT_OF = "tape"
 
 xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
 
-prepare, NESTED, KNOWN = plain.prepare, plain.NESTED, plain.KNOWN  # same rules
+prepare, NESTED = plain.prepare, plain.NESTED

@@ -18,12 +18,6 @@ from adbench.model import tree
 
 VARIANT_OF = "tape"
 
-KNOWN = {
-    "trap_clip_difference": "2: clip compares, and returns its argument at the bounds",
-    "trap_masked_infinity": "nan",
-    "trap_relu_difference": "2: maximum compares, and returns one argument for a tie",
-}
-
 MOST_NUMBERS = 50_000
 
 Back = Callable[[list[float], float], None]

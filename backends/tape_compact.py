@@ -12,13 +12,6 @@ from . import tape as reverse
 
 VARIANT_OF = "tape"
 
-KNOWN = {
-    "trap_equal_eigenvalues": "raises, with the reason: equal eigenvalues leave the eigenvectors undetermined",
-    "trap_equal_singular_values": "raises, with the reason",
-    "trap_simple_eigenvector": "raises, with the reason: other eigenvalues are equal",
-    "trap_std_of_constant": "nan (as HIPS/autograd#151)",
-}
-
 xp = reverse.xp
 NESTED = "compact Jacobians are plain numbers and cannot be differentiated again"
 

@@ -15,8 +15,6 @@ BATCHED = True
 THREADED = True
 DEFAULT = True  # the way to use the tape for a function that is called often
 
-KNOWN = dict(eager.KNOWN)  # same rules
-
 # The compiled program keeps loops as loops.
 xp = Namespace(tape, loop=tape.loop, linalg=vars(tape.linalg), derivative=lambda g, x: tape.gradient(g, x)[1])
 

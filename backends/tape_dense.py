@@ -9,8 +9,6 @@ from . import tape_compact as compact
 
 VARIANT_OF = "tape"
 
-KNOWN = {**compact.KNOWN, "trap_norm_at_zero": "nan (as HIPS/autograd#151)"}
-
 xp, NESTED = compact.xp, compact.NESTED
 
 

@@ -9,12 +9,6 @@ from . import tape as reverse
 
 VARIANT_OF = "tape"
 
-KNOWN = {
-    **reverse.KNOWN,  # same rules
-    "trap_equal_singular_values": "raises, with the reason",
-    "trap_square_of_singular_values": "raises, with the reason",
-}
-
 xp = reverse.xp
 
 

@@ -23,61 +23,6 @@ REQUIRES = ("tensorflow",)
 DEFAULT = False  # its import takes seconds and prints to the console
 LICENCE = "Apache-2.0"
 
-MASKED = "nan: 0 · inf in the branch that tf.where did not select (tensorflow/tensorflow#38349)"
-OF_INVERSE = "raises: the derivative of det inverts the matrix"
-
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_cholesky_lower_half": "gradient in the other half: the derivative is symmetrised (as pytorch/pytorch#137284)",
-    "trap_cholesky_upper_half": "gradient in the half not read (as pytorch/pytorch#137284)",
-    "trap_clip_difference": "2",
-    "trap_cumulative_product_zero": "0: product / x at x = 0 (tensorflow/tensorflow#119430)",
-    "trap_det_of_zero": OF_INVERSE,
-    "trap_det_rank_zero": OF_INVERSE,
-    "trap_det_singular": OF_INVERSE,
-    "trap_einsum_broadcast": "raises: tnp.einsum does not broadcast an axis of length 1",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "nan",
-    "trap_hypot_large": "0: tnp.hypot squares its arguments",
-    "trap_large_singular_values": "nan: σ_i² - σ_j² is inf - inf (as pytorch/pytorch#194705)",
-    "trap_log1p_exp_overflow": "nan",
-    "trap_log_add_exp_equal": "1 and 0: tnp.logaddexp is max + log1p(exp(-|difference|))",
-    "trap_log_add_exp_of_nothing": "nan",
-    "trap_log_add_exp_with_nothing": "nan",
-    "trap_logistic_far": "0",
-    "trap_logistic_tail": "nan",
-    "trap_masked_angle": MASKED,
-    "trap_masked_count_log": MASKED,
-    "trap_masked_infinity": MASKED,
-    "trap_masked_overflow": MASKED,
-    "trap_masked_sinc": MASKED,
-    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_power_zero": "nan",
-    "trap_relu_difference": "2",
-    "trap_second_derivative_of_sinc": "nan (as pytorch/pytorch#196885)",
-    "trap_sinc_near_zero": "five digits (as pytorch/pytorch#196885)",
-    "trap_square_of_angle": "nan",
-    "trap_square_of_sqrt": "0: the derivative of √x² skips a slope of 0, also times infinity",
-    "trap_std_of_constant": "nan: 0 · inf, where sqrt is vertical",
-    "trap_third_derivative_of_power": "nan: 2 · 1 · 0 · 0^-1 (as jax-ml/jax#14397)",
-    "trap_unread_entry": MASKED,
-    # Second order: the key ends with the operators that fail.
-    "trap_equal_singular_values h*": "0 where singular values are equal (as tensorflow/tensorflow#17476)",
-    "trap_half_square_hypot h*": "nan: 0 · inf where sqrt is vertical",
-    "trap_half_square_norm h*": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_half_square_root h*": "nan: 0 · inf where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_masked_sqrt h*": MASKED,
-    "trap_masked_steep h*": MASKED,
-    "trap_power_both h*": "nan (as jax-ml/jax#14397)",
-    "trap_prod_two_zeros h*": "0: the derivative of a product divides by an entry (tensorflow/tensorflow#61117)",
-    "trap_prod_zero h*": "0: the derivative of a product divides by an entry (tensorflow/tensorflow#61117)",
-    "trap_simple_eigenvector h*": "wrong: terms in the half of the matrix that eigh does not read are missing",
-    "trap_square_of_abs h*": "0",
-    "trap_square_of_singular_values h*": "0 where singular values are equal (as pytorch/pytorch#192521)",
-    "trap_square_std_of_constant h*": "nan: 0 · inf where sqrt is vertical",
-}
 
 tf.config.set_visible_devices([], "GPU")
 tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -5,7 +5,6 @@ from typing import Any
 
 from adbench import Operator
 
-from .tensorflow import KNOWN as KNOWN
 from .tensorflow import NESTED as NESTED
 from .tensorflow import eager
 from .tensorflow import to_native as to_native

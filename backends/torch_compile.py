@@ -16,12 +16,6 @@ VARIANT_OF = "torch"
 BATCHED = True
 BUILDS = True
 
-KNOWN = {
-    **torch_func.KNOWN,
-    "gaussian_mixture": "second derivatives off by orders: all summed into one expanded zero (pytorch/pytorch#183986)",
-    "gaussian_process": "off by orders: an identity is read before its diagonal is filled (as pytorch/pytorch#182765)",
-}
-
 torch._inductor.config.compile_threads = 1  # or a pool of processes starts that outlives the worker
 
 xp, to_native, to_numpy, NESTED = torch_func.xp, torch_func.to_native, torch_func.to_numpy, torch_func.NESTED

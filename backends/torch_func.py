@@ -8,16 +8,10 @@ from torch import func
 from adbench import Operator, on_active
 
 from . import torch as eager
-from ._torch_modes import OVER_FORWARD
 
 VARIANT_OF = "torch"
 BATCHED = True
 DEVICES = ("cuda",)
-
-# torch.func uses another formula for the determinant, which is correct where it is zero.
-KNOWN = {case: reason for case, reason in eager.KNOWN.items() if case != "trap_det_singular"} | {
-    f"trap_det_singular {OVER_FORWARD}": "0 or 5e16: the tangent factorises a singular matrix",
-}
 
 LIMITS = eager.LIMITS
 

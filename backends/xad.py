@@ -20,26 +20,6 @@ from ._objects import Objects
 REQUIRES = ("xad",)
 LICENCE = "AGPL-3.0-or-later"
 
-# Known faults. A bare outcome such as "nan" refers to the reason in the trap's `faults`.
-KNOWN = {
-    "trap_atan2_large": "0",
-    "trap_atan2_small": "nan",
-    "trap_clip_difference": "2: both sides of the kinks contribute",
-    "trap_equality_branch": "0",
-    "trap_exp_of_log": "0: the tape skips an adjoint of 0, also before an infinite slope",
-    "trap_hypot_large": "0: x² overflows in the derivative",
-    "trap_log1p_exp_overflow": "0: exp overflows in the value too",
-    "trap_logistic_far": "0",
-    "trap_norm_at_zero": "nan: 0 · inf, where sqrt is vertical (as pytorch/pytorch#2421)",
-    "trap_power_both": "nan: log 0 in the derivative in the exponent",
-    "trap_power_zero": "nan: log 0 in the derivative in the exponent",
-    "trap_quotient_large": "1e-200",
-    "trap_remainder_negative": "5: the slope of % in the divisor rounds away from zero; 4 is right",
-    "trap_square_of_angle": "0: the tape skips an adjoint of 0, also before an infinite slope",
-    "trap_square_of_sqrt": "0: the tape skips an adjoint of 0, also before an infinite slope",
-    "trap_zero_to_a_power": "nan: log 0 in the derivative in the exponent",
-}
-
 
 def logaddexp(x: Any, y: Any) -> Any:
     """log(e^x + e^y), which XAD lacks, as numpy computes it."""

@@ -66,7 +66,7 @@ def run_in(python: Path, request: Mapping[str, Any]) -> Run:
 
 
 def judged(run: Run) -> str | None:
-    """The first wrong derivative, predicted by the backend's file or not; None if all are correct.
+    """The first wrong derivative, known to be or not; None if all are correct.
 
     Raises Undecided if none is wrong, but one failed or could not be checked.
     """

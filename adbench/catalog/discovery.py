@@ -49,6 +49,7 @@ class Source:
     default     whether a run that names no backend has it; None where the file does not say: see `is_default`
     threaded    whether the library uses the threads that it may; so does each of its variants
     devices     that it can use besides the processor
+    known       its known faults: "case" or "case operators" -> "what is returned: why (owner/repository#7)"
     """
 
     kind: Kind
@@ -66,6 +67,7 @@ class Source:
     default: bool | None = None
     threaded: bool = False
     devices: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def refuses(self, device: str) -> str:
         """Why it cannot compute on this device; "" if it can."""
@@ -336,6 +338,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) and text for pair in value.items() for text in pair)
+
+
 def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
@@ -352,6 +358,7 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "DEFAULT": (_is_bool, "True or False"),
     "THREADED": (_is_bool, "True or False"),
     "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
+    "KNOWN": (_is_table, "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
 }
 
 

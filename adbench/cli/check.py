@@ -41,6 +41,11 @@ from adbench.cli.support.output_formats import result_options, write
 )
 @result_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first wrong result.")
+@click.option(
+    "--strict-known",
+    is_flag=True,
+    help="Exit with code 1 if a known bug no longer occurs (‽), for maintainers of the list. Default: a note.",
+)
 @click.option("--plan", "plan_only", is_flag=True, help="Print the plan and stop.")
 @details_option
 @worker_options
@@ -51,6 +56,7 @@ def check(
     codequality: Path | None,
     md: Path | None,
     fail_fast: bool,
+    strict_known: bool,
     plan_only: bool,
     details: bool,
     on: str | None,
@@ -86,5 +92,6 @@ def check(
     if own is None:
         more = f"adbench {shlex.join(sys.argv[1:])} --details"
         print_run(found, as_json, details, more=more, chosen=selection(asked))
-        sys.exit(code or (1 if dead else 0))
+        gone = strict_known and any(record.status == "surprise" for record in found.every_record)
+        sys.exit(1 if gone and code in (0, 4) else code or (1 if dead else 0))
     sys.exit(print_function(own, found, code, as_json, allow_nothing))

@@ -12,6 +12,7 @@ from typing import Any
 from adbench.catalog.discovery import Catalog, first_line, load, select
 from adbench.catalog.selection import Selection, resolve
 from adbench.execution.check_function import REFERENCE_SECONDS
+from adbench.execution.known_faults import of_backend
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.prepared_point import needs_second_order, operator_named, point
@@ -23,7 +24,7 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.functions.libraries import compute_in_double
 from adbench.measure import clock
-from adbench.model.backend import Backend, from_module
+from adbench.model.backend import Backend, from_module, known_bug
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.events import MemoryMeasured
@@ -59,7 +60,7 @@ class ReadyCell:
     catalog           the catalog with its case and backend, for another process
     call              call() -> the native result, waited for; the inputs are bound
     how               "native", or "from …" if the harness computed the operator from others
-    known             why the backend is known to be wrong here, from its file, or None
+    known             why the backend is known to be wrong here, or None
     version           of the backend's library, or None
     flops             elementary operations of one evaluation of the case, if known
     prepare_seconds   time to prepare; first_call_seconds: time of the first call
@@ -111,8 +112,8 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         used = from_module(where, load(source))
         compute_in_double()
         bound = _bound(made, size, used, operator, seed)
-    fault = used.known_fault(which, operator)
-    known = None if fault is None else made.known_fault(fault.reason)
+    bug = known_bug(of_backend(source, chosen.catalog.cases).bugs, which, operator)
+    known = None if bug is None else bug.text
     try:
         with contained():
             prepared, prepare_ns = clock.once(bound.prepare)

@@ -13,7 +13,7 @@ from typing import Any
 from adbench.catalog import inactive_inputs
 from adbench.catalog.discovery import Catalog
 from adbench.catalog.selection import resolve
-from adbench.execution import checkout, known_bugs
+from adbench.execution import checkout, known_faults
 from adbench.execution.cluster.dask_cluster import Cluster
 from adbench.execution.planning import costs as kept
 from adbench.execution.planning.budget import fit
@@ -246,7 +246,7 @@ def _head(
         records=(),
         traps=tuple(name for name in cases if catalog.cases[name].is_trap),
         flops=flops_of(catalog, planned.jobs),
-        known_bugs=known_bugs.of_no_backend(catalog.cases, cases),
+        known_bugs=known_faults.on_traps([catalog.backends[name] for name in backends], catalog.cases, cases),
         not_installed=planned.not_installed,
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),
@@ -256,7 +256,7 @@ def _head(
 
 
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:
-    """0 correct, 1 a wrong derivative or a vanished known fault, 4 a backend crashed, timed out or raised, or nothing
+    """0 correct, 1 a wrong derivative, 4 a backend crashed, timed out or raised, or nothing
     was judged of a selected part.
 
     An unsupported operator and a known fault count as 0.

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.selection import Selection
+from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
@@ -161,7 +162,7 @@ def _examined(
     for cell, library, future in zip(made, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)
-        cell.faults = [with_thread(fault, library.worker.known) for fault in _worst_of_each(cell.faults)]
+        cell.faults = [with_thread(fault, library.known) for fault in _worst_of_each(cell.faults)]
     return made
 
 
@@ -259,6 +260,7 @@ class _Library:
 
     def __init__(self, name: str, context: Context, single: bool) -> None:
         self.name, self.worker, self._single = name, ResidentWorker(context, name), single
+        self.known = of_backend(context.catalog.backends[name], context.catalog.cases).bugs
         self._flushes: bool | None = None
 
     def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adbench.findings.conform_judge import Fault
-from adbench.model.backend import known_fault
-from adbench.model.case import parts_of_reason
+from adbench.model.backend import KnownBug, known_bug
 
 TRAPS: Mapping[str, tuple[str, ...]] = {
     "atan2": ("trap_atan2_small", "trap_atan2_large", "trap_square_of_angle"),
@@ -198,7 +197,7 @@ THREADS: Mapping[str, Mapping[str, str]] = {
         "vector_norm_4 value": "as pytorch/pytorch#193006",
     },
 }
-"""Library -> operation and operators, as in a backend's KNOWN -> a thread about a fault that no trap covers.
+"""Library -> operation and operators -> a thread about a fault that no trap covers.
 
 An operator can end with a kind of fault, as "h*:nan" does: many threads are about the tail of a function, or about 0,
 and say nothing of overflow elsewhere. A thread is here only if its text describes this function at this kind of input;
@@ -206,14 +205,18 @@ one about another library or another function with the same fault begins with "a
 """
 
 
-def with_thread(fault: Fault, known: Mapping[str, str]) -> Fault:
-    """The fault with the thread of its function and operator, from here or from the backend's KNOWN, if any."""
-    own = {key: f"wrong ({thread})" for key, thread in THREADS.get(fault.library.partition("_")[0], {}).items()}
+def with_thread(fault: Fault, known: Sequence[KnownBug]) -> Fault:
+    """The fault with the thread of its function and operator, from here or from the backend's known faults, if any."""
+    own = [
+        KnownBug(operation, tuple(operators), "wrong", "", thread)
+        for key, thread in THREADS.get(fault.library.partition("_")[0], {}).items()
+        for operation, *operators in (key.split(),)
+    ]
     for operator in (f"{fault.operator}:{fault.kind}", fault.operator):
-        if (here := known_fault(own, fault.operation, operator)) is not None:
-            return replace(fault, thread=parts_of_reason(here.reason)[2])
+        if (here := known_bug(own, fault.operation, operator)) is not None:
+            return replace(fault, thread=here.thread)
     for trap in TRAPS.get(fault.operation, ()):
-        found = known_fault(known, trap, fault.operator)
-        if found is not None and (thread := parts_of_reason(found.reason)[2]):
-            return replace(fault, thread=thread)
+        found = known_bug(known, trap, fault.operator)
+        if found is not None and found.thread:
+            return replace(fault, thread=found.thread)
     return fault

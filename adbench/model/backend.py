@@ -7,8 +7,9 @@ numpy arrays.
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     LICENCE = "MIT"                       # the library's; also read without importing the file
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
-    KNOWN = {"trap": "nan: the reason, and a link"}   # cases where the library is known to be wrong or to fail;
-                                          # "trap hvp hessian" limits this to the named operators (or globs)
+    KNOWN = {"trap": "nan: the reason, and a link"}   # cases where the library is known to be wrong or to fail, also
+                                          # read without importing; "trap hvp hessian" limits it to these operators
+                                          # (or globs). With releases: known_faults/mylib.toml, next to the file
     LIMITS = {"thread": "why"}            # optional relations between calls that the library does not satisfy
     PRECISION = "float32"                 # only for libraries that compute in single precision; default "float64"
 
@@ -53,7 +54,7 @@ must satisfy between calls, `OPTIONAL_RELATIONS` laws that LIMITS may decline. S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import ModuleType
@@ -62,7 +63,7 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.model import tree
-from adbench.model.case import Case, function_of
+from adbench.model.case import Case, function_of, reason_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, WITH_VECTOR, Operator
@@ -75,18 +76,17 @@ __all__ = [
     "Device",
     "KnownBug",
     "KnownBugs",
-    "KnownFault",
     "Operator",
     "Trap",
     "from_module",
-    "known_fault",
+    "known_bug",
     "of_active",
     "on_active",
 ]
 
 Call = Callable[..., Any]
 HERE = ". Here: "
-"""Separates the reason in the backend's file from the result of this check, in the reason of a record."""
+"""Separates a known fault from the result of this check, in the reason of a record."""
 
 
 def of_active(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[[tuple[Any, ...]], Any]:
@@ -116,27 +116,6 @@ def on_active(operation: Callable[..., Any], operator: Operator, f: Callable[...
 
 
 @dataclass(frozen=True)
-class KnownFault:
-    """An entry of KNOWN: the reason, and whether a right result means that the entry is out of date."""
-
-    reason: str
-    is_certain: bool
-
-
-def known_fault(known: Mapping[str, str], case: str, operator: str) -> KnownFault | None:
-    """The entry of KNOWN for an operator on a case: the first that names the operator, else that of the case alone.
-
-    The fault is certain if the entry names the operator in full, or if it names the case alone and the operator is
-    gradient.
-    """
-    for key, reason in known.items():
-        name, *operators = key.split()
-        if name == case and any(fnmatchcase(operator, pattern) for pattern in operators):
-            return KnownFault(reason, is_certain=operator in operators)
-    return KnownFault(known[case], is_certain=operator == "gradient") if case in known else None
-
-
-@dataclass(frozen=True)
 class Trap:
     """A function at a point where some libraries are wrong: its family, itself in words, and its true gradient there.
 
@@ -150,7 +129,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class KnownBug:
-    """An entry of KNOWN about a trap, in parts.
+    """A known fault of a backend on a trap or another case.
 
     operators  names or globs of the operators that are wrong; none: all of them
     got        what the backend returns, in the words of its file: "nan", "0", "raises"
@@ -167,14 +146,30 @@ class KnownBug:
         """Whether this operator is wrong."""
         return not self.operators or any(fnmatchcase(operator, pattern) for pattern in self.operators)
 
+    def is_certain(self, operator: str) -> bool:
+        """Whether a right result means that the entry is out of date: it names the operator in full, or no operator and
+        this is the gradient."""
+        return operator in (self.operators or ("gradient",))
+
+    @property
+    def text(self) -> str:
+        """In one line: "nan: 0/0 (as owner/repository#7)"."""
+        return reason_of(self.got, self.reason, self.thread)
+
+
+def known_bug(bugs: Iterable[KnownBug], case: str, operator: str) -> KnownBug | None:
+    """The known fault of an operator on a case: the first that names the operator, else that of the case as a whole."""
+    here = [bug for bug in bugs if bug.trap == case and bug.concerns(operator)]
+    return max(here, key=lambda bug: bool(bug.operators), default=None)
+
 
 @dataclass(frozen=True)
 class KnownBugs:
-    """What the files of a run's backends say about the traps.
+    """What is known of a run's backends on the traps.
 
     families   family -> how many traps there are; a family is a file: that of trap_kinks.py is "kinks"
     traps      checked traps, and traps with a bug
-    backends   backend -> its bugs; a backend without traps in its KNOWN has none, one that could not be loaded no key
+    backends   backend -> its bugs on traps, which may be none; one that is not installed has no key
     """
 
     families: dict[str, int] = field(default_factory=dict)
@@ -208,7 +203,6 @@ class Backend:
     to_numpy: Callable[[Any], Any]
     sync: Callable[[Any], Any] | None
     claimed_relative_error: float | None
-    known: Mapping[str, str] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     sparse_jacobian: bool = False
     batched: bool = False
@@ -217,10 +211,6 @@ class Backend:
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
     device: Device | None = None
-
-    def known_fault(self, case: str, operator: str) -> KnownFault | None:
-        """The known fault of this operator on this case, or None."""
-        return known_fault(self.known, case, operator)
 
     precision: Literal["float64", "float32"] = "float64"
 
@@ -271,9 +261,6 @@ def from_module(name: str, module: ModuleType) -> Backend:
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; define it as a function")
     if getattr(module, "DEVICES", ()) and not hasattr(module, "use_device"):
         raise BadFile(f"{path}: it has DEVICES, but use_device is missing; define use_device(name)")
-    known = getattr(module, "KNOWN", {})
-    if not isinstance(known, dict) or not all(isinstance(text, str) for pair in known.items() for text in pair):
-        raise BadFile(f"{path}: KNOWN must be a dict of reasons, with keys 'case' or 'case operator'")
     precision: Literal["float64", "float32"] = getattr(module, "PRECISION", "float64")
     if precision not in ("float64", "float32"):
         raise BadFile(f'{path}: PRECISION is {precision!r}; write "float64" or "float32"')
@@ -297,7 +284,6 @@ def from_module(name: str, module: ModuleType) -> Backend:
         to_numpy=getattr(module, "to_numpy", np.asarray),
         sync=getattr(module, "sync", None),
         claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
-        known=known,
         functions=functions,
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         batched=bool(getattr(module, "BATCHED", False)),

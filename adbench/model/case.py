@@ -27,13 +27,18 @@ DISCUSSED_IN = re.compile(rf" \((?:as )?{THREAD.pattern}\)$")
 
 
 def parts_of_reason(text: str) -> tuple[str, str, str]:
-    """(what is returned, why, thread) of a reason in KNOWN; "nan: 0/0 (as a/b#7)" is ("nan", "0/0", "as a/b#7").
+    """(what is returned, why, thread) of a known fault; "nan: 0/0 (as a/b#7)" is ("nan", "0/0", "as a/b#7").
 
     The last two are empty where the reason does not have them.
     """
     thread = DISCUSSED_IN.search(text)
     outcome, _, why = (text[: thread.start()] if thread else text).partition(": ")
     return outcome, why, thread.group().strip(" ()") if thread else ""
+
+
+def reason_of(got: str, why: str, thread: str) -> str:
+    """The one line of these parts, which `parts_of_reason` takes apart."""
+    return f"{got}{why and f': {why}'}{thread and f' ({thread})'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ class Case:
                gradient, a convention. Otherwise the reference is computed and `gradient` is checked against it.
     prepared   prepared(n, rng): inputs to prepare the backend with, for traps that appear in calls at other inputs.
     faults     wrong results that several libraries share, and why: {"nan": "0/0 at the origin (owner/repository#7)"}.
-               A backend's KNOWN refers to one by its key.
+               A known fault refers to one by its key.
     tags       keywords. A case tagged "trap" is checked and shown, never timed.
     suites     groups that include it, for --suite: published comparisons, or a field such as machine-learning.
     same_twin  the case whose C++ implementation and native implementations it shares: the same source with other
@@ -150,7 +155,7 @@ class Case:
             return None
 
     def known_fault(self, given: str) -> str:
-        """Expand a reason of KNOWN: "nan" or "nan (owner/repository#7)" refers to one of `faults`."""
+        """Expand a known fault: "nan" or "nan (owner/repository#7)" refers to one of `faults`."""
         own = DISCUSSED_IN.search(given)
         outcome = given[: own.start()] if own else given
         if outcome not in self.faults:

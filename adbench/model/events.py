@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adbench.model.backend import KnownBug, Trap
 from adbench.model.record import Group, Job, Launched, Memory, Record, group_of
 
 Phase = Literal["check", "time", "memory"]
@@ -130,15 +129,6 @@ class Learned(Event):
     """Fields of the run that were unknown at its start."""
 
     facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class KnownBugsRead(Event):
-    """What the file of a backend says about the traps, once its process has loaded it; `traps` are those it names."""
-
-    backend: str
-    bugs: tuple[KnownBug, ...]
-    traps: dict[str, Trap]
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ Status = Literal["ok", "wrong", "known", "surprise", "unsupported", "failed", "c
 
 ok            prepared, checked, and timed if requested
 wrong         wrong value, derivative or shape, or NaN; not timed, never ranked
-known         wrong or failing as the backend's file predicts; never ranked, not an alarm
-surprise      a known fault that no longer occurs: the backend's file is out of date
+known         wrong or failing as the list of known faults predicts; never ranked, not an alarm
+surprise      a known fault that does not occur here: a note, because the list may be out of date
 unsupported   the backend cannot do it or is not installed; with the reason
 failed        an exception
 crashed       the process died
@@ -93,7 +93,7 @@ class Outcome:
 
     is_measured   its time and memory may be shown: it neither failed nor is wrong
     is_fault      an exception, a crash or a time-out
-    exit_code     of a run with such a record: 0 correct, 1 wrong derivative or vanished known fault, 4 failure
+    exit_code     of a run with such a record: 0 correct, 1 wrong derivative, 4 failure
     """
 
     word: Word
@@ -103,12 +103,12 @@ class Outcome:
 
     @property
     def is_alarm(self) -> bool:
-        """Whether the backend failed, or its file is out of date."""
+        """Whether the backend failed, or its result is wrong."""
         return self.is_fault or self.exit_code == 1
 
     @property
     def is_incorrect(self) -> bool:
-        """Whether the result is wrong, or is expected to be by the backend's file."""
+        """Whether the result is wrong, or is expected to be by the list of known faults."""
         return self.word in ("wrong", "known", "surprise")
 
 
@@ -122,7 +122,7 @@ OUTCOMES: Mapping[Word, Outcome] = {
         Outcome("inconclusive", is_measured=True),
         Outcome("unchecked", is_measured=True),
         Outcome("wrong", exit_code=1),
-        Outcome("surprise", exit_code=1),
+        Outcome("surprise"),
         Outcome("known"),
         Outcome("unsupported"),
         Outcome("failed", is_fault=True, exit_code=4),
@@ -333,7 +333,7 @@ class Record:
 
     @property
     def found_wrong(self) -> bool:
-        """Whether a value or derivative is wrong, predicted by the backend's file or not."""
+        """Whether a value or derivative is wrong, known to be or not."""
         return self.status == "wrong" or (self.verdict is not None and self.verdict.word == "wrong")
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adbench.model.events import Decided, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
+from adbench.model.events import Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.operator import RELATIONS
 from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Selected, Time, grouped
 
@@ -66,10 +66,6 @@ def apply(event: Event, progress: Progress) -> None:
             progress.memories[job] = memory
         case Learned(facts):
             progress.head = replace(progress.head, run=replace(progress.head.run, **facts))
-        case KnownBugsRead(backend, bugs, traps):
-            known = progress.head.run.known_bugs
-            known = replace(known, traps=known.traps | traps, backends=known.backends | {backend: bugs})
-            progress.head = replace(progress.head, run=replace(progress.head.run, known_bugs=known))
         case Ended():
             progress.ended = True
 

@@ -350,7 +350,7 @@ def _needs_more(row: Row) -> bool:
 
 
 def _alarms(row: Row, comparison: Comparison) -> bool:
-    """A fault that the backend's file predicts is no alarm."""
+    """A known fault is no alarm."""
     sample = comparison.new.samples.get(row.key)
     return sample is None or sample.state != "known"
 

@@ -24,7 +24,7 @@ from adbench.results.matched_samples import Array, log_seconds
 
 Key = Job | str
 State = Literal["right", "wrong", "known", "failing", "absent"]
-"""right: not wrong; known: wrong as its backend's file predicts; absent: unsupported, or not tried."""
+"""right: not wrong; known: wrong, as is known; absent: unsupported, or not tried."""
 
 UNKNOWN = "—"
 """In a fingerprint, for facts that a program does not record."""

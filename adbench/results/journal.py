@@ -7,7 +7,6 @@
     {"kind": "decided", "launches": 4, "groups": […], "jobs": […]}   what takes no launch after these
     {"kind": "memory", "job": …, "memory": …}
     {"kind": "facts", "facts": {…}}                             fields of the Run that became known later
-    {"kind": "known", "backend": …, "bugs": […], "traps": {…}}  what a backend's file says about the traps
     {"kind": "end"}                                             the run is complete
 
 Each line after the head is an event (model/events.py). Reading applies the events to the progress of the run, as
@@ -34,7 +33,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from adbench.model.errors import BadFile, BadOutput
-from adbench.model.events import Checked, Decided, Ended, Event, KnownBugsRead, Learned, MemoryMeasured, Timed
+from adbench.model.events import Checked, Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.record import SCHEMA_VERSION, Run
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain, to_plain
@@ -47,7 +46,6 @@ KINDS: dict[str, type[Event]] = {
     "decided": Decided,
     "memory": MemoryMeasured,
     "facts": Learned,
-    "known": KnownBugsRead,
     "end": Ended,
 }
 """Name of a line after the head -> the event that it holds."""

@@ -26,7 +26,7 @@ def _issue(result: dict[str, Any]) -> dict[str, Any]:
         "description": result["message"]["text"].replace("\n", " "),
         "check_name": f"adbench/{result['ruleId']}",
         "fingerprint": result["partialFingerprints"]["cell/v1"],
-        "severity": "critical" if result["level"] == "error" else "major",
+        "severity": {"error": "critical", "warning": "major", "note": "info"}[result["level"]],
         "location": {
             "path": unquote(place["artifactLocation"]["uri"]),
             "lines": {"begin": place["region"]["startLine"]},

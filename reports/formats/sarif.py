@@ -40,9 +40,10 @@ _ABOUT: Final = {
     "failed": "Error, crash or time-out",
 }
 _HELP: Final = {
-    "known-bug-gone": "Remove the entry from KNOWN in the backend's file.",
+    "known-bug-gone": "The list of known bugs may be out of date: adbench check --strict-known refuses such a list.",
     "failed": "The backend raised an error, crashed or did not answer in time, so nothing was compared.",
 }
+_LEVELS: Final = {"known-bug-gone": "note", "failed": "warning"}
 _COMPARED: Final = "adbench compared each entry with a value that is correct to the digits shown."
 
 
@@ -104,7 +105,7 @@ def _result(run: Run, record: Record) -> dict[str, Any] | None:
     first, *others = places or [f"adbench/cases/{job.case}:1"]
     result: dict[str, Any] = {
         "ruleId": rule,
-        "level": "warning" if rule == "failed" else "error",
+        "level": _LEVELS.get(rule, "error"),
         "message": {"text": text_of(said[:LONGEST])},
         "locations": [{**_location(first), "logicalLocations": [{"fullyQualifiedName": cell, "kind": "function"}]}],
         "partialFingerprints": {"cell/v1": hashlib.sha256(cell.encode()).hexdigest()[:32]},
@@ -134,7 +135,7 @@ def _rule(rule: str) -> dict[str, Any]:
         "shortDescription": {"text": _ABOUT[rule]},
         "fullDescription": {"text": text},
         "help": {"text": text},
-        "defaultConfiguration": {"level": "warning" if rule == "failed" else "error"},
+        "defaultConfiguration": {"level": _LEVELS.get(rule, "error")},
         "properties": {"tags": ["correctness"], "precision": "very-high"},
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from functools import cache
 from typing import Any
@@ -14,11 +13,8 @@ from click.testing import CliRunner
 from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
 from adbench.cli import cli
-from adbench.execution.known_bugs import read
-from adbench.model.backend import from_module
 from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
-from adbench.model.operator import EVERY_OPERATOR, RELATIONS
 from adbench.oracle.compute import declared
 from adbench.oracle.reference import Row
 from tests.oracle.scalars import judge, reference
@@ -176,25 +172,6 @@ def test_the_known_wrong_answer_is_judged_wrong(name: str, wrong: Any) -> None:
 @pytest.mark.parametrize("name", [name for name, case in TRAPS.items() if case.prepared])
 def test_separate_preparation_points_differ_from_the_point(name: str) -> None:
     assert TRAPS[name].bind_prepared(1, 0) != TRAPS[name].bind(1, 0)[1]
-
-
-@every_backend
-def test_every_known_bug_names_a_case_and_a_reason(name: str) -> None:
-    source = CATALOG.backends[name]
-    if source.missing:
-        pytest.skip(f"{', '.join(source.missing)} is not installed")
-    listed = from_module(name, discovery.load(source)).known
-    for key, reason in listed.items():
-        case, *operators = key.split()
-        assert case in CATALOG.cases
-        assert all(fnmatch.filter((*EVERY_OPERATOR, RELATIONS), pattern) for pattern in operators)
-        outcome, _, why = CATALOG.cases[case].known_fault(reason).partition(": ")
-        assert outcome
-        assert len(why) > 10
-    of_traps = [key for key in listed if key.split()[0] in TRAPS]
-    bugs = read(name, listed, CATALOG.cases).bugs
-    assert [" ".join([bug.trap, *bug.operators]) for bug in bugs] == of_traps
-    assert all(bug.got and bug.reason and THREAD.fullmatch(bug.thread.removeprefix("as ") or "a/b#1") for bug in bugs)
 
 
 def test_a_shared_fault_is_named_by_its_outcome() -> None:

@@ -12,13 +12,14 @@ import pytest
 
 from adbench import Case, Unsupported, tape
 from adbench.catalog.discovery import catalog, load
+from adbench.execution.known_faults import KnownFaults
 from adbench.execution.operators import compositions
 from adbench.execution.operators.fallback import prepare
 from adbench.execution.operators.prepared_point import judged, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.phases.check_phase import _as_known
 from adbench.model import tree
-from adbench.model.backend import Backend, from_module, known_fault
+from adbench.model.backend import Backend, KnownBug, from_module, known_bug
 from adbench.model.case import function_of
 from adbench.model.errors import BadFile
 from adbench.model.operator import BATCH, COMPOSITIONS, EVERY_OPERATOR, OPERATORS, Operator
@@ -183,7 +184,11 @@ def test_with_a_declared_gradient_a_composition_is_blind() -> None:
     assert {judged(at, operator, (1.0,), known, None).word for operator in COMPOSITIONS} == {"blind"}
 
 
-KNOWN = {"a": "nan: always", "a hvp hvp_reverse_*": "0: twice", "b hessian": "raises: there"}
+KNOWN = (
+    KnownBug("a", (), "nan", "always", ""),
+    KnownBug("a", ("hvp", "hvp_reverse_*"), "0", "twice", ""),
+    KnownBug("b", ("hessian",), "raises", "there", ""),
+)
 
 
 @pytest.mark.parametrize(
@@ -200,20 +205,20 @@ KNOWN = {"a": "nan: always", "a hvp hvp_reverse_*": "0: twice", "b hessian": "ra
 def test_a_known_fault_covers_a_case_or_some_operators(
     case: str, operator: str, reason: str, *, is_certain: bool
 ) -> None:
-    found = known_fault(KNOWN, case, operator)
+    found = known_bug(KNOWN, case, operator)
     assert found is not None
-    assert (found.reason, found.is_certain) == (reason, is_certain)
+    assert (found.text, found.is_certain(operator)) == (reason, is_certain)
 
 
 def test_a_known_fault_of_second_order_does_not_excuse_a_wrong_gradient() -> None:
-    assert known_fault(KNOWN, "b", "gradient") is None
-    assert known_fault(KNOWN, "c", "hessian") is None
-    case = replace(CASE, sizes=(1,))
+    assert known_bug(KNOWN, "b", "gradient") is None
+    assert known_bug(KNOWN, "c", "hessian") is None
+    case, known = replace(CASE, sizes=(1,)), KnownFaults(KNOWN)
 
     def status(operator: str, word: str) -> str:
         verdict = Verdict(word, "", None, None, 1, 0, 0, 0, "", "")  # type: ignore[arg-type]
         record = Record(Job("b", 1, "some", operator), "wrong" if word == "wrong" else "ok", "off", verdict)
-        return _as_known(record, known_fault(KNOWN, "b", operator), case).status
+        return _as_known(record, known, case).status
 
     assert status("gradient", "wrong") == "wrong"
     assert status("hessian", "wrong") == "known"

@@ -27,6 +27,7 @@ from adbench.findings.conform_scripts import script
 from adbench.findings.conform_worker import OF_SLOPE, THIRD, own_function
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
+from adbench.model.backend import KnownBug
 from adbench.model.errors import BadFile
 from tests.support.command import adbench
 
@@ -385,7 +386,7 @@ def test_hostile_names_do_not_act_on_the_page() -> None:
 
 def test_a_fault_names_the_thread_of_the_same_known_bug() -> None:
     fault = Fault("sinc", "torch", "gradient", "digits", 5.0, {"x": 1e-6}, "range", "x", "1.0", "1.1", ("x",))
-    known = {"trap_sinc_near_zero": "five digits (pytorch/pytorch#196885)"}
+    known = [KnownBug("trap_sinc_near_zero", (), "five digits", "", "pytorch/pytorch#196885")]
     assert with_thread(fault, known).thread == "pytorch/pytorch#196885"
     assert with_thread(fault, {}).thread == ""
     assert with_thread(replace(fault, operation="tanh", library="jax_eager"), {}).thread == "jax-ml/jax#40343"

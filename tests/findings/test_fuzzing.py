@@ -22,6 +22,7 @@ from adbench.findings.programs.known import explanation
 from adbench.findings.programs.laboratory import Laboratory
 from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.model.backend import KnownBug
 from adbench.model.settings import Settings
 from tests.findings.planted import backend, laboratory, planted
 from tests.support.command import adbench
@@ -104,19 +105,19 @@ def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> No
     chosen = resolve(backends=("torch",))
     program = Program((Input(0.0),), (Step("hypot", "xp.hypot({0}, {0})", (0,)),))
     finding = Finding(program, "gradient", "torch", "nan", "nan", "0.0", "x0", "")
-    known = {"trap_half_square_hypot": "nan (as pytorch/pytorch#2421)"}
+    known = [KnownBug("trap_half_square_hypot", (), "nan", "", "as pytorch/pytorch#2421")]
     assert explanation(finding, known, chosen.catalog.cases).startswith("trap_half_square_hypot: nan")
     other = Finding(program, "gradient", "torch", "wrong", "3.0", "0.0", "x0", "")
     assert explanation(other, known, chosen.catalog.cases) == ""
     large = Program((Input(800.0),), (Step("sinh", "xp.sinh({0})", (0,)), Step("negative_power", "{0} ** -2", (1,))))
     overflow = Finding(large, "hvp", "tape", "nan", "nan", "0.0", "x0", "")
-    raises = {"trap_square_of_singular_values": "raises"}
+    raises = [KnownBug("trap_square_of_singular_values", (), "raises", "", "")]
     assert explanation(overflow, raises, chosen.catalog.cases) == "", "its slope is infinite because sinh overflows"
 
 
 def test_a_trap_of_a_matrix_function_explains_only_programs_that_call_it() -> None:
     cases = resolve(backends=("tape",)).catalog.cases
-    known = {"trap_square_of_singular_values h*": "raises"}
+    known = [KnownBug("trap_square_of_singular_values", ("h*",), "raises", "", "")]
     power = Step("power_of_three", "{0} ** 3", (0,))
     singular = Step("singular", "xp.sum(xp.linalg.svd({0})[1] ** 2)", (0,))
     explained = [

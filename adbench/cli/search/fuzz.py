@@ -36,7 +36,7 @@ def fuzz(
     a wrong one is shrunk, and written to DIR as a finding, a script, the text of an issue and a trap.
 
     A finding is "at an edge" if an operation has no derivative there (a tie, a root of zero) although the program has
-    one, and "known" if KNOWN in the backend's file has a trap with the same functions and the same outcome.
+    one, and "known" if the backend has a known bug on a trap with the same functions and the same outcome.
 
     Exit code 0: nothing else was found. 1: something new was. 4: nothing was checked with one of the backends.
     130 after Ctrl-C, which prints the summary.

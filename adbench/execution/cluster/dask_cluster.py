@@ -19,7 +19,7 @@ from uuid import uuid4
 from adbench.execution.cluster.host import events_of, on_host
 from adbench.model.backend import KnownBugs
 from adbench.model.errors import AdbenchError, LostCluster, UsageError
-from adbench.model.events import Checked, Event, KnownBugsRead, Learned
+from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Job, Record, grouped
 from adbench.model.run_progress import Progress, applied
 from adbench.model.serialization import to_plain
@@ -169,10 +169,7 @@ class Cluster:
         except AdbenchError as error:
             raise UsageError(f"{self.address}: {error}") from error
         yield Learned(self._facts(answer))
-        told = self.progress.head.run.known_bugs.backends  # each host reads every file again
-        for event in events_of(answer):
-            if not (isinstance(event, KnownBugsRead) and event.backend in told):
-                yield event
+        yield from events_of(answer)
 
     def _facts(self, answer: Facts) -> Facts:
         """The facts about the machines: values that all hosts share, and every value of the others."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from adbench.catalog.ad_hoc import Sized
 from adbench.catalog.discovery import Source
-from adbench.execution.known_bugs import read
+from adbench.execution.known_faults import KnownFaults, of_backend
 from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.shared_jobs import SharedJobs
@@ -20,7 +20,7 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.functions.user_function import UserFunction
-from adbench.model.backend import HERE, KnownFault, known_fault
+from adbench.model.backend import HERE, known_bug
 from adbench.model.case import Case
 from adbench.model.events import Checked, Cost, Event, Started
 from adbench.model.operator import RELATIONS
@@ -57,6 +57,10 @@ class CheckPhase:
         """Why nothing can be checked; "" if it can. Once: looking a package up takes longer than many checks."""
         return self._source.not_installed or self._source.refuses(self.context.settings.device)
 
+    @cached_property
+    def _known(self) -> KnownFaults:
+        return of_backend(self._source, self.context.catalog.cases)
+
     @property
     def _source(self) -> Source:
         return self.context.catalog.backends[self.jobs[0].backend]
@@ -72,7 +76,6 @@ class CheckPhase:
             yield from self._check_all(chain.from_iterable(portions))
 
     def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        is_loaded = False
         start = self.context.checking_start(self.jobs[0].threads)
         with ResidentWorker(self.context, self.jobs[0].backend, start) as worker:
             for job in jobs:
@@ -86,22 +89,18 @@ class CheckPhase:
                     checked = Checked(Record(job, "unsupported", self._refused))
                 else:
                     checked = unbuilt or self._check(worker, job)
-                if not is_loaded and worker.open_seconds is not None:
-                    is_loaded = True
-                    yield read(job.backend, worker.known, self.context.catalog.cases)
                 yield replace(checked, record=self._final(worker, checked), open_seconds=worker.open_seconds)
                 self._shared.note(checked.seconds, worker.open_seconds)
 
     def _final(self, worker: ResidentWorker, checked: Checked) -> Record:
-        """The record as the run keeps it: with what the backend's file knows, and why it is not timed."""
+        """The record as the run keeps it: with the known faults, and why it is not timed."""
         catalog, settings = self.context.catalog, self.context.settings
         job, cost = checked.record.job, checked.cost
         call, preparing = (cost.call, cost.prepare + cost.first_call) if cost else (None, 0.0)
         self._failures.note(checked.record, call if settings.time else checked.seconds)
         if _is_faulty(checked.record):
             self._faulty.add(job)
-        known = known_fault(worker.known, job.case, job.operator)
-        record = _as_known(_folded(checked.record, self._faulty), known, catalog.cases[job.case])
+        record = _as_known(_folded(checked.record, self._faulty), self._known, catalog.cases[job.case])
         if record.may_be_timed and (slow := self._failures.too_slow(job, call, preparing)):
             record = replace(record, reason=f"not timed: {slow}")
         if record.outcome.is_fault or record.outcome.word == "wrong":
@@ -196,19 +195,19 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 
-def _as_known(record: Record, known: KnownFault | None, case: Case) -> Record:
-    """A fault that the backend's file lists is not an alarm; a listed fault that does not occur is one.
+def _as_known(record: Record, known: KnownFaults, case: Case) -> Record:
+    """A known fault is not an alarm; one that does not occur is noted.
 
-    A fault listed for a case as a whole excuses all its operators, because most are computed from the gradient. A case
-    with several sizes may have its fault at one of them only, or in a relation; then there is no alarm.
+    A fault of a case as a whole excuses all its operators, because most are computed from the gradient. A case with
+    several sizes may have its fault at one of them only, or in a relation; then nothing is noted.
     """
-    if known is None:
-        return record
-    reason, outcome = case.known_fault(known.reason), record.outcome
-    if outcome.word in ("wrong", "failed", "crashed"):  # the machine may cause a time-out
-        return replace(record, status="known", reason=f"{reason}{HERE}{record.reason}")
-    if known.is_certain and outcome.word in ("right", "approximate") and len(case.sizes) == 1:
-        return replace(
-            record, status="surprise", reason=f"right, but its file lists it in KNOWN; update the file: {reason}"
-        )
+    operator, word = record.job.operator, record.outcome.word
+    bug = known_bug(known.bugs, record.job.case, operator)
+    if word in ("wrong", "failed", "crashed"):  # the machine may cause a time-out
+        if bug is not None:
+            return replace(record, status="known", reason=f"{bug.text}{HERE}{record.reason}")
+        if word == "wrong" and case.is_trap and known.unchecked:
+            return replace(record, reason=f"{record.reason}; {known.unchecked}")
+    elif bug is not None and bug.is_certain(operator) and word in ("right", "approximate") and len(case.sizes) == 1:
+        return replace(record, status="surprise", reason=f"right, but listed as a known fault: {bug.text}")
     return record

@@ -25,7 +25,6 @@ class ResidentWorker:
     start   its start; by default with the run's threads and no randomisation
     cpus    its processors after the import; none: those of its start
 
-    known            case -> why the backend is known to be wrong there, from its file
     device           the name of the run's device, as the library calls it; None for the processor
     import_seconds   time of the last import
     open_seconds     time of the last start, including the import; None before
@@ -39,7 +38,6 @@ class ResidentWorker:
         self._process: WorkerProcess | None = None
         self._is_paused = False
         self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once
-        self.known: Mapping[str, str] = {}
         self.device: str | None = None
         self.import_seconds = 0.0
         self.open_seconds: float | None = None
@@ -116,7 +114,7 @@ class ResidentWorker:
             reason = no.reason if no.status == "skipped" else f"importing it: {no.reason}"
             self._refusal = type(no)(no.status, reason, no.stderr)
             raise self._refusal from no
-        self.known, self.import_seconds, self.device = loaded["known"], loaded["import_seconds"], loaded["device"]
+        self.import_seconds, self.device = loaded["import_seconds"], loaded["device"]
         self.move(self._cpus, process)
 
 

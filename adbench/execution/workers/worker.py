@@ -126,7 +126,7 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     gc.collect()
     gc.freeze()  # otherwise the collection before each epoch traverses the whole library: 50 ms instead of 1
     device = state.backend.device
-    return {"import_seconds": seconds, "known": dict(state.backend.known), "device": device and device.name}
+    return {"import_seconds": seconds, "device": device and device.name}
 
 
 def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:

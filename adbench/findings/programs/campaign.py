@@ -135,7 +135,7 @@ class Campaign:
         self.times[small.key] += 1
         if small.key in self.findings:
             return None
-        small = small.explained(explanation(small, self.laboratory.known(one.library), self.traps))
+        small = small.explained(explanation(small, self.laboratory.known.get(one.library, ()), self.traps))
         self.findings[small.key] = small
         return small
 

@@ -1,6 +1,6 @@
-"""Is a finding one of the faults that a backend's KNOWN already names?
+"""Is a finding one of the backend's known faults?
 
-KNOWN names traps, small functions with one fault each. A finding is explained by a trap if its smallest program calls
+They are of traps, small functions with one fault each. A finding is explained by a trap if its smallest program calls
 only functions that the trap calls too, among them its matrix functions, in the same order of derivative and with the
 same outcome. This is a guess, and it is printed as one: such a finding is shown and not counted as new.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from adbench.findings.finding import VERTICAL, Finding
 from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.rounding import AT_ONE
-from adbench.model.backend import known_fault
-from adbench.model.case import Case, parts_of_reason
+from adbench.model.backend import KnownBug, known_bug
+from adbench.model.case import Case
 
 CALLS = re.compile(r"xp\.(?:linalg\.)?(\w+)")
 MATRIX_CALLS = re.compile(r"xp\.linalg\.(\w+)")
@@ -64,9 +64,8 @@ def is_vertical(finding: Finding) -> bool:
     return False
 
 
-def trap_outcome(reason: str) -> frozenset[str]:
-    """The kinds of findings that a reason in KNOWN allows: "0 or nan: ..." is wrong, or NaN."""
-    outcome = parts_of_reason(reason)[0]
+def trap_outcome(outcome: str) -> frozenset[str]:
+    """The kinds of findings that the outcome of a known fault allows: "0 or nan" is wrong, or NaN."""
     kinds = {"nan"} if "nan" in outcome else set()
     kinds |= {"raises", "nan"} if outcome.startswith("raises") else set()  # another composition returns NaN
     return frozenset(kinds | ({"wrong"} if not kinds or " or " in outcome else set()))
@@ -79,7 +78,7 @@ def calls(text: str) -> frozenset[str]:
     return frozenset(found) - NEUTRAL
 
 
-def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, Case]) -> str:
+def explanation(finding: Finding, known: Sequence[KnownBug], traps: Mapping[str, Case]) -> str:
     """The known bug that may explain it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""."""
     if finding.kind not in OUTCOMES:
         return ""
@@ -88,18 +87,18 @@ def explanation(finding: Finding, known: Mapping[str, str], traps: Mapping[str, 
     vertical = finding.kind == "nan" and is_vertical(finding)
     if vertical:  # the other functions only pass the NaN on
         here = here & VERTICAL or here
-    for name in dict.fromkeys(key.split()[0] for key in known):
-        fault = known_fault(known, name, finding.operator)
-        if fault is None or name not in traps or not here:
+    for name in dict.fromkeys(bug.trap for bug in known):
+        bug = known_bug(known, name, finding.operator)
+        if bug is None or name not in traps or not here:
             continue
-        reason, theirs = traps[name].known_fault(fault.reason), _text(traps[name])
+        theirs = _text(traps[name])
         is_same = here <= calls(theirs) and matrices >= set(MATRIX_CALLS.findall(theirs))
-        if is_same and finding.kind in trap_outcome(reason):
-            return f"{name}: {reason}"
+        if is_same and finding.kind in trap_outcome(bug.got):
+            return f"{name}: {bug.text}"
     if vertical:
         for name in VERTICAL_TRAPS:
-            if name in traps and (fault := known_fault(known, name, finding.operator)) is not None:
-                return f"as {name}: {traps[name].known_fault(fault.reason)}"
+            if name in traps and (bug := known_bug(known, name, finding.operator)) is not None:
+                return f"as {name}: {bug.text}"
     return ""
 
 

@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.programs.judging import Fault
 from adbench.findings.programs.random_program import Program
-from adbench.model.backend import Backend
+from adbench.model.backend import Backend, KnownBug
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
 LACKING = "adbench.findings.programs.program_worker:lacking"
@@ -53,13 +54,11 @@ class Restarted:
     """A worker that is started when it is first asked, and again after it was lost.
 
     library   the backend that it loads; None for the judge
-    known     the KNOWN of its backend's file, once it has been loaded
     """
 
     context: Context
     library: str | None
     worker: WorkerProcess | None = None
-    known: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
         """The worker's answer. Raises NoAnswer, also as WorkerLost."""
@@ -67,7 +66,7 @@ class Restarted:
             self.worker = self.context.supervisor.start(self.context.checking_start())
             if self.library is not None:
                 try:
-                    self.known = self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)["known"]
+                    self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)
                 except NoAnswer:
                     self._end()
                     raise
@@ -104,13 +103,19 @@ class Laboratory:
     """Libraries by name, and the judge.
 
     versions   library -> its version
+    known      library -> its known faults
     """
 
     def __init__(
-        self, libraries: Mapping[str, Asked], judge: Asked, versions: Mapping[str, str] | None = None, seed: int = 0
+        self,
+        libraries: Mapping[str, Asked],
+        judge: Asked,
+        versions: Mapping[str, str] | None = None,
+        seed: int = 0,
+        known: Mapping[str, Sequence[KnownBug]] | None = None,
     ) -> None:
         self.libraries, self.judge, self.seed = dict(libraries), judge, seed
-        self.versions = dict(versions or {})
+        self.versions, self.known = dict(versions or {}), dict(known or {})
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(self.libraries)))
 
     @staticmethod
@@ -119,7 +124,8 @@ class Laboratory:
         sources = context.catalog.backends
         versions = {name: sources[name].version or "" for name in backends}
         workers = {name: Restarted(context, name) for name in backends}
-        return Laboratory(workers, Restarted(context, None), versions, seed)
+        known = {name: of_backend(sources[name], context.catalog.cases).bugs for name in backends}
+        return Laboratory(workers, Restarted(context, None), versions, seed, known)
 
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""
@@ -152,10 +158,6 @@ class Laboratory:
             except NoAnswer:  # each program will have the reason
                 found.append(frozenset())
         return frozenset.intersection(*found)
-
-    def known(self, library: str) -> Mapping[str, str]:
-        """The known bugs of a library, as in its backend's file."""
-        return getattr(self.libraries[library], "known", {})
 
     def _answers(self, name: str, request: Mapping[str, Any]) -> Any:
         try:

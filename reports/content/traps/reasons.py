@@ -66,7 +66,7 @@ def _shortened(cases: Sequence[str]) -> list[str]:
 
 
 def _reason(cell: Cell) -> str:
-    """What the backend's file says, thread included."""
+    """The known fault, thread included."""
     return formatting.visible((cell.reason or "").partition(HERE)[0])
 
 

@@ -1,6 +1,6 @@
 """The heat map of the traps: for each backend and family how many gradients are wrong, and the bugs behind each number.
 
-A run that checked traps shows its own results. Any other run shows what the backends' files list as known.
+A run that checked traps shows its own results. Any other run shows what is known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bug:
 
     operators   the wrong operators, in words; "" if a value or a first derivative is wrong
     is_first    whether a value or a first derivative is among them
-    word        "known" if the backend's file lists it, else the outcome
+    word        "known" if the fault is listed, else the outcome
     thread      as in `KnownBug`; `url` is its address, "" where the thread is no plain owner/repository#number
     """
 
@@ -172,7 +172,7 @@ def trap_map(cells: Cells) -> TrapMap | None:
 
 
 def _listed(known: KnownBugs, backend: str) -> _ByFamily:
-    """What the backend's file lists."""
+    """What is known of a backend."""
     found: dict[str, _Found] = {}
     for bug in known.backends[backend]:
         trap = known.traps.get(bug.trap, Trap(NO_FAMILY, bug.trap, ""))
@@ -205,7 +205,7 @@ def _checked(cells: Cells, known: KnownBugs) -> dict[str, _ByFamily]:
 
 
 def _found_now(trap: Trap, told: str, wrong: Sequence[Cell], ran: Sequence[str], threads: Mapping[str, str]) -> Bug:
-    """The results that are wrong for one reason; `told` is what the backend's file says, "" if it does not list it."""
+    """The results that are wrong for one reason; `told` is the known fault, "" if it is none."""
     first, operators = wrong[0], [cell.job.operator for cell in wrong]
     listed, why, thread = parts_of_reason(told)
     verdict = first.record.verdict if first.record else None
@@ -226,7 +226,7 @@ def _found_now(trap: Trap, told: str, wrong: Sequence[Cell], ran: Sequence[str],
 
 
 def _told(cell: Cell) -> str:
-    """What the backend's file says about the result; "" if it does not list it."""
+    """The known fault that the result shows; "" if it is none."""
     return (cell.reason or "").partition(HERE)[0] if cell.word == "known" else ""
 
 

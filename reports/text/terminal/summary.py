@@ -143,7 +143,7 @@ def _noise(cells: Cells) -> str:
 
 
 def _known(cells: Cells) -> Iterator[Sentence]:
-    """How many traps each backend gets wrong, and how many other results, as its file says."""
+    """How many traps each backend gets wrong, how many other results are known bugs, and how many of these are gone."""
     found = trap_map(cells)
     others = Counter(
         cell.job.backend for cell in cells.every_single() if cell.word == "known" and cell.job.case not in cells.traps
@@ -155,6 +155,9 @@ def _known(cells: Cells) -> Iterator[Sentence]:
     parts += [f"{_counts(others)} of {_results(cells)}"] if others else []
     if parts:
         yield Sentence("Known bugs", "; ".join(parts))
+    gone = Counter(cell.job.backend for cell in cells.every_single() if cell.word == "surprise")
+    if gone:
+        yield Sentence("Now correct", f"{_counts(gone)} of {_results(cells)}, although listed as known bugs")
 
 
 def _counts(found: Counter[str]) -> str:
