@@ -20,7 +20,7 @@ import numpy as np
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL, words
 from adbench.functions.from_jax.positions import boxed
-from adbench.functions.low_precision import low_type
+from adbench.functions.low_precision import low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
@@ -468,19 +468,24 @@ def _nearest(number: Any) -> float:
 
 
 def _inside(equation: Any) -> Any:
-    """The program of jax primitives behind another package's primitive, or None."""
+    """The program of jax primitives behind another package's primitive, or one of jax's made of others; or None."""
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
-    if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
-        return None
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    if primitive.name == "call_hi_primitive":  # from jax 0.12 on, such as frexp
+        made = equation.params["_prim"]
+        run = lambda *inputs: made.expand(*made.in_tree.unflatten(inputs))  # noqa: E731
+    elif getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
+        return None
+    else:
+        run = functools.partial(primitive.impl, **equation.params)
     try:
-        closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
+        closed = jax.make_jaxpr(run)(*shapes)
     except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
-        if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):
+        if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):  # bits have no derivative
             return None
     return closed
 
@@ -554,9 +559,10 @@ def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., 
 
 
 def _scan(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
-    first, second, length = params["num_consts"], params["num_consts"] + params["num_carry"], params["length"]
-    avals = params["jaxpr"].out_avals[params["num_carry"] :]
-    carried = [all(fixed)] * params["num_carry"]
+    first, carry = scan_counts(params)
+    second, length = first + carry, params["length"]
+    avals = params["jaxpr"].out_avals[carry:]
+    carried = [all(fixed)] * carry
     body = Program(*_opened(params["jaxpr"]), [*fixed[:first], *carried, *fixed[second:]], manner)
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
 
