@@ -42,6 +42,7 @@ OF_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_constraint unpin")
 """Primitives that return their inputs; they concern devices."""
 
+OF_A_ROOT = "jax.lax.custom_root, whose derivative is that of an equation and not of its solver"
 OF_BITS = words("bitcast_convert_type nextafter")
 """Primitives that depend on the bits of a type."""
 
@@ -264,6 +265,9 @@ class Program:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
+        if name == "call_hi_primitive":  # from jax 0.12 on: made of others, with a derivative of its own, such as frexp
+            made = type(params["_prim"]).__name__
+            raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         if name == "custom_linear_solve":
             return self._linear_solve(params, sources)
         if name == "cond" and sources[0] in self._known:
@@ -305,7 +309,7 @@ class Program:
         called = next(params[key] for key in OF_CALLS if key in params)
         jaxpr, consts = _opened(called)
         if getattr(getattr(jaxpr, "debug_info", None), "func_name", "") == "_custom_root":
-            raise Unsupported("jax.lax.custom_root, whose derivative is that of an equation and not of its solver")
+            raise Unsupported(OF_A_ROOT)
         if equation.primitive.name.startswith("custom"):
             self._manner = replace(manner, stops=False)
         try:
@@ -468,20 +472,15 @@ def _nearest(number: Any) -> float:
 
 
 def _inside(equation: Any) -> Any:
-    """The program of jax primitives behind another package's primitive, or one of jax's made of others; or None."""
+    """The program of jax primitives behind another package's primitive, or None."""
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    if primitive.name == "call_hi_primitive":  # from jax 0.12 on, such as frexp
-        made = equation.params["_prim"]
-        run = lambda *inputs: made.expand(*made.in_tree.unflatten(inputs))  # noqa: E731
-    elif getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
+    if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
         return None
-    else:
-        run = functools.partial(primitive.impl, **equation.params)
     try:
-        closed = jax.make_jaxpr(run)(*shapes)
+        closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
     except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
