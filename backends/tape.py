@@ -32,7 +32,7 @@ def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
     def honest(*args: Any) -> Any:
         try:
             return call(*args)
-        except (tape.UnsupportedError, tape.ComplexError) as error:
+        except (tape.UnsupportedError, tape.ComplexError, tape.NotCompilableError) as error:
             raise Unsupported(str(error)) from error
 
     return honest

@@ -35,7 +35,7 @@ def prepare(
         raise Unsupported(f"the compiled tape has no {operator}")
     is_sparse = operator == "jacobian" and getattr(f, "sparsity", None) is not None
     options: dict[str, Any] = {"operator": operator, "wrt": wrt, "fast_math": fast_math, "sparse": is_sparse}
-    options["threads"] = allowed_threads()
+    options |= {"threads": allowed_threads(), "eager": False}  # a cell of this backend measures machine code or nothing
     if operator == "batch_gradient":
         shared = tuple(k for k in range(len(args)) if k not in wrt)
         options |= {"operator": "gradient", "batch": True, "shared": shared}

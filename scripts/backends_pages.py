@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from adbench.catalog.discovery import Catalog, Source, catalog
 from adbench.catalog.installed import packages_of_debian
 from adbench.model.backend import HERE
@@ -386,10 +388,10 @@ def _known_row(name: str, reason: str, cases: Mapping[str, Case]) -> tuple[str, 
 
 
 def pins() -> dict[str, str]:
-    """Distribution, normalised -> version."""
+    """Distribution, normalised -> version, on this Python."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pairs = (line.partition("#")[0].strip().partition("==") for line in lines)
-    return {normal(name): version for name, _, version in pairs if version}
+    asked = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {normal(r.name): str(r.specifier)[2:] for r in asked if r.marker is None or r.marker.evaluate()}
 
 
 def extras() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from adbench.measure.machine import NO_GPU
 from tests.support.signals import let_children_hear
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +39,9 @@ def nightly(request: pytest.FixtureRequest) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the processes that tests start inherit: signals that can be heard, and where builds are kept."""
+    """What the processes that tests start inherit: signals that can be heard, no GPU, and where builds are kept."""
     let_children_hear()
+    os.environ.update(NO_GPU)
     if (ROOT / ".venv").is_dir():
         os.environ.setdefault("ADBENCH_BUILDS", str(ROOT / ".venv" / "builds"))
         if not hasattr(config, "workerinput"):  # once, not in each process of pytest-xdist

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.conftest import thin_out
 from tests.support.marks import mostly_slow
@@ -83,3 +84,17 @@ def test_a_parameter_that_is_fast_must_be_one() -> None:
     assert marks == {"a": ["slow"], "b": [], "c": ["slow"]}
     with pytest.raises(AssertionError, match="not among the parameters"):
         mostly_slow("abc", fast="x")
+
+
+def test_a_python_that_is_missing_is_named() -> None:
+    done = subprocess.run([ROOT / "scripts/test", "--python", "3.99"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "test: Python 3.99 is missing: no python3.99 in the path, and none among pyenv's versions\n"
+
+
+def test_the_constraints_have_one_release_of_each_distribution_on_every_python() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    asked = [Requirement(line) for line in lines if not line.startswith("#")]
+    for python in ("3.11", "3.12", "3.13", "3.14"):
+        names = [one.name for one in asked if one.marker is None or one.marker.evaluate({"python_version": python})]
+        assert len(names) == len(set(names)) == len({one.name for one in asked})

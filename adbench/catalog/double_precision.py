@@ -37,6 +37,7 @@ def import_in_double() -> None:
         sys.modules["jax"].config.update("jax_enable_x64", True)
     else:
         os.environ["JAX_ENABLE_X64"] = "1"
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # or it takes most of a GPU's memory for a few numbers
     if "torch" in sys.modules:
         _set_double(sys.modules["torch"])
     elif not any(isinstance(finder, _Torch) for finder in sys.meta_path):

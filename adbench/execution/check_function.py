@@ -269,7 +269,7 @@ def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, fallback.Prep
     try:
         prepared = fallback.prepare(used, mode, f, elsewhere, at.wrt)
         return used.numpy_result(used.waited(prepared.call(*native))), prepared
-    except Exception as error:
+    except Exception as error:  # raised by the library; other modes may work
         if mode not in ANY_MODE or not _refuses(error, at.case):
             raise
         # A function with a custom rule may have only one mode, while the library's default is the other.

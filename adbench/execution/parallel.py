@@ -44,7 +44,7 @@ def parallel(
                             return
         except queue.Empty:
             pass
-        except BaseException as error:
+        except BaseException as error:  # raised again in the calling thread
             found.put(("error", error))
         finally:
             found.put(("end", None))

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
-from types import MethodType, ModuleType
+from functools import lru_cache, partial
+from types import BuiltinMethodType, CodeType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def library_name_of_value(value: Any) -> str:
     of_type = next(filter(None, (library_name(one.__module__) for one in type(value).__mro__)), "")
     if of_type:
         return of_type
-    if isinstance(value, MethodType) and isinstance(value.__self__, type):  # MyFunction.apply
+    if isinstance(value, MethodType | BuiltinMethodType) and isinstance(value.__self__, type):  # MyFunction.apply
         return library_name_of_value(value.__self__)
     module = getattr(value, "__module__", None)
     return library_name(module) if isinstance(module, str) and callable(value) else ""
@@ -202,6 +202,32 @@ def raised_in_callback(error: BaseException) -> str:
 
 
 _CALLBACK = re.compile(r"callback.*Traceback \(most recent call last\)", re.IGNORECASE)
+
+
+def forward_codes() -> frozenset[CodeType]:
+    """The code in whose frames a `torch.autograd.Function` runs forward.
+
+    That of `apply`; from torch 2.14 on it is written in C, so the `forward` of each class instead.
+    """
+    function = sys.modules["torch"].autograd.Function
+    apply = getattr(function.apply, "__func__", None)
+    return (
+        _codes_of_forward(function, len(function.__subclasses__())) if apply is None else frozenset((apply.__code__,))
+    )
+
+
+@lru_cache(maxsize=1)
+def _codes_of_forward(function: Any, _count: int) -> frozenset[CodeType]:
+    """The code of `forward` of all classes below this one; `_count` of those directly below tells that some are new."""
+    classes, codes = [*function.__subclasses__()], set()
+    for one in classes:
+        classes += one.__subclasses__()
+        codes |= {code for name in ("forward", "setup_context") if (code := _code(vars(one).get(name)))}
+    return frozenset(codes)
+
+
+def _code(method: Any) -> CodeType | None:
+    return getattr(getattr(method, "__func__", method), "__code__", None)
 
 
 def compute_in_double() -> None:

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
@@ -118,11 +118,19 @@ def _active_inside(equation: Any, inner: Any, given: Sequence[bool]) -> Sequence
     """Which inputs of an inner jaxpr depend on active ones: those of a call do if its own do, of a loop the carried."""
     params, count = equation.params, len(inner.invars)
     if equation.primitive.name == "scan":
-        first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
-        return [*given[:first], *[True] * params["num_carry"], *given[second:]]
+        first, carry = scan_counts(params)
+        return [*given[:first], *[True] * carry, *given[first + carry :]]
     if equation.primitive.name == "cond":
         return given[1:] if count == len(given) - 1 else [True] * count
     return given if count == len(given) else [True] * count
+
+
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of constants and of carried values of jax's `scan`; from jax 0.12 on, `ft_in` has them."""
+    if "ft_in" not in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].unpack()
+    return len(constants), len(carried)
 
 
 def _jaxprs(params: Any) -> Iterator[Any]:

@@ -24,6 +24,7 @@ from adbench.functions.float64_copies import in_float64
 from adbench.functions.libraries import (
     Library,
     double_precision,
+    forward_codes,
     import_library,
     in_double,
     library_of_value,
@@ -357,8 +358,9 @@ class _Output(io.TextIOBase):
         return self._real.write(text)
 
     def flush(self) -> None:
-        """Pass the call on."""
-        self._real.flush()
+        """Pass the call on; Python also flushes what it collects, perhaps after the end of the real output."""
+        if not self._real.closed:
+            self._real.flush()
 
 
 def _hint(error: Exception, notes: Sequence[str]) -> str:
@@ -405,15 +407,16 @@ def _recording(ran: set[CodeType], forwards: set[CodeType]) -> Iterator[None]:
     if before is not None and not callable(before):
         yield
         return
-    torch = sys.modules.get("torch")
-    apply = torch.autograd.Function.apply.__func__.__code__ if torch else None
+
+    has_torch = "torch" in sys.modules  # one that the block imports is not complete at once
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             ran.add(frame.f_code)
             back: FrameType | None = frame
-            while apply is not None and back is not None:
-                if back.f_code is apply:
+            inside = forward_codes() if has_torch else ()
+            while inside and back is not None:
+                if back.f_code in inside:
                     forwards.add(frame.f_code)
                     return
                 back = back.f_back

@@ -93,7 +93,7 @@ def _branches(found: Examination, subject: Subject, leaf: int, index: int) -> st
         return ""
     point, places = subject.point, dict[str, None]()
     move = many_entries(point.unit(leaf, index) if leaf >= 0 else point.steps(found.effort.seed, index))
-    with watching(lambda: places.setdefault(place())), suppress(Exception):
+    with watching(lambda: places.setdefault(place())), suppress(Exception):  # the line leads outside
         found.truth.evaluations.along(Curve.straight(move))
     return ", ".join(list(filter(None, places))[:MOST_PLACES])
 

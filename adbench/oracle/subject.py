@@ -128,7 +128,7 @@ def nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
         return f(*args)
     except MemoryError:
         raise
-    except Exception as error:
+    except Exception as error:  # NaN says that it has no value here
         if getattr(error, "is_refusal", False):
             raise
         return math.nan

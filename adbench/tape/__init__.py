@@ -87,7 +87,7 @@ from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
 from adbench.tape.machine.loading import load_machine_code
 from adbench.tape.jacobians import hessian, hvp, jacobian
-from adbench.tape.levels import ClosedTapeError, ForwardModeError, loop, nested
+from adbench.tape.levels import ClosedTapeError, ForwardModeError, NotCompilableError, loop, nested
 from adbench.tape.linalg import EqualEigenvaluesError, cholesky, det, eigh, eigvalsh, expm, inv, log_determinant
 from adbench.tape.linalg import matrix_norm, matrix_power, norm, pinv, qr, quad_form, quad_form_sym, slogdet, solve
 from adbench.tape.linalg import solve_triangular, svd, svdvals, trace_quad_form, vector_norm

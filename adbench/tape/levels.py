@@ -23,6 +23,10 @@ class ClosedTapeError(TapeError):
     """A variable was used after its tape was cleared."""
 
 
+class NotCompilableError(TapeError):
+    """A function cannot be recorded, or does not run as machine code; the eager engine can run it."""
+
+
 class ClosedTape(Tape):
     """A tape that has freed its records."""
 

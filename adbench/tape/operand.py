@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adbench.tape import identities, linalg
-from adbench.tape.core.rule import Active, Value
+from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.numpy_names import METHODS, UFUNCS, call_function, call_ufunc, stand_for, stand_for_namesakes
 from adbench.tape.rules import creation, fourier, indexing, products, reductions, shapes  # noqa: F401  # all register
 from adbench.tape.rules import elementwise as e
@@ -53,6 +53,10 @@ def _method(function: Callable[..., Value]) -> Callable[..., Value]:
     return method
 
 
+class ConstantError(TapeError, TypeError):
+    """A conversion to a plain number would silently drop the derivative."""
+
+
 class Operand(Active):
     """An active value that behaves like a number or a numpy array."""
 
@@ -71,9 +75,8 @@ class Operand(Active):
 
     reshape: Any  # one of numpy's methods, see below
 
-    # Conversion to a plain number would silently drop the derivative.
     def _refuse(self, what: str) -> NoReturn:
-        raise TypeError(
+        raise ConstantError(
             f"{what} of a value being differentiated would make it a constant; use functions of adbench.tape or numpy "
             f"instead of math, tape.stack to put numbers in an array, or .val for the plain value"
         )

@@ -37,6 +37,18 @@ def test_a_missing_operator_is_unsupported_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["tape_compiled", "tape_compiled_fast_math"])
+@pytest.mark.parametrize(
+    ("which", "reason"), [("trap_det_of_zero", "Singular matrix"), ("trap_equal_eigenvalues", "equal eigenvalues")]
+)
+def test_a_cell_without_machine_code_is_unsupported_and_never_runs_eagerly(name: str, which: str, reason: str) -> None:
+    backend = from_module(name, load(CATALOG.backends[name]))
+    case = CATALOG.cases[which]
+    names, args, wrt = case.bind(1, 0)
+    with pytest.raises(Unsupported, match=f"{which} does not run as machine code: .*{reason}"):
+        backend.prepare("gradient", backend.function(case, names), args, wrt)
+
+
+@pytest.mark.parametrize("name", ["tape_compiled", "tape_compiled_fast_math"])
 def test_a_jacobian_is_sparse_where_the_case_declares_a_pattern(name: str) -> None:
     backend = from_module(name, load(CATALOG.backends[name]))
     case = CATALOG.cases["bundle_adjustment"]

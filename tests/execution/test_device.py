@@ -168,3 +168,20 @@ def test_cells_of_a_device_that_is_not_there_are_skipped_with_the_reason(
     record = records["fake_device"]
     assert (record.status, record.reason) == ("skipped", "no CUDA device: the fake sees cpu only")
     assert record.outcome.exit_code == 0
+
+
+def test_without_a_device_workers_see_no_gpu(tmp_path: Path) -> None:
+    probe = (
+        "import os\n"
+        + RIGHT
+        + "\nNOTE = os.environ['JAX_PLATFORMS'], os.environ['CUDA_VISIBLE_DEVICES']\nassert NOTE == ('cpu', '')\n"
+    )
+    source = Source("backends", "probe", str(write(tmp_path, probe=probe) / "probe.py"), builtin=False)
+    catalogued = replace(catalog(), backends={"probe": source})
+    with Supervisor() as supervisor:
+        context = Context(supervisor, catalogued, Settings())
+        with ResidentWorker(context, "probe", context.plain_start()) as worker:
+            worker.open()
+    on_cuda = Context(supervisor, catalogued, Settings(device="cuda")).environment()
+    assert on_cuda["JAX_PLATFORMS"] == ""
+    assert "CUDA_VISIBLE_DEVICES" not in on_cuda

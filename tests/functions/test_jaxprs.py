@@ -351,6 +351,10 @@ def printed(x: Any) -> Any:
     return x
 
 
+def without_sign(x: Any) -> Any:
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.uint64) & (2**63 - 1), jnp.float64)
+
+
 REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "single precision": (lambda x: jnp.sin(x.astype(jnp.float32)), "float32 inside: jax's primitive `convert_element"),
     "half": (lambda x: jnp.sum(jnp.ones(3, jnp.bfloat16) * x.astype(jnp.bfloat16)), "bfloat16 inside"),
@@ -363,7 +367,7 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "callback": (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), "float64"), x), "`pure_callback`"),
     "root": (lambda x: lax.custom_root(lambda y: y * y - x, 1.0, lambda f, y: y, lambda g, y: y), "custom_root"),
     "iterative": (lambda x: jax.scipy.sparse.linalg.cg(lambda v: v * x, jnp.ones(2))[0].sum(), "iterative solver"),
-    "bits": (lambda x: lax.fori_loop(0, 2, lambda i, c: jnp.frexp(c)[0], x), "`bitcast_convert_type` to a floating"),
+    "bits": (lambda x: lax.fori_loop(0, 2, lambda i, c: without_sign(c), x), "`bitcast_convert_type` to a floating"),
     "python": (lambda x: x if x > 0 else -x, "jax cannot trace the function: Attempted boolean conversion"),
 }  # fmt: skip
 

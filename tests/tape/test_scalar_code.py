@@ -454,9 +454,15 @@ def test_the_code_is_loaded_once_enough_records_were_swept():
 
 
 @pytest.mark.usefixtures("fresh")
+def test_an_unknown_place_of_the_counts_keeps_the_python_versions(monkeypatch):
+    monkeypatch.setattr(layout, "COUNT", 8)
+    assert tape.load_machine_code() == "unknown layout of counts"
+
+
+@pytest.mark.usefixtures("fresh")
 def test_an_unknown_layout_keeps_the_python_versions(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
-    assert tape.load_machine_code() == "machine code for scalars knows CPython 3.11 on 64 bits only"
+    assert tape.load_machine_code() == "machine code for scalars knows CPython 3.11 to 3.13 on 64 bits only"
     assert loading._State.code is None
     assert tape.gradient(turns, 1.3)[1] == pytest.approx(tape.jvp(turns, 1.3, 1.0)[1])
 

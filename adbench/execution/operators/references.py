@@ -243,7 +243,7 @@ def _evaluations(at: Point, seconds: float) -> int:
         with suppress(Unsupported):
             at.case.f.text(at.args)
     started = time.thread_time()
-    with suppress(Exception), np.errstate(all="ignore"):
+    with suppress(Exception), np.errstate(all="ignore"):  # only timed: its value is judged later
         at.plain(*at.args)
     each = max(1e-7, time.thread_time() - started)
     return int(max(200, min(MOST_EVALUATIONS, 3 * seconds / each)))

@@ -89,7 +89,7 @@ class TimePhase:
         """Time these groups of the plan in launch `number`; the records of each differ only in the backend."""
         settings = self.context.settings
         order = tuple(dict.fromkeys(map(group_of, plan)))
-        environment = machine.thread_environment(settings.threads)
+        environment = self.context.environment()
         drawn = randomise(settings.seed, number, self._keys(plan), len(order), environment)
         needed = {key for records in groups.values() for key in self._keys(record.job for record in records)}
         starts = _apart([(key, start) for key, start in drawn.starts.items() if key in needed], settings.threads)

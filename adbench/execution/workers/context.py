@@ -8,7 +8,7 @@ from typing import Any
 from adbench.catalog.discovery import Catalog
 from adbench.execution.workers.process import Start
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.measure.machine import thread_environment
+from adbench.measure.machine import NO_GPU, thread_environment
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
 from adbench.model.settings import PROCESSOR, PROGRAMS_VARIABLE, Settings, programs_folder
@@ -24,7 +24,12 @@ class Context:
 
     def plain_start(self, threads: int = 0) -> Start:
         """Start a worker with so many threads, or the run's, without randomisation."""
-        return Start(thread_environment(threads or self.settings.threads) | {"PYTHONHASHSEED": "0"})
+        return Start(self.environment(threads) | {"PYTHONHASHSEED": "0"})
+
+    def environment(self, threads: int = 0) -> dict[str, str]:
+        """The variables for so many threads, or the run's; without `--device`, they also hide every GPU."""
+        devices = NO_GPU if self.settings.device == PROCESSOR else {"JAX_PLATFORMS": ""}  # "": jax looks for itself
+        return thread_environment(threads or self.settings.threads) | devices
 
     def checking_start(self, threads: int = 0) -> Start:
         """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""

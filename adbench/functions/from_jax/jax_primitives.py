@@ -153,7 +153,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
         name: _named(name)
         for name in words(
             "abs acos acosh asin asinh atan atan2 atanh cbrt ceil conj cos cosh digamma erf erfc exp exp2 expm1 "
-            "floor imag lgamma log log1p polygamma real sign sin sinh sqrt tan tanh zeta"
+            "floor imag lgamma log log1p log2 polygamma real sign sin sinh sqrt tan tanh zeta"
         )
     },
     **{
@@ -176,6 +176,8 @@ ELEMENTWISE: Mapping[str, Rule] = {
     # jax computes it from a rounded 1 - x², so near ±1 it has the value of a neighbouring x, like 3 x / 3 in float64
     "erf_inv": lambda xp, _, x: xp.erfinv(x * 3 / 3),
     "integer_pow": lambda xp, equation, x: x ** equation.params["y"],
+    "one_minus_square": lambda xp, _, x: (1 + x) * (1 - x),
+    "polynomial": lambda xp, _, x, *terms: functools.reduce(lambda value, term: value * x + term, reversed(terms)),
     "reduce_precision": _reduce_precision,
     "round": _round,
     "rsqrt": lambda xp, _, x: xp.reciprocal(xp.sqrt(x)),

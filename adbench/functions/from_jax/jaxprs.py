@@ -20,7 +20,7 @@ import numpy as np
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL, words
 from adbench.functions.from_jax.positions import boxed
-from adbench.functions.low_precision import low_type
+from adbench.functions.low_precision import low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
@@ -42,6 +42,7 @@ OF_CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_constraint unpin")
 """Primitives that return their inputs; they concern devices."""
 
+OF_A_ROOT = "jax.lax.custom_root, whose derivative is that of an equation and not of its solver"
 OF_BITS = words("bitcast_convert_type nextafter")
 """Primitives that depend on the bits of a type."""
 
@@ -264,6 +265,9 @@ class Program:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
+        if name == "call_hi_primitive":  # from jax 0.12 on: made of others, with a derivative of its own, such as frexp
+            made = type(params["_prim"]).__name__
+            raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         if name == "custom_linear_solve":
             return self._linear_solve(params, sources)
         if name == "cond" and sources[0] in self._known:
@@ -305,7 +309,7 @@ class Program:
         called = next(params[key] for key in OF_CALLS if key in params)
         jaxpr, consts = _opened(called)
         if getattr(getattr(jaxpr, "debug_info", None), "func_name", "") == "_custom_root":
-            raise Unsupported("jax.lax.custom_root, whose derivative is that of an equation and not of its solver")
+            raise Unsupported(OF_A_ROOT)
         if equation.primitive.name.startswith("custom"):
             self._manner = replace(manner, stops=False)
         try:
@@ -472,15 +476,15 @@ def _inside(equation: Any) -> Any:
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
         return None
-    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     try:
         closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
     except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
-        if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):
+        if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):  # bits have no derivative
             return None
     return closed
 
@@ -554,9 +558,10 @@ def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., 
 
 
 def _scan(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
-    first, second, length = params["num_consts"], params["num_consts"] + params["num_carry"], params["length"]
-    avals = params["jaxpr"].out_avals[params["num_carry"] :]
-    carried = [all(fixed)] * params["num_carry"]
+    first, carry = scan_counts(params)
+    second, length = first + carry, params["length"]
+    avals = params["jaxpr"].out_avals[carry:]
+    carried = [all(fixed)] * carry
     body = Program(*_opened(params["jaxpr"]), [*fixed[:first], *carried, *fixed[second:]], manner)
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
 

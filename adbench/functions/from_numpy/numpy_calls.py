@@ -60,7 +60,7 @@ class _Text:
             return self._value(self._flat, calls, leaves)
         except (Insufficient, TooSlow):
             raise
-        except Exception as error:
+        except Exception as error:  # the function may need a copy that calls ours
             rebinding = Rebinding(_called)
             made = rebinding.of(self._flat)
             if not rebinding.copied:

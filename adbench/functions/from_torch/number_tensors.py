@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from adbench.functions.declared_constants import constant, holds, moves
+from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.complex_numbers import Complex
@@ -182,14 +183,12 @@ def _nearest(number: Any) -> complex | float:
 def in_custom_function() -> bool:
     """Whether the forward of a `torch.autograd.Function` is running, where torch records nothing."""
     frame: FrameType | None = sys._getframe()
+    inside = forward_codes()
     while frame is not None:
-        if frame.f_code is _APPLY:
+        if frame.f_code in inside:
             return True
         frame = frame.f_back
     return False
-
-
-_APPLY = torch.autograd.Function.apply.__func__.__code__
 
 
 def tensors_in(values: Any) -> Iterator[Any]:

@@ -62,7 +62,7 @@ class Tool:
                 return answer()
         except (BadInput, Unsupported, NotImplementedError) as reason:
             return Response(number, success=False, error=first_line(reason))
-        except Exception as error:
+        except Exception as error:  # a library may raise anything; the answer says what
             return Response(number, success=False, error=f"{type(error).__name__}: {first_line(error)}")
 
     def _defined(self, asked: Define) -> Response:

@@ -42,6 +42,10 @@ GIGABYTE = 1 << 30
 COMPILERS = ("c++", "g++", "clang++")
 
 
+NO_GPU = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+"""Environment variables without which jax takes three quarters of a GPU's memory, and tensorflow all of it."""
+
+
 def thread_environment(threads: int) -> dict[str, str]:
     """Environment variables that fix the number of threads of every library that reads them; set them before import.
 

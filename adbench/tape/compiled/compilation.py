@@ -30,6 +30,7 @@ def compile(
     threads: int = 1,
     batch: bool = False,
     shared: int | Sequence[int] = (),
+    eager: bool = True,
 ) -> Compiled:
     """Compile f to machine code. call(*args) returns the same as the eager functional.
 
@@ -51,11 +52,13 @@ def compile(
     batch          evaluate N points in one call: every array, in the example too, has a leading axis of N, and so has
                    every result. Same bits as N calls. Settings have no such axis
     shared         with batch: positions of arguments that all points share, without that axis
+    eager          whether the eager engine handles calls that cannot run as machine code; if not, they raise
+                   NotCompilableError
     """
     if type(threads) is not int or threads < 1:
         raise ValueError(f"compile: threads: expected a whole number of at least 1, got {threads!r}")
     opened = None if cache is None else _opened(cache)
-    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch)
+    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch, eager)
     if batch:
         if sparse:
             raise ValueError("compile: batch: sparse results have no leading axis; leave out sparse=")

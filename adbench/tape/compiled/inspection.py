@@ -19,12 +19,13 @@ from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.compiled_call import Compiled
 from adbench.tape.compiled.runtime.program import Options, default_level
 from adbench.tape.compiled.trace.loop_rule import live
-from adbench.tape.compiled.trace.record_function import NotCompilableError, record
+from adbench.tape.compiled.trace.record_function import record
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import TapeError, Value
 from adbench.tape.explain.explanation import _labels, _parameter_names
 from adbench.tape.explain.notation import aligned, text_of, written
+from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.llvm import optimised
 
 LONGEST = 80
@@ -72,12 +73,12 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
     names = _parameter_names(f, len(example)) if names is None else names
     try:
         recording = record(call.request(arguments), careful=False)
-        level = default_level(recording)
-        lowered = lower(recording, level=level)
     except NotCompilableError as reason:
         return Listing(eager=str(reason))
     except TapeError as reason:
         return Listing(eager=f"{type(reason).__name__}: {reason}")
+    level = default_level(recording)
+    lowered = lower(recording, level=level)
     codes = [optimised(module.text(), level=level) for module in lowered.modules]
     outputs = [*recording.value, *recording.parts]
     writer = _Writer(recording.trace, _input_names(recording.inputs, arguments, example, names))

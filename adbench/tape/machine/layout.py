@@ -14,11 +14,21 @@ from adbench.tape.machine.object_layouts import layouts_are_known
 
 WORD = 8
 COUNT, SIZE = 0, 16
-ITEMS_OF_TUPLE, ITEMS_OF_LIST = 24, 24  # the items themselves, and a pointer to them
+ITEMS_OF_TUPLE, ITEMS_OF_LIST = tuple.__basicsize__, 24  # the items themselves, and a pointer to them
 PLACE, LISTED = 16, 24  # in a reversed list: the index of the next item, and the list
 STRIDES = 40  # in an array of numpy
 NUMBERS, ITEMS = 96, 112  # in a type: where it points to its operators on numbers, and on items
 COUNTS = {NUMBERS: 36, ITEMS: 3}
+
+
+def has_immortals() -> bool:
+    """Whether objects such as None have no count (CPython 3.12 and later): the count's half is then negative."""
+    return _count(None) < 0
+
+
+def _count(thing: object) -> int:
+    """The count of references, in 32 bits."""
+    return ctypes.c_int32.from_address(id(thing) + COUNT).value
 
 
 class UnknownLayoutError(TapeError):
@@ -27,13 +37,17 @@ class UnknownLayoutError(TapeError):
 
 def check() -> None:
     """Raise UnknownLayoutError if the parts of numbers, tuples, lists and arrays are not where this file says."""
-    if sys.version_info[:2] != (3, 11) or not layouts_are_known():
-        raise UnknownLayoutError("machine code for scalars knows CPython 3.11 on 64 bits only")
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13) or not layouts_are_known():
+        raise UnknownLayoutError("machine code for scalars knows CPython 3.11 to 3.13 on 64 bits only")
     marks = [object(), object()]
     addresses = [*map(id, marks)]
     backwards = reversed(marks)
     next(backwards)
+    counts = [_count(marks[0])]
+    held = [marks[0]] * 3
+    counts.append(_count(marks[0]))
     seen = {
+        "counts": counts[1] - counts[0] == len(held),
         "tuple": _word(tuple(marks), SIZE) == 2
         and [_word(tuple(marks), ITEMS_OF_TUPLE + k * WORD) for k in range(2)] == addresses,
         "list": _word(marks, SIZE) == 2 and _pointed(marks, ITEMS_OF_LIST) == addresses,

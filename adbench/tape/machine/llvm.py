@@ -17,7 +17,7 @@ from adbench.tape.core.rule import TapeError
 
 
 class LLVMRefusedError(TapeError):
-    """LLVM refused the generated code, which is a bug. The eager engine runs instead."""
+    """LLVM refused the generated code, which is a bug."""
 
 
 def _refused(error: Exception) -> LLVMRefusedError:

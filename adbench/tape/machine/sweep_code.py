@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
+
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.machine import layout
 from adbench.tape.machine.object_layouts import FLOAT_VALUE
-from adbench.tape.machine.writer import BYTE, INT, NUMBER, POINTER, Module, Writer, integer, number
+from adbench.tape.machine.writer import BYTE, INT, NUMBER, POINTER, SHORT, Module, Writer, integer, number
 from adbench.tape.rules.indexing import getitem
 
 FAR, NEAR, NEXT = 24, 12, 6
@@ -151,7 +153,7 @@ def _accumulate(w: Writer, cell: Any, part: Any, on: Any) -> None:
     build, within, anew = w.build, w.block(), w.block()
     held = w.slot(cell, "adj")
     total = build.fadd(w.part(held, FLOAT_VALUE, NUMBER), part)
-    build.cbranch(build.icmp_signed("==", w.part(held, layout.COUNT, INT), integer(1)), within, anew)
+    build.cbranch(build.icmp_signed("==", w.part(held, layout.COUNT, SHORT), ir.Constant(SHORT, 1)), within, anew)
     w.write(within)
     w.put(held, FLOAT_VALUE, total)
     build.branch(on)

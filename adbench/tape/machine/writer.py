@@ -122,8 +122,13 @@ class Writer:
         self.put(thing, self.module.offsets[owner][name], new)
 
     def own(self, thing: Any) -> Any:
-        """A new reference to the object."""
-        self.put(thing, layout.COUNT, self.build.add(self.part(thing, layout.COUNT, INT), integer(1)))
+        """A new reference to the object. The count of an immortal object is negative in 32 bits, and stays."""
+        if layout.has_immortals():
+            count = self.part(thing, layout.COUNT, SHORT)
+            more = self.build.add(self.build.ashr(count, ir.Constant(SHORT, 31)), ir.Constant(SHORT, 1))
+        else:
+            count, more = self.part(thing, layout.COUNT, INT), integer(1)
+        self.put(thing, layout.COUNT, self.build.add(count, more))
         return thing
 
     def own_literal(self, thing: object) -> Any:

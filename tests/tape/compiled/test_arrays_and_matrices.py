@@ -502,3 +502,18 @@ def test_products_of_stacks_of_matrices_are_right_in_every_layout(a, b):
         assert value == pytest.approx(expected[0], rel=1e-12, abs=1e-12)
         np.testing.assert_allclose(by_x, expected[1][0], rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(by_y, expected[1][1], rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((3, 0), (0, 2)), ((3, 0), (0,)), ((0, 3), (3, 2)), ((2, 3), (3, 0)), ((0,), (0, 2))]
+)
+def test_small_products_without_elements_run_as_machine_code(a, b):
+    def f(a, b, c):
+        return tape.sum(tape.exp(tape.matmul(a, b) + c)) * c
+
+    args = np.zeros(a), np.zeros(b), 1.5
+    value, slopes = tape.compile(f, *args, eager=False)(*args)
+    expected = tape.gradient(lambda t: f(*t), args)
+    assert value == expected[0]
+    for found, slope in zip(slopes, expected[1], strict=True):
+        np.testing.assert_array_equal(found, slope)

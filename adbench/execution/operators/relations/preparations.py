@@ -90,7 +90,9 @@ def _in_turns(subject: Subject, variant: _Variant, call: Any) -> Iterator[tuple[
             yield "interleaved", fault
         if fault := variant.fault(call):
             yield "interleaved", f"after a call of another prepared operator: {variant.what}{fault}"
-    except Exception as error:
+    except (Unsupported, NotImplementedError):
+        raise
+    except Exception as error:  # raised by the library: a fault that is reported
         yield "interleaved", described(error)
 
 
@@ -122,7 +124,7 @@ class _Variant:
             return call, self.fault(call)
         except (Unsupported, NotImplementedError):
             raise
-        except Exception as error:
+        except Exception as error:  # raised by the library: a fault that is reported
             return None, described(error)
 
     def cause(self) -> str:

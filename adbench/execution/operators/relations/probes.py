@@ -279,7 +279,7 @@ def another_thread(subject: Subject) -> Iterator[str]:
     def work() -> None:
         try:
             found.extend(subject.faults("called from another thread", subject.native()))
-        except Exception as error:
+        except Exception as error:  # raised again in the calling thread
             found.append(error)
 
     thread = Thread(target=work)

@@ -19,10 +19,11 @@ from adbench.tape.compiled.batch.point_loops import UNDECIDED
 from adbench.tape.compiled.batch.point_plan import Plan
 from adbench.tape.compiled.runtime.arguments import Arguments
 from adbench.tape.compiled.runtime.assembly import assembled, form
-from adbench.tape.compiled.runtime.compiled_call import Compiled, Signature
+from adbench.tape.compiled.runtime.compiled_call import Compiled, RaisedError, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import Options
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
+from adbench.tape.levels import NotCompilableError
 from adbench.tape.trees import tree_flatten, tree_unflatten
 
 DOUBLE = np.dtype(np.float64)
@@ -123,8 +124,8 @@ class Batched(Compiled):
             previous = rows[0]
 
     def _recorded(self, signature: Signature, args: Sequence[Any]) -> bool:
-        """Record at a point. Return False if that fails; the single call at this point then raises the error."""
-        with suppress(Exception):
+        """Record at a point. Return False if that fails as the eager engine may handle; a single call then does."""
+        with suppress(NotCompilableError, RaisedError, MemoryError):
             program = self.compiled(Arguments(self, args), careful=False)
             if not signature.programs and not program.matrices:
                 signature.form = "".join({form(self, program, is_flat=True)} & {"one", "many"})

@@ -18,7 +18,7 @@ from adbench.tape.machine.object_layouts import DATA, layouts_are_known
 
 SHARES = 4
 """Shares of the points for each thread, so that a thread that comes late does less."""
-ANY_ERROR = suppress(Exception)
+ANY_ERROR = suppress(Exception)  # of a rule called in Python, which may be a user's
 """The single call at a point raises its error again."""
 NEXT = PLAN.index("next")
 """The place of the last word."""

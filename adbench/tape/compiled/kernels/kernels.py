@@ -126,7 +126,7 @@ def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -
     """Element by element, in registers."""
     left, right = emission.elements(a), emission.elements(b)
     code, flags, inner = emission.code, emission.module.flags, a.shape[-1]
-    rows, columns = a.size // max(inner, 1) if len(a.shape) > 1 else 1, b.shape[1] if len(b.shape) > 1 else 1
+    rows, columns = a.shape[0] if len(a.shape) > 1 else 1, b.shape[1] if len(b.shape) > 1 else 1
     names = []
     for i in range(rows):
         for j in range(columns):

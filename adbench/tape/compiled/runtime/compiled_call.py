@@ -5,15 +5,15 @@ booleans, texts). Each signature has recordings, one for each path taken through
 turn; the guards of a recording check whether it is valid here. If none is valid, the function is recorded at this point
 too.
 
-The eager engine handles every call that native code cannot: a function that cannot be recorded, too many paths, a
-singular matrix (where it raises the error), code that LLVM refuses. So no result is wrong, and `explain()` gives the
-reason.
+The eager engine handles the calls in `EAGER`, a closed list, and `explain()` gives the reason. With `eager=False` these
+calls raise NotCompilableError. Every other error, of the compiler or of LLVM, is a fault and raises.
 """
 
 from __future__ import annotations
 
 import ctypes
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -32,13 +32,40 @@ from adbench.tape.compiled.trace.record_function import (
     OPERATORS,
     WITH_MATRIX,
     WITH_VECTOR,
-    NotCompilableError,
+    Recording,
     Request,
     record,
 )
+from adbench.tape.core.rule import TapeError
 from adbench.tape.fast.collector import paused
+from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.object_layouts import layouts_are_known
 from adbench.tape.trees import tree_flatten
+
+EAGER = (
+    "a function that cannot be recorded",
+    "more paths through the function than recordings",
+    "no memory for the workspace",
+    "a point that machine code leaves open: a singular matrix, equal eigenvalues, a rule called in Python that raises",
+    "an error that the function raises while it is recorded; the eager engine raises it again",
+)
+"""All calls that run in the eager engine."""
+
+
+class RaisedError(Exception):
+    """Raised from an error of the function, or of a rule called in Python."""
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether the engine caused this error, and neither on purpose nor because of the numbers at this point.
+
+    The innermost frame outside numpy and scipy decides. The eager engine has evaluated the same call without an error.
+    """
+    if isinstance(error, (TapeError, ArithmeticError, np.linalg.LinAlgError)):
+        return False
+    names = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ours = [name for name in names if name.partition(".")[0] not in ("numpy", "scipy")]
+    return bool(ours) and ours[-1].startswith("adbench.tape.")
 
 
 class Signature:
@@ -60,31 +87,38 @@ class Signature:
 
     def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
+        reason, error = "", None
         if not self.eager_because:
             try:
                 result = self.native(args, arguments)
-                if result is not None:
+                if isinstance(result, tuple):
                     return assembled(self.owner, result, arguments)
-            except NotCompilableError as reason:
-                self.eager_because = str(reason)
-            except MemoryError as error:
-                self.eager_because = f"not enough memory for the workspace: {error}; free memory or use smaller arrays"
-            except Exception as error:  # the eager engine raises the function's own errors again
-                result = eager(self.owner, args)
-                self.eager_because = f"{type(error).__name__}: {error}"
-                return result
-        return eager(self.owner, args)
+                reason = result
+            except NotCompilableError as because:
+                self.eager_because = str(because)
+            except MemoryError as because:
+                self.eager_because = (
+                    f"not enough memory for the workspace: {because}; free memory or use smaller arrays"
+                )
+            except RaisedError as raised:
+                error = raised.__cause__
+        found = eager(self.owner, args)  # it raises the function's own errors again
+        if error is not None:
+            if _is_fault(error):
+                raise error
+            self.eager_because = f"{type(error).__name__}: {error}"
+        if not self.owner.options.eager:
+            raise NotCompilableError(f"{self.owner.name} does not run as machine code: {reason or self.eager_because}")
+        return found
 
-    def native(self, args: Sequence[Any], arguments: Arguments) -> tuple[Program, list[Any]] | None:
-        """The result of native code, or None if the eager engine has to run."""
+    def native(self, args: Sequence[Any], arguments: Arguments) -> tuple[Program, list[Any]] | str:
+        """The result of native code, or why the eager engine has to run."""
         outcome = self.attempt(self.programs, arguments)
+        paths = f"more than {self.owner.options.recordings} paths through the function"
         if outcome is None:
             if len(self.programs) >= self.owner.options.recordings:
-                self.owner.note(
-                    f"more than {self.owner.options.recordings} paths through the function: further paths run "
-                    f"eagerly; raise recordings="
-                )
-                return None
+                self.owner.note(f"{paths}: further paths run eagerly; raise recordings=")
+                return paths
             program = self.owner.compiled(arguments, careful=False)
             self.programs.append(program)
             self.open(program, arguments, args)
@@ -96,7 +130,9 @@ class Signature:
                 self.careful.append(program)
                 self.dispatch.reserve(program.lowered.work)
                 outcome = self.attempt([program], arguments, is_last=True)
-        return outcome if isinstance(outcome, tuple) else None
+        if outcome is None:
+            return paths
+        return outcome if isinstance(outcome, tuple) else "it leaves this point open, as for a singular matrix"
 
     def open(self, program: Program, arguments: Arguments, args: Sequence[Any]) -> None:
         """Make the native entry point, or add the program to its table.
@@ -159,6 +195,8 @@ class Signature:
             work = self.dispatch.borrow()
             try:
                 code = program.run(ctypes.addressof(slots), ctypes.addressof(out), work)
+            except Exception as error:  # a rule called in Python may raise anything; machine code raises nothing
+                raise RaisedError from error
             finally:
                 self.dispatch.give_back(work)
             if code == Outcome.GUARD:
@@ -166,16 +204,10 @@ class Signature:
             if code == Outcome.NAN and program not in self.careful:
                 return Outcome.NAN
             if code == Outcome.ERROR:
-                _forget_error()
                 return Outcome.ERROR
             values = (ctypes.c_double * len(out)).from_buffer(out)
             return program, [r if s else values[k] for k, (r, s) in enumerate(zip(results, shapes, strict=True))]
         return None
-
-
-def _forget_error() -> None:
-    """Clear the exception of a failed call into Python; the eager engine raises it again."""
-    ctypes.pythonapi.PyErr_Clear()
 
 
 class Compiled(Native):  # type: ignore[misc]
@@ -282,7 +314,7 @@ class Compiled(Native):  # type: ignore[misc]
         """A new program, recorded at these arguments."""
         with paused():
             with self.timed("record"):
-                recording = record(self.request(arguments), careful=careful)
+                recording = self._record(arguments, careful)
             lanes = self.options.batch and not careful
             program = Program(recording, self.options, self.timed, lanes=lanes)
         for rule in program.lowered.python_calls:
@@ -290,6 +322,14 @@ class Compiled(Native):  # type: ignore[misc]
         for rule in () if recording.pattern is None else recording.pattern.opaque:
             self.note(f"{rule}: its results count as depending on all elements of its arguments in the pattern")
         return program
+
+    def _record(self, arguments: Arguments, careful: bool) -> Recording:
+        try:
+            return record(self.request(arguments), careful=careful)
+        except (NotCompilableError, MemoryError):
+            raise
+        except Exception as error:  # the function may raise anything; `Signature.answer` tells faults of ours apart
+            raise RaisedError from error
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:

@@ -74,6 +74,7 @@ class Options:
     sparse: bool = False
     threads: int = 1
     batch: bool = False
+    eager: bool = True
 
 
 class MachineCode:

@@ -22,10 +22,10 @@ import numpy as np
 from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError, distinct
 from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
-from adbench.tape.compiled.trace.symbol import Shape, Symbol
+from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
 from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES, TAKE
 from adbench.tape.compiled.trace.trace import Trace, made_by
-from adbench.tape.core.rule import Active, Value
+from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.rules import products
 from adbench.tape.rules.indexing import put
 from adbench.tape.rules.shapes import concatenate, ravel, reshape, transpose
@@ -242,7 +242,7 @@ def jacobian_of(rows: int, forward: Callable[[], Product], reverse: Callable[[],
     """A Jacobian of so many rows, by products from the side that needs fewer colours; a single row is a gradient."""
     try:
         product = forward() if rows != 1 else reverse()
-    except Exception:  # part of the function has reverse mode only, or forward mode needs its numbers
+    except (TapeError, DependsOnDataError):  # part of it has reverse mode only, or forward mode needs its numbers
         product = reverse()
     pattern = product.pattern()
     rows, columns = pattern.shape

@@ -19,9 +19,9 @@ from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.functionals import Function, NotScalarError, merged
-from adbench.tape.core.rule import Active, TapeError, Value
+from adbench.tape.core.rule import Active, Value
 from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
-from adbench.tape.levels import current, forward_level, nested
+from adbench.tape.levels import NotCompilableError, current, forward_level, nested
 from adbench.tape.rules.shapes import reshape
 from adbench.tape.trees import described, is_scalar, matching, outputs
 from adbench.tape.values import has_nan, settle, shape_of
@@ -29,10 +29,6 @@ from adbench.tape.values import has_nan, settle, shape_of
 OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp", "jacobian", "hessian")
 WITH_VECTOR = ("vjp", "jvp", "hvp")
 WITH_MATRIX = ("jacobian", "hessian")
-
-
-class NotCompilableError(TapeError):
-    """The function cannot be recorded; the eager engine can run it."""
 
 
 @dataclass(frozen=True)
