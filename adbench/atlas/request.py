@@ -45,12 +45,10 @@ def asked(
     (name,) = select("backend", chosen.catalog.backends, chosen.backends)
     source, known = chosen.catalog.backends[name], chosen.catalog.cases
     names = select("case", known, chosen.cases) if given else tuple(sorted(one for one in known if known[one].is_trap))
-    files = {one: known[one].file for one in names}
-    builtin = {one for one in names if chosen.catalog.case_sources[one].builtin}
-    traps = tuple(dict.fromkeys(one if one in builtin else files[one] for one in names))
+    own = {one: known[one].file for one in names if not chosen.catalog.case_sources[one].builtin}
     found = of_index(library) if wheels is None else of_wheels(library, wheels)
     digests = tuple(sorted(files_of(chosen.catalog, [name], names)["digests"].values()))
-    plan = Plan(library, name, used, tuple(within(found, span)), traps, full, digests)
+    plan = Plan(library, name, used, tuple(within(found, span)), names, full, digests, own)
     needed = (text for text in source.requires if canonicalize_name(text) != canonicalize_name(library))
     best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
     return plan, Environments(bisections_folder(), best, (*needed, *extras), keep)

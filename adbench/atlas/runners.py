@@ -27,7 +27,7 @@ def of_traps(plan: Plan) -> Runner:
 
     def run(python: Path, release: Release, traps: Sequence[str]) -> Found:
         request = {
-            "cases": list(traps),
+            "cases": [plan.own.get(trap, trap) for trap in traps],
             "backends": [plan.backend_source],
             "operators": list(OPERATORS),
             "time": False,

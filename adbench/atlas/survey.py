@@ -36,10 +36,11 @@ class Plan:
     """What to run.
 
     releases   oldest first
-    traps      names of cases, or files; or names of operations
-    kind       which of the two
-    full       on how many releases every trap runs
+    traps      names of cases, or of operations
+    full       on how many releases all of them run
     files      digests of the cases and the backend
+    own        user's case -> its file
+    kind       "traps" or "operations"
     """
 
     library: str
@@ -49,6 +50,7 @@ class Plan:
     traps: tuple[str, ...]
     full: int = 6
     files: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
     kind: str = "traps"
 
     @property

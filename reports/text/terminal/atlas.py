@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from adbench.atlas import advice
-from adbench.atlas.table import FAULTS, NONE, Atlas, Row
+from adbench.atlas.table import NONE, Atlas, Row
 
 from ...content import formatting
 from ..drawing import printed
@@ -92,9 +92,10 @@ def _marks(rows: Sequence[Row], columns: Iterable[tuple[int, int]]) -> list[str]
 
 def _mark(rows: Sequence[Row], release: int) -> str:
     """The fault of the gradient as a capital letter, else that of another operator as a small one."""
-    kinds = {row.kind(release): "gradient" in row.operators for row in rows if row.kind(release) in FAULTS}
-    for kind, is_first_order in sorted(kinds.items(), key=lambda pair: not pair[1]):
-        return kind.upper() if is_first_order else kind
+    faulty = sorted((row for row in rows if row.is_faulty(release)), key=lambda row: "gradient" not in row.operators)
+    if faulty:
+        kind = faulty[0].kind(release)
+        return kind.upper() if "gradient" in faulty[0].operators else kind
     rest = {row.kind(release) for row in rows}
     return "·" if "r" in rest else "-" if rest == {NONE} else "∅" if rest == {"u"} else "?"
 
