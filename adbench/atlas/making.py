@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from adbench.atlas.request import key_of
+from adbench.atlas.plan_request import key_of
 from adbench.atlas.runners import of_operations, of_traps
 from adbench.atlas.survey import Journal, Plan, Runner, Survey
 from adbench.atlas.table import Atlas, ReleaseRow, rows_of
@@ -48,7 +48,7 @@ def made(
 
 
 def table_of(plan: Plan, journals: dict[str, Journal], today: str) -> Atlas:
-    """The table of what the journals of traps and of operations have."""
+    """The table from the journals of traps and of operations."""
     rows = {"operations": rows_of({}, 0, frozenset())}
     trials = [journals["traps"][name] for name in plan.names]
     dead = frozenset(k for k, trial in enumerate(trials) if trial.reason)

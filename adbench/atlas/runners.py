@@ -57,7 +57,7 @@ def of_operations(plan: Plan) -> Runner:
 
 
 def _cells(cell: Mapping[str, Any]) -> dict[str, Cell]:
-    """Operator -> outcome, of those that the operation has or refuses."""
+    """Operator -> outcome, for operators with a fault or a refusal."""
     found: dict[str, Cell] = dict.fromkeys(cell["refused"], ("u", "", ""))
     for fault in reversed(cell["faults"]):
         at = ", ".join(f"{name} = {value}" for name, value in fault["point"].items() if name != "w")

@@ -1,4 +1,4 @@
-"""The Pythons of this machine: a release may support another one than that which runs adbench."""
+"""The Pythons of this machine. Some releases need another Python than the one that runs adbench."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adbench.atlas import request
+from adbench.atlas import plan_request
 from adbench.atlas.table import read
 from adbench.bisection import interpreters
 from adbench.bisection.interpreters import RUNNING, Interpreter
@@ -55,30 +55,30 @@ def test_an_impossible_request_is_one_line(folder: Path, words: tuple[str, ...],
 
 def test_a_range_a_list_and_the_newest_releases() -> None:
     def names(span: str | None) -> list[str]:
-        return [release.name for release, _ in request.within(EVERY, span)]
+        return [release.name for release, _ in plan_request.within(EVERY, span)]
 
     assert names("1.1:1.10") == ["1.1", "1.10"]
     assert names(":1.5") == ["1.0", "1.1"]
     assert names("1.5:") == ["1.10", "2.0"]
     assert names(None) == ["1.0", "1.1", "1.10", "2.0"]
     assert names("2.0,1.7") == ["1.7", "2.0"]
-    assert {one.name: pythons for one, pythons in request.within(EVERY, "2.0,1.7")} == {
+    assert {one.name: pythons for one, pythons in plan_request.within(EVERY, "2.0,1.7")} == {
         "1.7": (),
         "2.0": (RUNNING,),
     }
     with pytest.raises(UsageError, match=r"the oldest is 1\.0, the newest 2\.0"):
-        request.within(EVERY, "3:")
+        plan_request.within(EVERY, "3:")
 
 
 def test_a_release_has_the_pythons_that_it_supports(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {(): ["1.0", "1.1+cpu", "1.1"], ("--python-version", "3.13", "--only-binary=:all:"): ["1.1", "1.2"]}
     monkeypatch.setattr(interpreters, "every", lambda: (RUNNING, NEW))
-    monkeypatch.setattr(request.releases, "indexed", lambda library, *more: listed[more])
-    found = {release.name: pythons for release, pythons in request.of_index("fakead")}
+    monkeypatch.setattr(plan_request.releases, "indexed", lambda library, *more: listed[more])
+    found = {release.name: pythons for release, pythons in plan_request.of_index("fakead")}
     assert found == {"1.0": (RUNNING,), "1.1": (RUNNING, NEW), "1.2": (NEW,)}
     listed.update({key: [] for key in listed})
     with pytest.raises(UsageError, match="fakead: pip lists no releases"):
-        request.of_index("fakead")
+        plan_request.of_index("fakead")
 
 
 def test_the_running_python_comes_first_and_others_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,12 +78,12 @@ def atlas(
 
     Exit code 0: done; releases without results are in the table, with the reason. 2: an option is wrong.
     """
-    from adbench.atlas import known_faults, request
+    from adbench.atlas import known_faults, plan_request
     from adbench.atlas import table as tables
     from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import refuse_file, write_whole
 
-    file = table or (request.table_file(library) if show else tables.TABLES / f"{library}.json")
+    file = table or plan_request.table_file(library, is_new=not show)
     if not show:
         refuse_file(file)
         _make(library, operations, lambda made: write_whole(file, tables.text_of(made)), **asked)
@@ -102,7 +102,7 @@ def atlas(
 def _make(library: str, operations: bool, stored: Callable[[Atlas], None], **asked: Any) -> None:
     """Run what is missing, told on stderr, and store the atlas after each release."""
     from adbench.atlas.making import made
-    from adbench.atlas.request import asked as read
+    from adbench.atlas.plan_request import asked as read
     from adbench.execution import interrupt
 
     plan, environments = read(library, **asked)

@@ -78,7 +78,7 @@ def data(atlas: Atlas) -> dict[str, Any]:
 
 
 def _by_name(atlas: Atlas) -> list[tuple[str, list[Row]]]:
-    """The traps that ever fail, with their rows: those that change first."""
+    """The traps that fail in some release, with their rows; changed ones come first."""
     found: dict[str, list[Row]] = {}
     for row in atlas.rows:
         found.setdefault(row.name, []).append(row)
@@ -101,7 +101,7 @@ def _mark(rows: Sequence[Row], release: int) -> str:
 
 
 def _staircase(atlas: Atlas, columns: Sequence[tuple[int, int]], first: int, step: int, width: int) -> Iterator[str]:
-    """The headings: each stands above its column, at the end of a line from there."""
+    """The headings, one line each; a vertical line leads from a heading to its column."""
     for place, (low, high) in enumerate(columns):
         names = atlas.releases[low].name, atlas.releases[high].name
         heading = names[0] if low == high else f"{names[0]} to {names[1]}"

@@ -60,7 +60,7 @@ def of_wheels(library: str, folder: Path) -> list[Supported]:
 
 
 def of_index(library: str) -> list[Supported]:
-    """The releases that pip finds for each Python of this machine, oldest first. Raises UsageError if there is none."""
+    """The releases that pip finds for each Python of this machine, oldest first. Raises UsageError for none."""
     supported: dict[str, list[Interpreter]] = {}
     for python in interpreters.every():
         target = () if python.runs_this else ("--python-version", python.minor, "--only-binary=:all:")
@@ -74,7 +74,7 @@ def of_index(library: str) -> list[Supported]:
 
 def within(every: Sequence[Supported], span: str | None) -> list[Supported]:
     """The releases from A to B, those of a list V,V,…, or the newest. A listed one may be absent, and is then a cell
-    of the table that says so. Raises UsageError if none is left.
+    of the table with this reason. Raises UsageError if none is left.
     """
     if span is None:
         return list(every[-NEWEST:])
@@ -102,11 +102,11 @@ def key_of(plan: Plan, environments: Environments) -> list[object]:
     return [plan.library, plan.backend, plan.files, *(str(kept[name]) for name in ("installer", "extras"))]
 
 
-def table_file(library: str) -> Path:
-    """The table that comes with adbench. Raises UnknownName if there is none."""
+def table_file(library: str, is_new: bool = False) -> Path:
+    """The table that comes with adbench. Raises UnknownName for a library without a table, unless it is to be made."""
     names = sorted(path.stem for path in TABLES.glob("*.json"))
     name = canonicalize_name(library)
-    if name not in names:
+    if name not in names and not is_new:
         if not names:
             raise BadFile("adbench comes with no table; give one with --table")
         raise UnknownName("atlas", library, names)
