@@ -17,17 +17,31 @@ class Upgrade:
     broken: tuple[Row, ...]
 
 
-def faults(atlas: Atlas, release: int) -> int:
-    """The number of traps and operations with a fault in the release."""
-    return len({row.name for row in atlas.rows if row.is_faulty(release)})
+Faults = tuple[int, int]
+"""The number of traps and operations with a wrong gradient, and of those with another wrong derivative only."""
 
 
-def ranking(atlas: Atlas) -> list[tuple[int, list[str]]]:
-    """(number of faults, releases with so many), the fewest first; the releases newest first."""
-    found: dict[int, list[str]] = {}
-    for k in reversed(atlas.usable):
-        found.setdefault(faults(atlas, k), []).append(atlas.releases[k].name)
-    return sorted(found.items())
+def faults(atlas: Atlas, release: int) -> Faults:
+    """How many faults the release has."""
+    faulty = [row for row in atlas.rows if row.is_faulty(release)]
+    gradients = {row.name for row in faulty if "gradient" in row.operators}
+    return len(gradients), len({row.name for row in faulty} - gradients)
+
+
+def ranking(atlas: Atlas) -> list[tuple[Faults, list[str]]]:
+    """(faults, releases with so many), the fewest first; neighbouring releases as "first to last", the newest first."""
+    spans: dict[Faults, list[tuple[int, int]]] = {}
+    for place, k in reversed(list(enumerate(atlas.usable))):
+        of_count = spans.setdefault(faults(atlas, k), [])
+        if of_count and of_count[-1][0] == place + 1:
+            of_count[-1] = (place, of_count[-1][1])
+        else:
+            of_count.append((place, place))
+    names = [atlas.releases[k].name for k in atlas.usable]
+    return sorted(
+        (count, [names[a] if a == b else f"{names[a]} to {names[b]}" for a, b in of_count])
+        for count, of_count in spans.items()
+    )
 
 
 def upgrades(atlas: Atlas) -> list[Upgrade]:
@@ -48,7 +62,8 @@ def upgrades(atlas: Atlas) -> list[Upgrade]:
 
 
 def columns(atlas: Atlas) -> list[tuple[int, int]]:
-    """(first, last) of neighbouring releases with equal outcomes in every row, and of those without results."""
+    """(first, last) of neighbouring releases with equal outcomes in every row that fails in some release; those without
+    results are apart."""
     found: list[tuple[int, int]] = []
     for k, release in enumerate(atlas.releases):
         last = found[-1] if found else None
@@ -64,4 +79,4 @@ def columns(atlas: Atlas) -> list[tuple[int, int]]:
 
 
 def _alike(atlas: Atlas, a: int, b: int) -> bool:
-    return all(row.is_faulty(a) == row.is_faulty(b) and row.kind(a) == row.kind(b) for row in atlas.rows)
+    return all(row.kind(a) == row.kind(b) for row in atlas.rows if row.ever_faulty)

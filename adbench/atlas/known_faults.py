@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from adbench.atlas.table import Atlas, Row
+from packaging.version import Version
+
+from adbench.atlas.table import FAULTS, Atlas, Row
 from adbench.catalog.discovery import builtin_folder
 from adbench.model.errors import BadFile
 
@@ -47,26 +50,27 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
 
 def updated(text: str, atlas: Atlas, path: Path) -> str:
     """The file's text with `since`, `repaired` and `checked` from the table, and with an entry for each fault that no
-    entry names. Entries of other backends, and those of traps that the table lacks, stay as they are. `checked` has the
-    releases that ran every trap. Raises BadFile.
+    entry names. Entries of other backends, and those of traps that the table lacks, stay as they are. `checked` gets
+    the releases that ran every trap. Raises BadFile.
     """
     data = _parsed(text, path)
     given: list[Entry] = data.get("fault", [])
     of_all = data.get("backends", [atlas.backend])
     ours = [entry for entry in given if atlas.backend in entry.get("backends", of_all)]
     entries = [entry for entry in given if entry not in ours]
-    rows = [row for row in atlas.traps if row.ever_faulty]
-    covered: set[tuple[str, str]] = set()
+    rows = [one for row in atlas.traps for one in _by_kind(row)]
+    covered: set[tuple[Any, ...]] = set()
     for entry in ours:
         own = _rows_of(entry, ours, rows, atlas)
-        covered |= {(row.name, operator) for row, operators in own for operator in operators}
+        covered |= {(row.name, operator, *row.evidence) for row, operators in own for operator in operators}
         entries.append(_dated(entry, [row for row, _ in own], atlas))
     for row in rows:
-        new = tuple(operator for operator in row.operators if (row.name, operator) not in covered)
+        new = tuple(operator for operator in row.operators if (row.name, operator, *row.evidence) not in covered)
         if new:
             entries.append(_dated(_new(row, new, atlas), [row], atlas))
-    whole = [k for k in atlas.usable if all(row.outcomes[k].isupper() for row in atlas.traps)]
-    head = {"library": atlas.library, **data, "checked": [atlas.releases[k].name for k in whole]}
+    whole = {atlas.releases[k].name for k in atlas.usable if all(row.outcomes[k].isupper() for row in atlas.traps)}
+    checked = sorted(whole | set(data.get("checked", ())), key=Version)
+    head = {"library": atlas.library, **data, "checked": checked}
     head.pop("fault", None)
     return text_of(head, entries)
 
@@ -77,22 +81,49 @@ def concerns(entry: Mapping[str, Any], operator: str) -> bool:
     return not operators or any(fnmatchcase(operator, pattern) for pattern in operators)
 
 
+def _by_kind(row: Row) -> list[Row]:
+    """The row once for each kind of fault; the other faults count as right there."""
+    found = []
+    for kind in sorted(row.evidence):
+        others = FAULTS.replace(kind, "")
+        table = str.maketrans(dict.fromkeys(others, "r") | dict.fromkeys(others.upper(), "R"))
+        found.append(replace(row, outcomes=row.outcomes.translate(table), evidence={kind: row.evidence[kind]}))
+    return [one for one in found if one.ever_faulty]
+
+
+def kinds_of(got: str) -> str:
+    """The kinds of faults that an outcome in words allows: "0 or nan" is a wrong number or NaN."""
+    kinds = "n" * ("nan" in got.lower()) + "ec" * got.startswith(("raises", "crashes"))
+    return kinds + "w" * (not kinds or " or " in got)
+
+
 def _rows_of(entry: Entry, every: list[Entry], rows: list[Row], atlas: Atlas) -> list[tuple[Row, tuple[str, ...]]]:
     """The rows of faults that an entry is about, and their operators.
 
-    An entry without operators is about the gradient, and about the operators that no other entry names and that fail
-    in the same releases.
+    An entry with operators is about faults of its kind, or about all if its words name no kind that occurs. One without
+    operators is about the gradient, and about operators that fail in the same releases and that no other entry names.
     """
+    rows = [row for row in rows if row.name == entry["trap"]]
     others = [one for one in every if one["trap"] == entry["trap"] and one.get("operators")]
     is_bare = not entry.get("operators")
     found = []
     for row in rows:
-        if row.name == entry["trap"]:
-            named = [name for name in row.operators if is_bare and any(concerns(one, name) for one in others)]
-            own = tuple(name for name in row.operators if concerns(entry, name) and name not in named)
-            found += [(row, own)] if own else []
-    first = [_dates([row], atlas) for row, own in found if "gradient" in own]
-    return [(row, own) for row, own in found if not (is_bare and first) or _dates([row], atlas) == first[0]]
+        named = {name for name in row.operators if any(_is_about(one, name, row, rows) for one in others)}
+        own = (name for name in row.operators if _is_about(entry, name, row, rows) and not (is_bare and name in named))
+        found.append((row, tuple(own)))
+    found = [(row, own) for row, own in found if own]
+    dates = [_dates([row], atlas) for row, own in found if "gradient" in own]
+    return [(row, own) for row, own in found if not (is_bare and dates) or _dates([row], atlas) in dates]
+
+
+def _is_about(entry: Entry, operator: str, row: Row, rows: list[Row]) -> bool:
+    """Whether an entry is about an operator of a row, which has one kind of fault; `rows` are those of its trap."""
+    if not concerns(entry, operator):
+        return False
+    if operator != "gradient" and not entry.get("operators"):
+        return True
+    kinds = {kind for one in rows if operator in one.operators for kind in one.evidence}
+    return {*row.evidence} <= ({*kinds_of(entry["got"])} & kinds or kinds)
 
 
 def _dated(entry: Entry, rows: list[Row], atlas: Atlas) -> Entry:
@@ -118,8 +149,7 @@ def _dates(rows: list[Row], atlas: Atlas) -> tuple[str, str]:
 
 def _new(row: Row, operators: tuple[str, ...], atlas: Atlas) -> Entry:
     """An entry without a reason: a person adds it, and a thread."""
-    kind = next(row.kind(k) for k in reversed(range(len(row.outcomes))) if row.is_faulty(k))
-    got, _ = row.evidence.get(kind, ("", ""))
+    ((kind, (got, _)),) = row.evidence.items()
     text = {"n": "nan", "e": "raises", "c": "crashes"}.get(kind, got.rpartition("= ")[2] or "wrong")
     entry: Entry = {"trap": row.name, "got": text, "backends": [atlas.backend]}
     return entry if "gradient" in operators else {**entry, "operators": list(operators)}

@@ -58,9 +58,10 @@ def test_operators_that_agree_share_a_row() -> None:
 
 
 def test_releases_are_ranked_by_their_number_of_faults() -> None:
-    assert advice.ranking(ATLAS) == [(2, ["2.0", "1.1", "1.0"]), (3, ["2.1"])]
+    assert advice.ranking(ATLAS) == [((1, 1), ["2.0"]), ((2, 0), ["1.0 to 1.1"]), ((3, 0), ["2.1"])]
     assert shown.which(ATLAS) == (
-        "Which version of jax? By the number of faults, the fewest first: 2.0, 1.1 and 1.0 (2); 2.1 (3)."
+        "Which version of jax? Fewest faults first (wrong gradients + traps where only second derivatives are wrong): "
+        "2.0 (1 + 1); 1.0 to 1.1 (2 + 0); 2.1 (3 + 0)."
     )
 
 
@@ -143,7 +144,7 @@ repaired = "0.3"
 
 def test_known_faults_get_the_releases_of_the_table() -> None:
     data = tomllib.loads(known_faults.updated(KNOWN, ATLAS, Path("jax.toml")))
-    assert data["checked"] == ["1.0", "1.1", "2.1"]  # the others did not run every trap
+    assert data["checked"] == ["0.9", "1.0", "1.1", "2.1"]  # the others did not run every trap
     assert data["backends"] == ["jax", "jax_eager"]
     entries = {
         (entry["trap"], *entry.get("operators", ()), *entry.get("backends", ())): entry for entry in data["fault"]
@@ -160,6 +161,22 @@ def test_known_faults_get_the_releases_of_the_table() -> None:
     assert entries["trap_e", "jax"]["got"] == "2"
 
 
+def test_a_fault_that_turned_into_another_has_two_entries() -> None:
+    row = Row("trap_e", ("gradient",), "WWWNN", {"w": ("x = 2", "1"), "n": ("x = nan", "1")})
+    table = Atlas("jax", "jax", "", RELEASES, (row,))
+    one = '[[fault]]\ntrap = "trap_e"\ngot = "2"\nreason = "why"\n'
+    entries = tomllib.loads(known_faults.updated(one, table, Path("jax.toml")))["fault"]
+    assert entries == [
+        {"trap": "trap_e", "got": "2", "reason": "why", "repaired": "2.0"},
+        {"trap": "trap_e", "backends": ["jax"], "got": "nan", "since": "2.0"},
+    ]
+    both = known_faults.updated(one.replace('"2"', '"2 or nan"'), table, Path("jax.toml"))
+    assert tomllib.loads(both)["fault"] == [{"trap": "trap_e", "got": "2 or nan", "reason": "why"}]
+    assert [known_faults.kinds_of(got) for got in ("nan", "0 or nan", "raises: x", "0", "five digits")] == [
+        "n", "nw", "ec", "w", "w"
+    ]  # fmt: skip
+
+
 def test_writing_known_faults_again_changes_nothing() -> None:
     text = known_faults.updated(KNOWN, ATLAS, Path("jax.toml"))
     assert known_faults.updated(text, ATLAS, Path("jax.toml")) == text
@@ -173,7 +190,7 @@ def test_a_broken_file_of_known_faults_is_one_line() -> None:
 
 def test_data_for_other_programs_has_everything() -> None:
     data = json.loads(json.dumps(shown.data(ATLAS)))
-    assert [each["faults"] for each in data["releases"]] == [2, 2, 0, 2, 3]
+    assert [each["faults"] for each in data["releases"]] == [[2, 0], [2, 0], [0, 0], [1, 1], [3, 0]]
     assert data["upgrades"][0]["repaired"] == [["trap_a", "gradient", "hvp"]]
 
 

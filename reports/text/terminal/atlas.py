@@ -46,8 +46,9 @@ def which(atlas: Atlas) -> str:
     order = advice.ranking(atlas)
     if not order:
         return f"Which version of {atlas.library}? None of these releases could be run."
-    parts = [f"{formatting.listed(names, most=4)} ({count})" for count, names in order]
-    return f"Which version of {atlas.library}? By the number of faults, the fewest first: {'; '.join(parts)}."
+    parts = [f"{formatting.listed(names)} ({first} + {second})" for (first, second), names in order]
+    about = "Fewest faults first (wrong gradients + traps where only second derivatives are wrong)"
+    return f"Which version of {atlas.library}? {about}: {'; '.join(parts)}."
 
 
 def data(atlas: Atlas) -> dict[str, Any]:
