@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "adbench.findings": {"model", "oracle", "measure", "catalog", "execution", "version"},
     "adbench.bisection": {"model", "measure", "catalog", "execution", "results"},
+    "adbench.atlas": {"model", "catalog", "bisection", "findings", "results"},
     "adbench.doctor": {"model", "measure", "catalog", "version", "optional"},
     "adbench.interop": {"model", "measure", "catalog", "results", "execution", "version", "optional"},
     "adbench.cli": {
@@ -47,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "execution",
         "findings",
         "bisection",
+        "atlas",
         "doctor",
         "interop",
         "optional",
@@ -64,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
-    "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: its command line, its logic, its report
+    "atlas", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: command line, logic, report
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip

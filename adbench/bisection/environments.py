@@ -1,7 +1,8 @@
 """An environment for each release: the library and what it requires, next to this adbench.
 
 adbench and the packages that it requires are installed once: a folder of links to the installed ones, which comes last
-on the path of each environment. The library's own requirements therefore take precedence.
+on the path of each environment. The library's own requirements therefore take precedence. For another Python than the
+running one, the folder gets packages of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from adbench.bisection.interpreters import RUNNING, Interpreter
 from adbench.bisection.releases import Release
 from adbench.catalog.installed import OURS, installed_version
 from adbench.model.atomic_file import write_whole
@@ -53,6 +55,7 @@ class Environments:
     extras       requirements besides the library
     most_bytes   environments that were used longest ago are deleted beyond that
     checkout     of commits, and the command that builds one
+    interpreter  the Python of the environments
     """
 
     folder: Path
@@ -61,12 +64,18 @@ class Environments:
     most_bytes: int = 10 * 2**30
     checkout: Path | None = None
     build: str = ""
+    interpreter: Interpreter = RUNNING
 
     @property
     def identity(self) -> list[str]:
         """What an environment depends on besides its release."""
         checkout = "" if self.checkout is None else str(self.checkout.resolve())
-        return [self.installer, *self.extras, checkout, self.build, sys.version, sys.prefix]
+        python = (
+            (sys.version, sys.prefix)
+            if self.interpreter.runs_this
+            else (self.interpreter.version, str(self.interpreter.path))
+        )
+        return [self.installer, *self.extras, checkout, self.build, *python]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -87,14 +96,14 @@ class Environments:
         place = self._place(release)
         python, complete = place / "bin" / "python", place / COMPLETE
         if complete.is_file() and python.exists():
-            _link_adbench(place, self._core(), self._sources(place))
+            self._link_adbench(place)
             os.utime(complete)
             return python, True
         self.trim((release, *spare))
         shutil.rmtree(place, ignore_errors=True)
         try:
             self._create(place)
-            _link_adbench(place, self._core(), self._sources(place))
+            self._link_adbench(place)
             self._install(release, place)
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
@@ -120,16 +129,17 @@ class Environments:
         return self.folder / f"{name[:60]}-{digest}"
 
     def _core(self) -> Path:
-        """The folder of links to adbench and what it requires; made on first use."""
-        links = core_files()
-        place = (
-            self.folder
-            / f"core-{hashlib.sha256(json.dumps(sorted(map(str, links.values()))).encode()).hexdigest()[:12]}"
-        )
+        """The folder of links to adbench and of what it requires; made on first use. Raises NotInstalled."""
+        foreign = [] if self.interpreter.runs_this else [*core_requirements(), *_optional()]
+        links = our_files() if foreign else core_files()
+        parts = [*sorted(map(str, links.values())), *foreign, *([str(self.interpreter)] if foreign else [])]
+        place = self.folder / f"core-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]}"
         if not place.is_dir():
             unfinished = place.with_suffix(".new")
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir(parents=True)
+            if foreign:
+                _ran([*self._pip(str(self.interpreter.path)), "--target", str(unfinished), *foreign])
             for name, target in links.items():
                 (unfinished / name).symlink_to(target)
             unfinished.rename(place)
@@ -140,22 +150,20 @@ class Environments:
 
     def _create(self, place: Path) -> None:
         with_pip = self.checkout is not None  # its build command may want it
+        base = str(self.interpreter.path)
         if self.installer == "uv":
-            command = ["uv", "venv", "--quiet", "--python", sys.executable, *(["--seed"] if with_pip else [])]
+            command = ["uv", "venv", "--quiet", "--python", base, *(["--seed"] if with_pip else [])]
         else:
-            command = [sys.executable, "-m", "venv", *([] if with_pip else ["--without-pip"])]
+            command = [base, "-m", "venv", *([] if with_pip else ["--without-pip"])]
         _ran([*command, str(place)])
 
     def _install(self, release: Release, place: Path) -> None:
         python = str(place / "bin" / "python")
         constraints = place / "constraints.txt"
         constraints.write_text("\n".join(core_requirements()) + "\n", encoding="utf-8")
-        pip = ["uv", "pip", "install", "--quiet", "--python", python]
-        if self.installer == "pip":
-            pip = [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check"]
         wanted = [*self.extras] if self.checkout else [release.requirement, *self.extras]
         if wanted:
-            _ran([*pip, "--constraint", str(constraints), *wanted])
+            _ran([*self._pip(python), "--constraint", str(constraints), *wanted])
         if self.checkout is not None:
             source = place / "source"
             _ran(["git", "clone", "--quiet", "--shared", "--no-checkout", str(self.checkout.resolve()), str(source)])
@@ -163,15 +171,32 @@ class Environments:
             first = {"VIRTUAL_ENV": str(place), "PATH": f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
             _ran(["sh", "-c", self.build], folder=source, more=first)
 
+    def _pip(self, python: str) -> list[str]:
+        """The command that installs for this Python."""
+        if self.installer == "uv":
+            return ["uv", "pip", "install", "--quiet", "--python", python]
+        return [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check"]
+
+    def _link_adbench(self, place: Path) -> None:
+        """Put adbench last on the path of the environment, followed by the sources of a commit."""
+        names = {"base": str(place), "py_version_short": self.interpreter.minor}
+        packages = Path(sysconfig.get_path("purelib", "venv", vars=names))
+        lines = "".join(f"{path}\n" for path in (self._core(), *self._sources(place)))
+        (packages / "zz_adbench.pth").write_text(lines, encoding="utf-8")
+
+
+def our_files() -> dict[str, Path]:
+    """Name -> folder, of adbench."""
+    ours = Path(__file__).parents[1]
+    if (ours / "backends").is_dir():  # installed: they are inside
+        return {ours.name: ours}
+    return {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases", "reports")))}
+
 
 def core_files() -> dict[str, Path]:
     """Name -> file or folder, of adbench and of each package that it requires, directly or not."""
-    ours = Path(__file__).parents[1]
-    found = {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases", "reports")))}
-    if (ours / "backends").is_dir():  # installed: they are inside
-        found = {ours.name: ours}
-    waiting = [Requirement(line).name for line in core_requirements()]
-    waiting += [name for name in OPTIONAL if installed_version(name) is not None]
+    found = our_files()
+    waiting = [*(Requirement(line).name for line in core_requirements()), *_optional()]
     seen = set()
     while waiting:
         name = canonicalize_name(waiting.pop())
@@ -183,6 +208,10 @@ def core_files() -> dict[str, Path]:
         found |= {top: Path(str(distribution.locate_file(top))) for top in sorted(tops)}
         waiting += [Requirement(line).name for line in _needed(distribution)]
     return found
+
+
+def _optional() -> list[str]:
+    return [name for name in OPTIONAL if installed_version(name) is not None]
 
 
 def core_requirements() -> list[str]:
@@ -255,12 +284,6 @@ def _needed(distribution: metadata.Distribution) -> list[str]:
     """The requirements that apply here, without those of extras."""
     lines = [Requirement(line) for line in distribution.requires or ()]
     return [f"{line.name}{line.specifier}" for line in lines if not line.marker or line.marker.evaluate({"extra": ""})]
-
-
-def _link_adbench(place: Path, core: Path, more: Sequence[Path]) -> None:
-    """Put adbench last on the path of the environment, followed by the sources of a commit."""
-    packages = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(place)}))
-    (packages / "zz_adbench.pth").write_text("".join(f"{path}\n" for path in (core, *more)), encoding="utf-8")
 
 
 def _bytes_in(place: Path) -> int:

@@ -76,8 +76,8 @@ def asked(
         raise UsageError("--versions, --wheels and --commits contradict each other; give one of them")
     if (commits is None) != (build is None):
         raise UsageError("--commits and --build go together: --commits . --build 'pip install .'")
-    cell = {"cases": [_whole(case)], "sizes": [size], "operators": [operator] if operator else []}
-    request, source, files = _request(cell, _whole(backend) if backend else _backend_of(library), slower is not None)
+    cell = {"cases": [whole(case)], "sizes": [size], "operators": [operator] if operator else []}
+    request, source, files = _request(cell, whole(backend) if backend else backend_of(library), slower is not None)
     if commits is not None:
         every, good, bad = releases.of_commits(commits, good, bad)
     elif wheels is not None:
@@ -100,12 +100,12 @@ def asked(
     return question, found
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
     """A path as an absolute one; a name as it is."""
     return str(Path(text).resolve()) if text.endswith(".py") or "/" in text else text
 
 
-def _backend_of(library: str) -> str:
+def backend_of(library: str) -> str:
     """The backend of a library, but not a variant of it. Raises UsageError for a library without one."""
     wanted = canonicalize_name(library)
     for name, source in resolve().catalog.backends.items():

@@ -39,18 +39,24 @@ class Release:
 
 def of_index(library: str, good: str, bad: str) -> list[Release]:
     """The releases that pip finds for this Python; pre-releases only if GOOD or BAD is one. Raises UsageError."""
-    pre = ["--pre"] if any(_version(name).is_prerelease for name in (good, bad)) else []
-    said = _pip(["index", "versions", library, *pre])
-    found = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
-    if found is None:
+    pre = ["--pre"] if any(version(name).is_prerelease for name in (good, bad)) else []
+    found = indexed(library, *pre)
+    if not found:
         raise UsageError(f"{library}: pip lists no releases; give them with --versions or --wheels")
-    return of_list(library, found[1].split(","))
+    return of_list(library, found)
+
+
+def indexed(library: str, *more: str) -> list[str]:
+    """The releases that pip finds, with more options for it; none if it finds none. Raises UsageError."""
+    said = _pip(["index", "versions", library, *more])
+    found = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
+    return [] if found is None else [name.strip() for name in found[1].split(",")]
 
 
 def of_list(library: str, names: Iterable[str]) -> list[Release]:
     """These versions, in order. Raises UsageError for one that is no version."""
     every = {name.strip() for name in names if name.strip()}
-    return [Release(name, f"{library}=={name}") for name in sorted(every, key=_version)]
+    return [Release(name, f"{library}=={name}") for name in sorted(every, key=version)]
 
 
 def of_wheels(library: str, folder: Path) -> list[Release]:
@@ -118,7 +124,8 @@ def _is_ancestor(checkout: Path, first: str, last: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _version(name: str) -> Version:
+def version(name: str) -> Version:
+    """The version of a release. Raises UsageError."""
     try:
         return Version(name)
     except InvalidVersion as error:

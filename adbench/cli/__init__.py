@@ -32,6 +32,7 @@ from .list import list_
 from .new import new
 from .report import report
 from .run import run
+from .search.atlas import atlas
 from .search.bisect import bisect
 from .search.fuzz import fuzz
 from .search.minimise import minimise
@@ -152,6 +153,7 @@ for _verb in (
     report,
     compare,
     bisect,
+    atlas,
     history,
     publish,
     gradbench_tool,

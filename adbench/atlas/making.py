@@ -1,0 +1,59 @@
+"""Make an atlas: run what its plan lacks, and put the table together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from adbench.atlas.plan_request import key_of
+from adbench.atlas.runners import of_operations, of_traps
+from adbench.atlas.survey import Journal, Plan, Runner, Survey
+from adbench.atlas.table import Atlas, ReleaseRow, rows_of
+from adbench.bisection.environments import Environments
+from adbench.findings.operations import OPERATIONS
+
+FULL_OF_OPERATIONS = 2
+"""On how many releases every operation runs."""
+
+
+def made(
+    plan: Plan,
+    environments: Environments,
+    told: Callable[[str], None],
+    stored: Callable[[Atlas], None],
+    today: str,
+    operations: bool = False,
+    runner: Runner | None = None,
+) -> Atlas:
+    """The atlas of a plan. `stored` is called with what there is of it after each release.
+
+    A journal has what an interrupted one had found.
+    """
+    folder = environments.folder / "journals"
+    journals = {"traps": Journal(folder, key_of(plan, environments))}
+    of_each = [(plan, runner or of_traps(plan))]
+    if operations:
+        swept = replace(plan, kind="operations", traps=tuple(OPERATIONS), full=FULL_OF_OPERATIONS, files=())
+        journals["operations"] = Journal(folder, [*key_of(swept, environments), "operations"])
+        of_each.append((swept, of_operations(swept)))
+
+    def so_far() -> Atlas:
+        return table_of(plan, journals, today)
+
+    with environments.locked():
+        for part, run in of_each:
+            Survey(part, environments, journals[part.kind], told, lambda: stored(so_far()), run).run()
+        environments.trim()
+    return so_far()
+
+
+def table_of(plan: Plan, journals: dict[str, Journal], today: str) -> Atlas:
+    """The table from the journals of traps and of operations."""
+    rows = {"operations": rows_of({}, 0, frozenset())}
+    trials = [journals["traps"][name] for name in plan.names]
+    dead = frozenset(k for k, trial in enumerate(trials) if trial.reason)
+    for kind, journal in journals.items():
+        found = {k: of for k, name in enumerate(plan.names) if (of := journal[name].found)}
+        rows[kind] = rows_of(found, len(trials), dead)
+    releases = tuple(ReleaseRow(trial.release, trial.python, trial.reason) for trial in trials)
+    return Atlas(plan.library, plan.backend, today, releases, rows["traps"], rows["operations"])

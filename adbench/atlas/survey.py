@@ -1,0 +1,195 @@
+"""Run the traps on releases of a library: on a few releases all of them, between those only what changes.
+
+Some releases, spread evenly, run every trap. Where two neighbours among them differ in a trap, the release in the
+middle runs it, and so on, until the change lies between two releases. A trap that broke and was repaired between two
+of the first releases is not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from adbench.atlas.outcomes import Cell, NotRun, signature
+from adbench.bisection.environments import Environments, NotInstalled
+from adbench.bisection.interpreters import Interpreter
+from adbench.bisection.judge import Undecided
+from adbench.bisection.releases import Release
+from adbench.model.errors import BadOutput
+
+Found = dict[str, dict[str, Cell]]
+"""Trap -> operator -> outcome."""
+
+
+Supported = tuple[Release, tuple[Interpreter, ...]]
+"""A release, and the Pythons of this machine that it supports, the preferred one first."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    releases   oldest first
+    traps      names of cases, or of operations
+    full       on how many releases all of them run
+    files      digests of the cases and the backend
+    own        user's case -> its file
+    kind       "traps" or "operations"
+    """
+
+    library: str
+    backend: str
+    backend_source: str
+    releases: tuple[Supported, ...]
+    traps: tuple[str, ...]
+    full: int = 6
+    files: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "traps"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the releases."""
+        return tuple(release.name for release, _ in self.releases)
+
+
+@dataclass
+class Trial:
+    """What is known about a release: its Python, why it has no results ("" if it may have some), and the results."""
+
+    release: str
+    python: str = ""
+    reason: str = ""
+    found: Found = field(default_factory=dict)
+
+
+class Journal:
+    """The trials of a plan, in a file that outlasts an interruption: one line for each run of traps."""
+
+    def __init__(self, folder: Path, key: Any) -> None:
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+        self.path = folder / f"atlas-{digest}.jsonl"
+        self.trials: dict[str, Trial] = {}
+        if not self.path.exists():
+            return
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError, TypeError, KeyError):  # a damaged last line counts as missing
+                self._add(json.loads(line))
+
+    def __getitem__(self, release: str) -> Trial:
+        return self.trials.setdefault(release, Trial(release))
+
+    def put(self, release: str, python: str, found: Found, reason: str = "") -> None:
+        """Write down what was found of a release. A reason is only kept in memory: another try may succeed."""
+        line = {"release": release, "python": python, "found": found}
+        self._add({**line, "reason": reason})
+        if reason:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{chr(10) * is_damaged}{json.dumps(line)}\n")
+        except OSError as error:
+            raise BadOutput(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def _add(self, line: Mapping[str, Any]) -> None:
+        trial = self[line["release"]]
+        trial.python, trial.reason = str(line["python"]), str(line.get("reason", ""))
+        for trap, cells in line["found"].items():
+            trial.found[trap] = {operator: (str(k), str(got), str(want)) for operator, (k, got, want) in cells.items()}
+
+
+Runner = Callable[[Path, Release, Sequence[str]], Found]
+"""Runs traps with the Python of an environment. Raises NotRun, Undecided."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The work on a plan.
+
+    told    called with each step, as a sentence
+    stored  called after each release
+    """
+
+    plan: Plan
+    environments: Environments
+    journal: Journal
+    told: Callable[[str], None]
+    stored: Callable[[], None]
+    runner: Runner
+
+    def run(self) -> None:
+        """Run every trap on some releases, then the changed ones between them."""
+        every = self.plan.releases
+        chosen = spread(len(every), self.plan.full)
+        for place, k in enumerate(chosen):
+            low = chosen[place - 1] if place else -1
+            high = chosen[place + 1] if place + 1 < len(chosen) else len(every)
+            for candidate in sorted(range(low + 1, high), key=lambda one: (abs(one - k), one)):
+                if self._try(candidate, self.plan.traps, f"{place + 1} of {len(chosen)} with all"):
+                    break
+        while wanted := between(self._states(), self._dead()):
+            place, traps = max(wanted.items(), key=lambda item: (len(item[1]), -item[0]))
+            self._try(place, sorted(traps), f"{sum(map(len, wanted.values()))} changes left")
+
+    def _states(self) -> list[dict[str, Any]]:
+        """Of each release: trap -> the kinds of its faults, for traps that were run."""
+        return [
+            {trap: signature(cells) for trap, cells in self.journal[name].found.items()} for name in self.plan.names
+        ]
+
+    def _dead(self) -> frozenset[int]:
+        return frozenset(k for k, name in enumerate(self.plan.names) if self.journal[name].reason)
+
+    def _try(self, place: int, traps: Sequence[str], why: str) -> bool:
+        """Run those of the traps that were not run yet; whether the release has results."""
+        release, pythons = self.plan.releases[place]
+        trial = self.journal[release.name]
+        missing = [trap for trap in traps if trap not in trial.found]
+        if trial.reason or not missing:
+            return not trial.reason
+        reasons: list[str] = []
+        for python in _first(trial.python, pythons):
+            try:
+                self.told(f"{self.plan.library} {release.name}: installing for Python {python.version}")
+                program, _ = replace(self.environments, interpreter=python).python(release)
+                self.told(f"{self.plan.library} {release.name}: {len(missing)} {self.plan.kind} ({why})")
+                self.journal.put(release.name, python.version, self.runner(program, release, missing))
+                self.stored()
+                return True
+            except (NotInstalled, NotRun, Undecided) as no:
+                kind = "not installed" if isinstance(no, NotInstalled) else "does not run"
+                reasons.append(f"{kind}: {' '.join(str(no).split())}")
+                self.told(f"{self.plan.library} {release.name}: {reasons[-1]}")
+        self.journal.put(release.name, "", {}, reasons[0] if reasons else "not installed: no Python here is supported")
+        return False
+
+
+def _first(version: str, pythons: Iterable[Interpreter]) -> list[Interpreter]:
+    """The Pythons, that of an earlier run first; the results of one release are of one Python."""
+    return sorted(pythons, key=lambda python: python.version != version)
+
+
+def spread(count: int, chosen: int) -> list[int]:
+    """So many of the places 0, 1, …, at equal distances, with both ends."""
+    most = min(count, max(chosen, 2))
+    return sorted({round(k * (count - 1) / max(most - 1, 1)) for k in range(most)})
+
+
+def between(states: Sequence[Mapping[str, Any]], dead: frozenset[int]) -> dict[int, set[str]]:
+    """Release -> the traps to run there: it is in the middle between two releases that differ in them."""
+    wanted: dict[int, set[str]] = {}
+    for trap in {trap for state in states for trap in state}:
+        ran = [k for k, state in enumerate(states) if trap in state]
+        for low, high in pairwise(ran):
+            left = [k for k in range(low + 1, high) if k not in dead]
+            if left and states[low][trap] != states[high][trap]:
+                wanted.setdefault(left[len(left) // 2], set()).add(trap)
+    return wanted

@@ -1,0 +1,119 @@
+"""`adbench atlas`: which release of a library has which fault?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.options import PATH, completion_of, json_option, quantity
+
+if TYPE_CHECKING:
+    from adbench.atlas.table import Atlas
+
+
+@click.command(short_help="Find the faults of each release of a library.")
+@click.argument("library", metavar="LIB")
+@click.option("--show", is_flag=True, help="Print the table that comes with adbench, and run nothing.")
+@click.option(
+    "--releases",
+    "span",
+    metavar="A:B",
+    help="Cover the releases from A to B, or those of a list V,V,… Default: the twelve newest.",
+)
+@click.option(
+    "--full",
+    type=click.IntRange(2, 1000),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="Run every trap on N releases, and on those between them the traps that change.",
+)
+@click.option("--operations", is_flag=True, help="Also run the operations of `adbench conform`.")
+@click.option(
+    *("-b", "--backend"),
+    metavar="NAME",
+    shell_complete=completion_of("backends"),
+    help="Call the library by this backend: a name or a file. Default: the backend of LIB.",
+)
+@click.option(
+    *("-c", "--case", "cases"),
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completion_of("cases"),
+    help="Run this case: a name, a glob or a file. Repeat it for more; default: all traps.",
+)
+@click.option("--wheels", type=PATH, metavar="DIR", help="Use the wheels in DIR.")
+@click.option("--with", "extras", multiple=True, metavar="REQ", help="Also install REQ, for example 'numpy<2.3'.")
+@click.option("--installer", type=click.Choice(["uv", "pip"]), help="Install with this. Default: uv if it is there.")
+@click.option(
+    "--keep",
+    metavar="SIZE",
+    default="10G",
+    show_default=True,
+    callback=quantity("bytes_of"),
+    help="Keep environments for later, up to this size; 1K keeps none.",
+)
+@click.option("--table", type=PATH, metavar="FILE", help="Write or show this table instead of the one in adbench.")
+@click.option("--write", "writes", is_flag=True, help="Also update the releases in the library's file of known faults.")
+@json_option
+def atlas(
+    library: str, show: bool, operations: bool, table: Path | None, writes: bool, as_json: bool, **asked: Any
+) -> None:
+    """Find out which release of LIB has which fault, and which release repaired it.
+
+    Each release gets its own environment, with a Python of this machine that it supports. A few releases run every
+    trap. Where two of them differ, the releases between them are bisected.
+
+    \b
+    adbench atlas jax --show
+    adbench atlas jax --releases 0.8.0:0.12.0
+    adbench atlas mylib --wheels dist -b my_backend.py --table mylib.json
+
+    The same command resumes an interrupted atlas.
+
+    Exit code 0: done; releases without results are in the table, with the reason. 2: an option is wrong.
+    """
+    from adbench.atlas import known_faults, plan_request
+    from adbench.atlas import table as tables
+    from adbench.catalog.discovery import report_module
+    from adbench.model.atomic_file import refuse_file, write_whole
+
+    file = table or plan_request.table_file(library, is_new=not show)
+    if not show:
+        refuse_file(file)
+        _make(library, operations, lambda made: write_whole(file, tables.text_of(made)), **asked)
+    found = tables.read(file)
+    if writes:
+        path = known_faults.file_of(library)
+        write_whole(path, known_faults.updated(path.read_text("utf-8") if path.is_file() else "", found, path))
+        click.echo(f"adbench: wrote {path}", err=True)
+    shown = report_module("text.terminal.atlas")
+    if as_json:
+        print_json(shown.data(found))
+    else:
+        click.echo(shown.text(found, width=width(), colour=colour()), nl=False)
+
+
+def _make(library: str, operations: bool, stored: Callable[[Atlas], None], **asked: Any) -> None:
+    """Run what is missing, told on stderr, and store the atlas after each release."""
+    from adbench.atlas.making import made
+    from adbench.atlas.plan_request import asked as read
+    from adbench.execution import interrupt
+
+    plan, environments = read(library, **asked)
+    interrupt.listen()
+    try:
+        today = datetime.now(UTC).date().isoformat()
+        stored(made(plan, environments, _told, stored, today, operations))
+    except interrupt.Interrupted:
+        click.echo("adbench: interrupted; the same command resumes", err=True)
+        raise
+
+
+def _told(text: str) -> None:
+    click.echo(f"adbench: {text}", err=True)
