@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from adbench.atlas import advice, known_faults
+from adbench.atlas import advice, dating
 from adbench.atlas.table import FAULTS, KINDS, TABLES, Atlas, Row, read
 from adbench.catalog.discovery import catalog
-from adbench.execution.known_bugs import described
+from adbench.execution.known_faults import Fault, described, file_of, read_file
 from adbench.findings.operations import OPERATIONS
 from adbench.model.case import THREAD
 from reports.text.terminal.atlas import which
@@ -81,13 +81,14 @@ def _table(atlas: Atlas) -> Iterator[str]:
     names = [(atlas.releases[low].name, atlas.releases[high].name) for low, high in columns]
     heads = "".join(f"<th>{a}</th>" if a == b else f"<th>{a} to {b}</th>" for a, b in names)
     yield f"<tr><th>trap</th>{heads}</tr>"
-    threads = known_faults.read_entries(atlas.library)
+    path = file_of(atlas.library)
+    faults = read_file(path).faults if path.is_file() else ()
     failing = [row for row in atlas.rows if row.ever_faulty]
     for row in sorted(failing, key=lambda row: (not list(row.changes()), row.name, row.operators)):
         yield f"<tr><th><code>{row.name.removeprefix('trap_')}</code> {_operators(row)}</th>"
         for kind, cells in _runs(row, columns):
             span = f' colspan="{len(cells)}"' if len(cells) > 1 else ""
-            inside = SHORT[kind] if kind not in FAULTS else _details(atlas, row, kind, cells, threads)
+            inside = SHORT[kind] if kind not in FAULTS else _details(atlas, row, kind, cells, faults)
             yield f'<td class="{kind}"{span} title="{KINDS[kind]}">{inside}</td>'
         yield "</tr>"
     yield "</table>"
@@ -98,9 +99,7 @@ def _runs(row: Row, columns: Sequence[tuple[int, int]]) -> list[tuple[str, list[
     return [(kind, list(cells)) for kind, cells in groupby(columns, key=lambda column: row.kind(column[0]))]
 
 
-def _details(
-    atlas: Atlas, row: Row, kind: str, cells: Sequence[tuple[int, int]], threads: Sequence[known_faults.Entry]
-) -> str:
+def _details(atlas: Atlas, row: Row, kind: str, cells: Sequence[tuple[int, int]], faults: Sequence[Fault]) -> str:
     """What a cell opens."""
     releases = range(cells[0][0], cells[-1][1] + 1)
     ran = [atlas.releases[k].name for k in releases if row.outcomes[k].isupper()]
@@ -113,7 +112,7 @@ def _details(
         f"expected {expected}" if expected else "",
         f"got {got}" if got else "",
         f"run with {', '.join(ran)}" + ("; others inferred" if len(ran) < len(releases) else "") if ran else "inferred",
-        known_faults.thread_of(threads, row) or (f"as {cited}" if cited else ""),
+        dating.thread_of(faults, row) or (f"as {cited}" if cited else ""),
     ]
     return f"<details><summary>{SHORT[kind]}</summary>{'<br>'.join(_escaped(part) for part in parts if part)}</details>"
 

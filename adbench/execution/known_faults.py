@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 from adbench.catalog.discovery import Source, builtin_folder
 from adbench.catalog.installed import installed_version
 from adbench.model import tree
-from adbench.model.backend import KnownBug, KnownBugs, Trap
+from adbench.model.backend import KnownBug, KnownBugs, Trap, are_concerned
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason, reason_of
 from adbench.model.errors import BadFile, contained
 
@@ -55,6 +55,10 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def place(self) -> tuple[Any, ...]:
         """Files are sorted by this."""
         return self.trap, self.operators, self.backends, self.since or Version("0")
+
+    def concerns(self, operator: str) -> bool:
+        """Whether this operator is wrong."""
+        return are_concerned(self.operators, operator)
 
     def occurs_in(self, release: Version | None) -> bool:
         """Whether this release of the library has the fault; every fault occurs in an unknown one."""

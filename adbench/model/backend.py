@@ -127,6 +127,11 @@ class Trap:
     expected: str
 
 
+def are_concerned(operators: tuple[str, ...], operator: str) -> bool:
+    """Whether names or globs of operators include this one; none include all."""
+    return not operators or any(fnmatchcase(operator, pattern) for pattern in operators)
+
+
 @dataclass(frozen=True)
 class KnownBug:
     """A known fault of a backend on a trap or another case.
@@ -144,7 +149,7 @@ class KnownBug:
 
     def concerns(self, operator: str) -> bool:
         """Whether this operator is wrong."""
-        return not self.operators or any(fnmatchcase(operator, pattern) for pattern in self.operators)
+        return are_concerned(self.operators, operator)
 
     def is_certain(self, operator: str) -> bool:
         """Whether a right result means that the entry is out of date: it names the operator in full, or no operator and

@@ -1,14 +1,14 @@
 """The table, what is read from it, and the file of known faults that is written from it."""
 
-import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from adbench.atlas import advice, known_faults
-from adbench.atlas.outcomes import NotRun, refuse_other_release, signature
+from adbench.atlas import advice, dating
 from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, read, rows_of, text_of
+from adbench.execution import known_faults
 from adbench.model.errors import BadFile
 from reports.text.terminal import atlas as shown
 
@@ -142,8 +142,19 @@ repaired = "0.3"
 """
 
 
-def test_known_faults_get_the_releases_of_the_table() -> None:
-    data = tomllib.loads(known_faults.updated(KNOWN, ATLAS, Path("jax.toml")))
+@pytest.fixture
+def updated(tmp_path: Path) -> Callable[..., str]:
+    """The text of a file of known faults after a table."""
+
+    def text_after(text: str, table: Atlas = ATLAS) -> str:
+        (tmp_path / "jax.toml").write_text(text, "utf-8")
+        return known_faults.text_of(dating.updated(known_faults.read_file(tmp_path / "jax.toml"), table))
+
+    return text_after
+
+
+def test_known_faults_get_the_releases_of_the_table(updated: Callable[..., str]) -> None:
+    data = tomllib.loads(updated(KNOWN))
     assert data["checked"] == ["0.9", "1.0", "1.1", "2.1"]  # the others did not run every trap
     assert data["backends"] == ["jax", "jax_eager"]
     entries = {
@@ -161,47 +172,22 @@ def test_known_faults_get_the_releases_of_the_table() -> None:
     assert entries["trap_e", "jax"]["got"] == "2"
 
 
-def test_a_fault_that_turned_into_another_has_two_entries() -> None:
+def test_a_fault_that_turned_into_another_has_two_entries(updated: Callable[..., str]) -> None:
     row = Row("trap_e", ("gradient",), "WWWNN", {"w": ("x = 2", "1"), "n": ("x = nan", "1")})
     table = Atlas("jax", "jax", "", RELEASES, (row,))
-    one = '[[fault]]\ntrap = "trap_e"\ngot = "2"\nreason = "why"\n'
-    entries = tomllib.loads(known_faults.updated(one, table, Path("jax.toml")))["fault"]
+    one = 'library = "jax"\nbackends = ["jax"]\n[[fault]]\ntrap = "trap_e"\ngot = "2"\nreason = "why"\n'
+    entries = tomllib.loads(updated(one, table))["fault"]
     assert entries == [
         {"trap": "trap_e", "got": "2", "reason": "why", "repaired": "2.0"},
         {"trap": "trap_e", "backends": ["jax"], "got": "nan", "since": "2.0"},
     ]
-    both = known_faults.updated(one.replace('"2"', '"2 or nan"'), table, Path("jax.toml"))
+    both = updated(one.replace('"2"', '"2 or nan"'), table)
     assert tomllib.loads(both)["fault"] == [{"trap": "trap_e", "got": "2 or nan", "reason": "why"}]
-    assert [known_faults.kinds_of(got) for got in ("nan", "0 or nan", "raises: x", "0", "five digits")] == [
+    assert [dating.kinds_of(got) for got in ("nan", "0 or nan", "raises: x", "0", "five digits")] == [
         "n", "nw", "ec", "w", "w"
     ]  # fmt: skip
 
 
-def test_writing_known_faults_again_changes_nothing() -> None:
-    text = known_faults.updated(KNOWN, ATLAS, Path("jax.toml"))
-    assert known_faults.updated(text, ATLAS, Path("jax.toml")) == text
-
-
-def test_a_broken_file_of_known_faults_is_one_line() -> None:
-    with pytest.raises(BadFile, match=r"jax\.toml: ") as refused:
-        known_faults.updated("[[fault", ATLAS, Path("jax.toml"))
-    assert "\n" not in str(refused.value)
-
-
-def test_data_for_other_programs_has_everything() -> None:
-    data = json.loads(json.dumps(shown.data(ATLAS)))
-    assert [each["faults"] for each in data["releases"]] == [[2, 0], [2, 0], [0, 0], [1, 1], [3, 0]]
-    assert data["upgrades"][0]["repaired"] == [["trap_a", "gradient", "hvp"]]
-
-
-def test_another_release_than_the_wanted_one_is_no_result() -> None:
-    refuse_other_release("2.13.0+cpu", "2.13.0")
-    refuse_other_release(None, "1")
-    with pytest.raises(NotRun, match=r"its environment has 2\.12\.0"):
-        refuse_other_release("2.12.0", "2.13.0")
-
-
-def test_only_faults_are_compared_between_releases() -> None:
-    right = {"gradient": ("r", "", ""), "hvp": ("u", "", "")}
-    assert signature(right) == signature({"gradient": ("q", "", "")}) == ()
-    assert signature(right | {"hvp": ("n", "x = nan", "0")}) == (("hvp", "n"),)
+def test_writing_known_faults_again_changes_nothing(updated: Callable[..., str]) -> None:
+    text = updated(KNOWN)
+    assert updated(text) == text

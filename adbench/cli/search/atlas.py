@@ -78,9 +78,10 @@ def atlas(
 
     Exit code 0: done; releases without results are in the table, with the reason. 2: an option is wrong.
     """
-    from adbench.atlas import known_faults, plan_request
+    from adbench.atlas import dating, plan_request
     from adbench.atlas import table as tables
     from adbench.catalog.discovery import report_module
+    from adbench.execution import known_faults
     from adbench.model.atomic_file import refuse_file, write_whole
 
     file = table or plan_request.table_file(library, is_new=not show)
@@ -90,8 +91,12 @@ def atlas(
     found = tables.read(file)
     if writes:
         path = known_faults.file_of(library)
-        write_whole(path, known_faults.updated(path.read_text("utf-8") if path.is_file() else "", found, path))
-        click.echo(f"adbench: wrote {path}", err=True)
+        empty = known_faults.FaultFile(library=library, backends=(found.backend,))
+        faults = dating.updated(known_faults.read_file(path) if path.is_file() else empty, found)
+        write_whole(path, known_faults.text_of(faults))
+        lacking = sorted({fault.trap for fault in faults.faults if not fault.reason})
+        add = f"; add a reason to new entries of {', '.join(lacking)}" if lacking else ""
+        click.echo(f"adbench: wrote {path}{add}", err=True)
     shown = report_module("text.terminal.atlas")
     if as_json:
         print_json(shown.data(found))

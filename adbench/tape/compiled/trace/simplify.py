@@ -9,7 +9,7 @@ import numpy as np
 
 from adbench.tape.compiled.trace.matrix_forms import MATRIX_FORMS, thin_product
 from adbench.tape.core.rule import Rule, Value, function_gradients
-from adbench.tape.identities import KNOWN, product
+from adbench.tape.identities.recognised import KNOWN, product
 from adbench.tape.linalg import cholesky_factor, solving
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes

@@ -28,14 +28,14 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
+from adbench.tape.identities.origin import made
+from adbench.tape.identities.overflow import behind_overflow, divide, log1p, reciprocal
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
 from adbench.tape.linalg.spectrum import eigenvalue_rates
 from adbench.tape.linalg.symmetric_eigenvalues import eigh
-from adbench.tape.origin import made
-from adbench.tape.overflow import behind_overflow, divide, log1p, reciprocal
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul

@@ -1,4 +1,4 @@
-"""The call that made a value, which a few functions store on their results; see `identities`."""
+"""The call that made a value, which a few functions store on their results; see `recognised`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions of exp u where it overflows: 1 / exp u, exp(u) ** -2, 1 / (1 + exp u), log(1 + exp u); see `identities`.
+"""Compositions of exp u where it overflows: 1 / exp u, exp(u) ** -2, 1 / (1 + exp u), log(1 + exp u).
 
 There the chain rule multiplies an underflowed 0 by ∞, while these have derivatives as functions of u.
 """
@@ -15,7 +15,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.origin import made
+from adbench.tape.identities.origin import made
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.values import shape_of, value_of

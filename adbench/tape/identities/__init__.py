@@ -1,0 +1,1 @@
+"""Compositions that are smoother than their parts, and those behind an overflow."""
