@@ -7,7 +7,7 @@ import pytest
 
 from adbench.atlas import plan_request
 from adbench.atlas.table import read
-from adbench.bisection import interpreters
+from adbench.bisection import interpreters, releases
 from adbench.bisection.interpreters import RUNNING, Interpreter
 from adbench.bisection.releases import Release
 from adbench.model.errors import UsageError
@@ -73,7 +73,7 @@ def test_a_range_a_list_and_the_newest_releases() -> None:
 def test_a_release_has_the_pythons_that_it_supports(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {(): ["1.0", "1.1+cpu", "1.1"], ("--python-version", "3.13", "--only-binary=:all:"): ["1.1", "1.2"]}
     monkeypatch.setattr(interpreters, "every", lambda: (RUNNING, NEW))
-    monkeypatch.setattr(plan_request.releases, "indexed", lambda library, *more: listed[more])
+    monkeypatch.setattr(releases, "indexed", lambda library, *more: listed[more])
     found = {release.name: pythons for release, pythons in plan_request.of_index("fakead")}
     assert found == {"1.0": (RUNNING,), "1.1": (RUNNING, NEW), "1.2": (NEW,)}
     listed.update({key: [] for key in listed})

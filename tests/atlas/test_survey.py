@@ -57,10 +57,13 @@ class Planted:
         return {"gradient": cell, "hvp": cell}
 
 
-def atlas(folder: Path, runner: Planted, *, told: Any = None, stored: Any = None, full: int = 4, **more: Any) -> Atlas:
+def atlas(
+    folder: Path, runner: Planted, *, told: Any = None, stored: Any = None, full: int = 4, **more: set[str]
+) -> Atlas:
     every = tuple((Release(name, f"fakead=={name}"), (OLD, NEW)) for name in NAMES)
     plan = Plan("fakead", "fake", "fake", every, TRAPS, full)
-    environments = MadeUp(folder, "pip", **{name: frozenset(value) for name, value in more.items()})
+    missing, only_new = (frozenset(more.get(name, ())) for name in ("missing", "only_new"))
+    environments = MadeUp(folder, "pip", missing=missing, only_new=only_new)
     return made(plan, environments, told or (lambda _: None), stored or (lambda _: None), "2026-01-01", runner=runner)
 
 
@@ -104,7 +107,8 @@ def test_a_release_that_does_not_run_is_tried_with_each_python(tmp_path: Path) -
 
 
 def test_an_interrupted_atlas_resumes(tmp_path: Path) -> None:
-    first, kept = Planted(stop="13"), []
+    first = Planted(stop="13")
+    kept: list[Atlas] = []
     with pytest.raises(KeyboardInterrupt):
         atlas(tmp_path, first, stored=kept.append)
     assert list(first.ran) == ["0", "6"]
@@ -143,7 +147,7 @@ def test_the_places_are_spread_evenly_with_both_ends() -> None:
 
 
 def test_the_middle_between_two_releases_that_differ_is_next() -> None:
-    states = [{"a": ("n",), "b": ()}, {}, {}, {}, {"a": (), "b": ()}]
+    states: list[dict[str, Any]] = [{"a": ("n",), "b": ()}, {}, {}, {}, {"a": (), "b": ()}]
     assert between(states, frozenset()) == {2: {"a"}}
     assert between(states, frozenset({2})) == {3: {"a"}}
     assert between(states, frozenset({1, 2, 3})) == {}
