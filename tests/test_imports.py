@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "adbench.findings": {"model", "oracle", "measure", "catalog", "execution", "version"},
     "adbench.bisection": {"model", "measure", "catalog", "execution", "results"},
-    "adbench.atlas": {"model", "catalog", "bisection", "findings", "results"},
+    "adbench.atlas": {"model", "catalog", "bisection", "findings", "results", "execution"},
     "adbench.doctor": {"model", "measure", "catalog", "version", "optional"},
     "adbench.interop": {"model", "measure", "catalog", "results", "execution", "version", "optional"},
     "adbench.cli": {
