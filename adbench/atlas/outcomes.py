@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from packaging.version import InvalidVersion, Version
@@ -15,6 +16,8 @@ OPERATORS = ("gradient", "hvp", "hessian", *COMPOSITIONS)
 """The derivatives of a trap that an atlas has."""
 FINE = ("right", "approximate", "verified", "surprise")
 MOST = 160  # characters of a text
+
+FOLDERS = re.compile(r"(?<![\w.:/])/(?:[\w.@+-]+/)+")
 
 Cell = tuple[str, str, str]
 """Kind, what was returned, and what was expected."""
@@ -36,7 +39,7 @@ def outcomes_of(run: Run, backend: str, release: str) -> dict[str, dict[str, Cel
             of_trap[record.job.operator] = cell
     reasons = {record.reason for record in run.records if record.status in ("unsupported", "failed", "crashed")}
     if len(reasons) == 1 and all(record.verdict is None and record.reason in reasons for record in run.records):
-        raise NotRun(_short(str(reasons.pop())))
+        raise NotRun(short(str(reasons.pop())))
     return found
 
 
@@ -57,18 +60,18 @@ def cell_of(record: Record) -> Cell:
         worst = verdict.worst
         got = f"{worst.got}"
         kind = "n" if "nan" in got.lower() else "w"
-        return kind, _short(f"{worst.where} = {_number(worst.got)}"), _short(_number(worst.expected))
+        return kind, short(f"{worst.where} = {_number(worst.got)}"), short(_number(worst.expected))
     if record.found_wrong:
-        return "w", _short(record.verdict.sentence if record.verdict else record.reason or ""), ""
+        return "w", short(record.verdict.sentence if record.verdict else record.reason or ""), ""
     word = record.outcome.word
     if word in FINE:
         return "r", "", ""
     if word == "unsupported":
         return "u", "", ""
     if word == "crashed":
-        return "c", _short(record.reason or ""), ""
+        return "c", short(record.reason or ""), ""
     if word in ("failed", "known"):
-        return "e", _short((record.reason or "").rpartition(HERE)[2]), ""
+        return "e", short((record.reason or "").rpartition(HERE)[2]), ""
     return "q", "", ""
 
 
@@ -81,6 +84,7 @@ def _number(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
+def short(text: str) -> str:
+    """One line, without the folders of this machine."""
+    line = FOLDERS.sub("", " ".join(text.split()))
     return line if len(line) <= MOST else line[: MOST - 1] + "…"

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from adbench.atlas.outcomes import Cell, NotRun, signature
+from adbench.atlas.outcomes import Cell, NotRun, short, signature
 from adbench.bisection.environments import Environments, NotInstalled
 from adbench.bisection.interpreters import Interpreter
 from adbench.bisection.judge import Undecided
@@ -166,7 +166,7 @@ class Survey:
                 return True
             except (NotInstalled, NotRun, Undecided) as no:
                 kind = "not installed" if isinstance(no, NotInstalled) else "does not run"
-                reasons.append(f"{kind}: {' '.join(str(no).split())}")
+                reasons.append(f"{kind}: {short(str(no))}")
                 self.told(f"{self.plan.library} {release.name}: {reasons[-1]}")
         self.journal.put(release.name, "", {}, reasons[0] if reasons else "not installed: no Python here is supported")
         return False

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adbench.atlas import runners
-from adbench.atlas.outcomes import NotRun, cell_of, outcomes_of
+from adbench.atlas.outcomes import NotRun, cell_of, outcomes_of, short
 from adbench.atlas.survey import Plan
 from adbench.bisection.releases import Release
 from adbench.execution.session import prepare
@@ -96,3 +96,9 @@ def test_operations_have_the_faults_of_a_sweep(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runners, "ran", lambda *_, **__: (2, "", "adbench: no backend 'fake'\n"))
     with pytest.raises(NotRun, match="no backend 'fake'"):
         runners.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt"])
+
+
+def test_a_text_names_no_folder_of_this_machine() -> None:
+    assert short("importing it: /tmp/a-b/core.1/backends/mygrad.py: 1/2 of a/b\n at https://x.org/a/b") == (
+        "importing it: mygrad.py: 1/2 of a/b at https://x.org/a/b"
+    )
