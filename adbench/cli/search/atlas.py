@@ -92,10 +92,11 @@ def atlas(
     if writes:
         path = known_faults.file_of(library)
         empty = known_faults.FaultFile(library=library, backends=(found.backend,))
-        faults = dating.updated(known_faults.read_file(path) if path.is_file() else empty, found)
+        before = known_faults.read_file(path) if path.is_file() else empty
+        faults = dating.updated(before, found)
         write_whole(path, known_faults.text_of(faults))
-        lacking = sorted({fault.trap for fault in faults.faults if not fault.reason})
-        add = f"; add a reason to new entries of {', '.join(lacking)}" if lacking else ""
+        new = {fault.trap for fault in faults.faults if not fault.reason and fault not in before.faults}
+        add = f"; add reasons to entries of {', '.join(sorted(new))}" if new else ""
         click.echo(f"adbench: wrote {path}{add}", err=True)
     shown = report_module("text.terminal.atlas")
     if as_json:
