@@ -23,7 +23,7 @@ def traps(theme: str) -> tuple[dict[str, Case], Callable[..., Callable[..., Any]
     wrt       the active inputs; by default all that are not static
     prepared  other inputs to prepare the backend with, if the trap is to call it elsewhere
     declared  whether finite differences cannot find the truth
-    faults    outcome -> reason of wrong results that several libraries share; a known fault refers to the outcome
+    faults    outcome -> reason of wrong results that several libraries share; a backend's KNOWN refers to the outcome
     """
     cases: dict[str, Case] = {}
 

@@ -128,7 +128,7 @@ class Survey:
     def run(self) -> None:
         """Run every trap on some releases, then the changed ones between them."""
         every = self.plan.releases
-        chosen = spread(len(every), self.plan.full)
+        chosen = spread(len(every), max(2, self.plan.full))
         for place, k in enumerate(chosen):
             low = chosen[place - 1] if place else -1
             high = chosen[place + 1] if place + 1 < len(chosen) else len(every)

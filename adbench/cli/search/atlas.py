@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adbench.cli.support.console import colour, print_json, width
-from adbench.cli.support.options import PATH, completion_of, json_option, quantity
+from adbench.cli.support.options import COUNT, PATH, completion_of, json_option, quantity
 
 if TYPE_CHECKING:
     from adbench.atlas.table import Atlas
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--full",
-    type=click.IntRange(2, 1000),
+    type=COUNT,
     default=6,
     show_default=True,
     metavar="N",
-    help="Run every trap on N releases, and on those between them the traps that change.",
+    help="Run every trap on N releases, at least two, and on those between them the traps that change.",
 )
 @click.option("--operations", is_flag=True, help="Also run the operations of `adbench conform`.")
 @click.option(

@@ -178,7 +178,7 @@ class Program:
         self._known: dict[int, Any] = {}
         self._kinds: dict[int, str] = {}
         self._fixed: set[int] = set()
-        self._made_by: dict[int, tuple[Any, tuple[int, ...], list[int]]] = {}
+        self._made_by: dict[int, tuple[Any, tuple[int, ...], int]] = {}
         self._unstopped: dict[int, int] = {}
         self._manner = manner
         self._lifted: dict[Any, list[Any]] = {}
@@ -280,8 +280,8 @@ class Program:
         function = self._function(equation, fixed, sources)
         targets = [self._place(var.aval, fixed=fixed) for var in equation.outvars]
         self._steps.append((function, sources, tuple(targets), equation.primitive.multiple_results))
-        for target in targets:
-            self._made_by[target] = equation, sources, targets
+        for number, target in enumerate(targets):
+            self._made_by[target] = equation, sources, number
         return targets
 
     def _folded(self, equation: Any, sources: Sequence[int]) -> list[int] | None:
@@ -332,14 +332,13 @@ class Program:
         if place not in self._made_by:
             return place
         if place not in self._unstopped:
-            equation, sources, results = self._made_by[place]
+            equation, sources, number = self._made_by[place]
             if equation.primitive.name == "stop_gradient":
                 self._unstopped[place] = self._without_stops(sources[0])
             else:
                 moving = tuple(map(self._without_stops, sources))
-                # Once for all results: a second LU, rounded at random, may exchange other rows than the first.
-                again = self._emitted(equation, moving) if moving != sources else results
-                self._unstopped.update(zip(results, again, strict=True))
+                results = self._emitted(equation, moving) if moving != sources else None
+                self._unstopped[place] = place if results is None else results[number]
         return self._unstopped[place]
 
     def _function(self, equation: Any, fixed: bool, sources: Sequence[int]) -> Callable[..., Any]:
