@@ -88,8 +88,8 @@ def check(
     wrt        the active arguments: positions or names (`"x"`, `"params['w']"`); by default every
                floating-point one
     seed       chooses the random points
-    output     of several results, the one to check: its position, its key, or a path such as "['aux']['w']"; by default
-               every floating-point one
+    output     of several results, the one to check: its position, its key, or a path such as `"['aux']['w']"`; by
+               default every floating-point one
     branchwise   accept the derivative along the branches that the program takes. By default the values decide where
                they contradict it: a bisection has the derivative of the root, not 0
     constants  "forbid" makes a derivative wrong that leaves out numbers which the function declares constant, by
