@@ -211,19 +211,18 @@ def forward_codes() -> frozenset[CodeType]:
     """
     function = sys.modules["torch"].autograd.Function
     apply = getattr(function.apply, "__func__", None)
-    return (
-        _codes_of_forward(function, len(function.__subclasses__())) if apply is None else frozenset((apply.__code__,))
-    )
+    if apply is not None:
+        return frozenset((apply.__code__,))
+    classes = [*function.__subclasses__()]
+    for one in classes:
+        classes += one.__subclasses__()
+    return _codes_of_forward(tuple(classes))
 
 
 @lru_cache(maxsize=1)
-def _codes_of_forward(function: Any, _count: int) -> frozenset[CodeType]:
-    """The code of `forward` of all classes below this one; `_count` of those directly below tells that some are new."""
-    classes, codes = [*function.__subclasses__()], set()
-    for one in classes:
-        classes += one.__subclasses__()
-        codes |= {code for name in ("forward", "setup_context") if (code := _code(vars(one).get(name)))}
-    return frozenset(codes)
+def _codes_of_forward(classes: tuple[type, ...]) -> frozenset[CodeType]:
+    methods = (vars(one).get(name) for one in classes for name in ("forward", "setup_context"))
+    return frozenset(code for method in methods if (code := _code(method)))
 
 
 def _code(method: Any) -> CodeType | None:

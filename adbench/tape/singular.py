@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape.core import sweep
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import CALLBACK, Tape
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
-from adbench.tape.core.sweep import PASSES, propagate
-from adbench.tape.levels import NotCompilableError, current, leaves_of
+from adbench.tape.core.sweep import propagate
+from adbench.tape.levels import current, leaves_of
 from adbench.tape.values import PLAIN, shape_of, value_of
 
 _GOLDEN = 0.6180339887498949
@@ -137,11 +138,9 @@ def _gradients(z: Any, where: Value) -> list[Value]:
 
 def _symbolic_gradients(z: Any, where: Value, leaves: list[Any]) -> list[Value]:
     """The same for symbols, in one pass, without the decision whether a NaN was reached. Leaves the tape as it was."""
-    if any(type(saved) is tuple and len(saved) != 2 for _, _, cells, saved, *_ in z.tape if cells):
-        raise NotCompilableError("whether a zero changes to second order needs records that this tape has not kept")
     z.cell.adj = np.where(where, irregular(shape_of(z))[()], 0.0)
     z.cell.own = False
-    PASSES[0](reversed(z.tape))
+    sweep.PASSES[0](reversed(z.tape))
     rates = [leaf.adj for leaf in leaves]
     z.tape.zero_adjoints()
     return rates

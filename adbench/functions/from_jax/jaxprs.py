@@ -265,7 +265,7 @@ class Program:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
-        if name == "call_hi_primitive":  # from jax 0.12 on: made of others, with a derivative of its own, such as frexp
+        if name == "call_hi_primitive":  # from jax 0.12 on, such as frexp: it brings a derivative
             made = type(params["_prim"]).__name__
             raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         if name == "custom_linear_solve":
@@ -475,9 +475,9 @@ def _inside(equation: Any) -> Any:
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
-    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
         return None
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     try:
         closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
     except Exception:  # not only a program of primitives

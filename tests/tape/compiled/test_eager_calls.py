@@ -77,3 +77,14 @@ def test_without_the_eager_engine_a_call_raises_the_reason():
     steps = tape.compile(lambda x: x * x if x > 1 else x, 2.0, recordings=1, eager=False)
     with pytest.raises(tape.NotCompilableError, match="more than 1 paths"):
         steps(0.5)
+
+
+def test_reverse_over_forward_of_a_norm_at_zero_runs_as_machine_code():
+    """Whether the zero may change is asked on a tape with quick records."""
+    x, v = np.full(3, 0.5), np.array([1.0, -2.0, 0.5])
+
+    def along(x, v):
+        return tape.gradient(lambda x: tape.jvp(tape.std, x, v)[1], x)[1]
+
+    compiled = tape.compile(along, x, v, operator="value", eager=False)(x, v)
+    np.testing.assert_array_equal(compiled, along(x, v))
