@@ -9,7 +9,7 @@ from scripts.backends_pages import pins
 
 
 def changed() -> Iterator[str]:
-    """One line for each: its name, the pinned release, and the one that is installed."""
+    """One line for each distribution: name, pinned release, installed release."""
     for name, pinned in sorted(pins().items()):
         try:
             here = version(name)

@@ -2,7 +2,7 @@
 
 adbench and the packages that it requires are installed once: a folder of links to the installed ones, which comes last
 on the path of each environment. The library's own requirements therefore take precedence. For another Python than the
-running one, the folder gets packages of its own.
+running one, the packages are installed into the folder.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Environments:
         return self.folder / f"{name[:60]}-{digest}"
 
     def _core(self) -> Path:
-        """The folder of links to adbench and of what it requires; made on first use. Raises NotInstalled."""
+        """The folder of links to adbench and its requirements; made on first use. Raises NotInstalled."""
         foreign = [] if self.interpreter.runs_this else [*core_requirements(), *_optional()]
         links = our_files() if foreign else core_files()
         parts = [*sorted(map(str, links.values())), *foreign, *([str(self.interpreter)] if foreign else [])]

@@ -37,7 +37,7 @@ def parallel(
     def walk() -> None:
         try:
             while not stopped.is_set():
-                with closing(waiting.get_nowait()) as task:  # what it holds, another task may wait for
+                with closing(waiting.get_nowait()) as task:  # another task may wait for its processors
                     for item in task:
                         found.put(("item", item))
                         if stopped.is_set():

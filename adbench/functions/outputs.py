@@ -50,7 +50,7 @@ class Outputs:
     def note(self) -> str:
         """Which parts are checked."""
         more = f" and {len(self.names) - MOST_NAMED} more" if len(self.names) > MOST_NAMED else ""
-        return f"checked of what it returns: {', '.join(self.names[:MOST_NAMED])}{more}"
+        return f"checked outputs: {', '.join(self.names[:MOST_NAMED])}{more}"
 
     def renamed(self, text: str) -> str:
         """The text with the name of the part for each entry, of the joined array or of the single part."""

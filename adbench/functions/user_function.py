@@ -75,9 +75,9 @@ def function_case(
     args     floats, arrays of any of these libraries, nested containers and torch.nn.Module; the rest is static
     wrt      the active arguments: positions, names (``x``, ``params['w']``); by default all
     seed     chooses the random points
-    backend  the one that the user named, which may decide for which library the function is written
+    backend  the backend that the user named; it decides the library of a function that shows none
     output   the position, key or path of the only output that is checked
-    branchwise   the derivative along the program's branch is meant, even if its values change otherwise
+    branchwise   accept the derivative along the program's branch, even if the values contradict it
     constants    "forbid": numbers that the function declares constant are active all the same
 
     The case's `f` is a `UserFunction`. Raises UsageError with one line if the function cannot be checked.

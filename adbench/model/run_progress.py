@@ -99,7 +99,7 @@ def _time(launches: Mapping[int, Launch] | None) -> Time | None:
 
 
 JUDGES_NOTHING = ("unsupported", "skipped", "not_run", "unchecked")
-"""Words of records that judge nothing. Failures have an exit code of their own, and a known bug was expected."""
+"""Words of records that judge nothing. Failures have another exit code, and a known bug was expected."""
 
 
 def unjudged(run: Run) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def test_every_floating_point_part_of_a_result_is_checked_by_its_name(name: str)
     assert (found.word, found.proved) == ("right", True), found
     jacobian = next(row for row in found.rows if row.mode == "jacobian")
     assert [entry.place for entry in jacobian.entries] == [f"output{one}, x[{k}]" for one in outputs for k in (0, 1)]
-    assert f"checked of what it returns: output{outputs[0]}, output{outputs[1]}" in found.notes
+    assert f"checked outputs: output{outputs[0]}, output{outputs[1]}" in found.notes
 
 
 @pytest.mark.parametrize("output", [1, "1", "[1]", "output[1]"])
@@ -63,7 +63,7 @@ def test_one_output_is_chosen(output: Any) -> None:
         "gradient",
         [0.6, 3.4],
     )
-    assert "checked of what it returns: output[1]" in found.notes
+    assert "checked outputs: output[1]" in found.notes
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
 
 
 def _values_decide(at: Point) -> bool:
-    """Whether the case's values say anything about the derivative: not in lower precision, which has steps of its own,
-    nor where constants are held or a symmetric matrix is read by another convention."""
+    """Whether the case's values say anything about the derivative: not in lower precision, where values change in
+    steps, nor where constants are held or a symmetric matrix is read by another convention."""
     return at.within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
 
 
