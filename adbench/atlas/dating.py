@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 from packaging.version import Version
 
-from adbench.atlas.table import FAULTS, Atlas, Row
+from adbench.atlas.table import FAULTS, NONE, Atlas, Row
 from adbench.execution.known_faults import Fault, FaultFile
 
 
@@ -20,10 +20,10 @@ def thread_of(faults: Iterable[Fault], row: Row) -> str:
 
 def updated(file: FaultFile, atlas: Atlas) -> FaultFile:
     """The file with `since`, `repaired` and `checked` from the table, and with an entry for each fault that no entry
-    names. Entries of other backends, and those of traps that the table lacks, stay as they are. `checked` gets the
-    releases that ran every trap.
+    names. Entries of other backends and of a device, and those of traps that the table lacks, stay as they are.
+    `checked` gets the releases that ran every trap.
     """
-    ours = [fault for fault in file.faults if atlas.backend in (fault.backends or file.backends)]
+    ours = [fault for fault in file.faults if not fault.device and atlas.backend in (fault.backends or file.backends)]
     faults = [fault for fault in file.faults if fault not in ours]
     rows = [one for row in atlas.traps for one in _by_kind(row)]
     covered: set[tuple[str, ...]] = set()
@@ -96,7 +96,7 @@ def _dated(fault: Fault, rows: list[Row], atlas: Atlas) -> Fault:
 
 def _dates(rows: list[Row], atlas: Atlas) -> tuple[str, str]:
     """The first release with a fault of the rows, after the last one without; and the first later one without all."""
-    decided = [k for k in atlas.usable if any(row.kind(k) != "q" for row in rows)]
+    decided = [k for k in atlas.usable if any(row.kind(k) not in (NONE, "q") for row in rows)]
     faulty = {k: any(row.is_faulty(k) for row in rows) for k in decided}
     having = [k for k, has in faulty.items() if has]
     before = [k for k in faulty if k < having[-1] and not faulty[k]] if having else []

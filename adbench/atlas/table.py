@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from adbench.model.errors import BadFile
+from adbench.model.errors import BadFile, UsageError
 
 KINDS: Mapping[str, str] = {
     "r": "right",
@@ -139,6 +139,27 @@ def _row(line: Any, releases: int) -> Row:
     if len(outcomes) != releases or not set(outcomes.lower()) <= set(KINDS):
         raise ValueError(f"{name}: outcomes {outcomes!r}")
     return Row(name, tuple(operators.split()), outcomes, {kind: (got, want) for kind, (got, want) in evidence.items()})
+
+
+def merged(before: Atlas, made: Atlas) -> Atlas:
+    """A table with the rows of a later one, which replace those of the same names. Raises UsageError if the tables have
+    different backends or releases.
+    """
+
+    def columns(atlas: Atlas) -> str:
+        return f"{atlas.backend} with {', '.join(release.name for release in atlas.releases)}"
+
+    def rows(old: tuple[Row, ...], new: tuple[Row, ...]) -> tuple[Row, ...]:
+        names = {row.name for row in new}
+        return (*(row for row in old if row.name not in names), *new)
+
+    if columns(before) != columns(made):
+        raise UsageError(f"the table has {columns(before)}; for {columns(made)} give another --table")
+    releases = (
+        replace(old, python=old.python or new.python) for old, new in zip(before.releases, made.releases, strict=True)
+    )
+    traps, operations = rows(before.traps, made.traps), rows(before.operations, made.operations)
+    return replace(made, releases=tuple(releases), traps=traps, operations=operations)
 
 
 def rows_of(

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
         (("fakead", "--wheels", "nowhere", *CELL), "nowhere: has no wheel of fakead"),
         (("fakead", "--wheels", "dist", *CELL, "--releases", "3:"), "--releases 3:: no release lies there; the oldest"),
         (("fakead", "--wheels", "dist", *CELL, "--releases", "new:"), "'new' is not a version"),
-        (("fakead", "--wheels", "dist", *CELL, "--full", "1"), "--full"),
+        (("fakead", "--wheels", "dist", *CELL, "--full", "0"), "--full"),
         (("fakead", "--wheels", "dist", *CELL, "--keep", "much"), "--keep: 'much'"),
         (("fakead", "--wheels", "dist", *CELL, "-c", "nothing"), "no case 'nothing'"),
         (("fakead", "--wheels", "dist", *CELL[:-1], "no/folder.json"), "no/folder.json: cannot be written"),

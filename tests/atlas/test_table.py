@@ -2,14 +2,15 @@
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from adbench.atlas import advice, dating
-from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, read, rows_of, text_of
+from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, merged, read, rows_of, text_of
 from adbench.execution import known_faults
-from adbench.model.errors import BadFile
+from adbench.model.errors import BadFile, UsageError
 from reports.text.terminal import atlas as shown
 
 RELEASES = tuple(ReleaseRow(name, "3.11.7", "") for name in ("1.0", "1.1", "1.2", "2.0", "2.1"))
@@ -42,6 +43,16 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
     with pytest.raises(BadFile, match="is not a table of adbench atlas"):
         read(path)
+
+
+def test_rows_of_some_traps_replace_those_of_the_table_and_others_stay() -> None:
+    row = Row("trap_b", ("gradient", "hvp"), "RR-rR")
+    of_b = replace(ATLAS, made="2026-12-24", releases=tuple(ReleaseRow(one.name) for one in RELEASES), traps=(row,))
+    both = merged(ATLAS, of_b)
+    assert both == replace(ATLAS, made="2026-12-24", traps=(*(one for one in ROWS if one.name != "trap_b"), row))
+    for other in (replace(of_b, releases=RELEASES[1:]), replace(of_b, backend="jax_eager")):
+        with pytest.raises(UsageError, match="give another --table"):
+            merged(ATLAS, other)
 
 
 def test_operators_that_agree_share_a_row() -> None:

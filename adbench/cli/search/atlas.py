@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     shell_complete=completion_of("cases"),
-    help="Run this case: a name, a glob or a file. Repeat it for more; default: all traps.",
+    help="Run this case: a name, a glob or a file. Repeat it for more; default: all traps. Other rows stay.",
 )
 @click.option("--wheels", type=PATH, metavar="DIR", help="Use the wheels in DIR.")
 @click.option("--with", "extras", multiple=True, metavar="REQ", help="Also install REQ, for example 'numpy<2.3'.")
@@ -87,15 +86,15 @@ def atlas(
     file = table or plan_request.table_file(library, is_new=not show)
     if not show:
         refuse_file(file)
-        _make(library, operations, lambda made: write_whole(file, tables.text_of(made)), **asked)
+        _make(library, operations, file, tables.read(file) if asked["cases"] and file.is_file() else None, **asked)
     found = tables.read(file)
     if writes:
         path = known_faults.file_of(library)
         empty = known_faults.FaultFile(library=library, backends=(found.backend,))
-        before = known_faults.read_file(path) if path.is_file() else empty
-        faults = dating.updated(before, found)
+        known = known_faults.read_file(path) if path.is_file() else empty
+        faults = dating.updated(known, found)
         write_whole(path, known_faults.text_of(faults))
-        new = {fault.trap for fault in faults.faults if not fault.reason and fault not in before.faults}
+        new = {fault.trap for fault in faults.faults if not fault.reason and fault not in known.faults}
         add = f"; add reasons to entries of {', '.join(sorted(new))}" if new else ""
         click.echo(f"adbench: wrote {path}{add}", err=True)
     shown = report_module("text.terminal.atlas")
@@ -105,16 +104,28 @@ def atlas(
         click.echo(shown.text(found, width=width(), colour=colour()), nl=False)
 
 
-def _make(library: str, operations: bool, stored: Callable[[Atlas], None], **asked: Any) -> None:
-    """Run what is missing, told on stderr, and store the atlas after each release."""
+def _make(library: str, operations: bool, file: Path, before: Atlas | None, **asked: Any) -> None:
+    """Run what is missing, told on stderr, and write the table after each release: into that of `before`, if there is
+    one.
+    """
     from adbench.atlas.making import made
     from adbench.atlas.plan_request import asked as read
+    from adbench.atlas.table import Atlas, ReleaseRow, merged, text_of
     from adbench.execution import interrupt
+    from adbench.model.atomic_file import write_whole
 
+    if before is not None:
+        asked["span"] = asked["span"] or ",".join(release.name for release in before.releases)
     plan, environments = read(library, **asked)
+    today = datetime.now(UTC).date().isoformat()
+
+    def stored(atlas: Atlas) -> None:
+        write_whole(file, text_of(atlas if before is None else merged(before, atlas)))
+
+    if before is not None:  # or a mistake is seen after the first release only
+        merged(before, Atlas(plan.library, plan.backend, today, tuple(map(ReleaseRow, plan.names)), ()))
     interrupt.listen()
     try:
-        today = datetime.now(UTC).date().isoformat()
         stored(made(plan, environments, _told, stored, today, operations))
     except interrupt.Interrupted:
         click.echo("adbench: interrupted; the same command resumes", err=True)
