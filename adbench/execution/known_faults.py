@@ -24,6 +24,7 @@ from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap, are_concerned
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason, reason_of
 from adbench.model.errors import BadFile, contained
+from adbench.model.settings import PROCESSOR
 
 FOLDER = "known_faults"
 MOST_ENTRIES = 12  # of an array, written out
@@ -36,6 +37,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     trap       the name of a trap, or of another case
     operators  names or globs of the wrong operators; none: the gradient, and whatever shows the same
     backends   that have the fault; none: those of the file
+    device     the only one on which they have it, such as "cuda"; "": every device
     got        what they return, "nan" or "raises"; without a reason, the case's own `faults` explain it
     thread     where it is discussed: "owner/repository#7", or "as …" for a thread of another library
     since      the first release with it; None: unknown, or all
@@ -45,6 +47,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     trap: str
     operators: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
+    device: str = ""
     got: str
     reason: str = ""
     thread: str = ""
@@ -54,7 +57,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def place(self) -> tuple[Any, ...]:
         """Files are sorted by this."""
-        return self.trap, self.operators, self.backends, self.since or Version("0")
+        return self.trap, self.operators, self.backends, self.device, self.since or Version("0")
 
     def concerns(self, operator: str) -> bool:
         """Whether this operator is wrong."""
@@ -121,8 +124,10 @@ def _lines(entry: msgspec.Struct) -> Iterator[str]:
             yield f"{name} = {json.dumps(texts, ensure_ascii=False)}"
 
 
-def of_backend(source: Source, cases: Mapping[str, Case]) -> KnownFaults:
-    """The known faults of a backend, in its file and in those of its libraries. Raises BadFile for a bad file."""
+def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSOR) -> KnownFaults:
+    """The known faults of a backend on a device, in its file and in those of its libraries. Raises BadFile for a bad
+    file.
+    """
     bugs = [_bug(key.split()[0], tuple(key.split()[1:]), text, cases) for key, text in source.known.items()]
     unchecked = ""
     for library in dict.fromkeys((*source.requires, source.variant_of or source.name)):
@@ -131,7 +136,8 @@ def of_backend(source: Source, cases: Mapping[str, Case]) -> KnownFaults:
             continue
         file, release = read_file(path), _release(source, library)
         for fault in file.faults:
-            if source.name in (fault.backends or file.backends) and fault.occurs_in(release):
+            is_mine = source.name in (fault.backends or file.backends) and fault.device in ("", device)
+            if is_mine and fault.occurs_in(release):
                 text = reason_of(fault.got, fault.reason, fault.thread)
                 advice = _advice(fault, file) if release else ""
                 bugs.append(_bug(fault.trap, fault.operators, text, cases, advice))
@@ -160,7 +166,9 @@ def _bug(name: str, operators: tuple[str, ...], text: str, cases: Mapping[str, C
     return KnownBug(name, operators, got, "; ".join(filter(None, (advice, why))), thread)
 
 
-def on_traps(backends: Iterable[Source], cases: Mapping[str, Case], checked: Iterable[str]) -> KnownBugs:
+def on_traps(
+    backends: Iterable[Source], cases: Mapping[str, Case], checked: Iterable[str], device: str = PROCESSOR
+) -> KnownBugs:
     """For reports: the faults of these backends on traps, these traps and the checked ones, and how many a family has.
 
     Texts are shortened, and a fault without a thread has the trap's. Raises BadFile for a bad file.
@@ -168,7 +176,7 @@ def on_traps(backends: Iterable[Source], cases: Mapping[str, Case], checked: Ite
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
     found = {}
     for source in backends:
-        bugs = of_backend(source, cases).bugs  # refuses a bad file also of a backend that is not installed
+        bugs = of_backend(source, cases, device).bugs  # refuses a bad file also of a backend that is not installed
         if not source.missing:
             found[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
     named = dict.fromkeys((*checked, *(bug.trap for bugs in found.values() for bug in bugs)))

@@ -246,7 +246,9 @@ def _head(
         records=(),
         traps=tuple(name for name in cases if catalog.cases[name].is_trap),
         flops=flops_of(catalog, planned.jobs),
-        known_bugs=known_faults.on_traps([catalog.backends[name] for name in backends], catalog.cases, cases),
+        known_bugs=known_faults.on_traps(
+            [catalog.backends[name] for name in backends], catalog.cases, cases, settings.device
+        ),
         not_installed=planned.not_installed,
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),

@@ -195,6 +195,17 @@ def test_nobody_is_told_to_upgrade_to_another_fault(tmp_path: Path, monkeypatch:
         assert [bug.text for bug in of_backend(source, CASES).bugs] == [told]
 
 
+def test_a_fault_of_a_device_counts_on_that_device_alone(tmp_path: Path) -> None:
+    head = 'library = "lib"\nbackends = ["mine"]\n'
+    fault = '[[fault]]\ntrap = "{}"\ngot = "0"\nreason = "r"\n'
+    text = head + fault.format("trap_cosh") + fault.format("trap_x_sqrt_x") + 'device = "cuda"\n'
+    file_of("lib", tmp_path).parent.mkdir()
+    file_of("lib", tmp_path).write_text(text)
+    source = Source("backends", "mine", str(tmp_path / "mine.py"), builtin=False, requires=("lib",))
+    assert [bug.trap for bug in of_backend(source, CASES).bugs] == ["trap_cosh"]
+    assert [bug.trap for bug in of_backend(source, CASES, "cuda").bugs] == ["trap_cosh", "trap_x_sqrt_x"]
+
+
 def checked(folder: Path, text: str, *options: str) -> tuple[int, str]:
     """The exit code, status and reason of a check of one case, with this file for the backend's library, numpy."""
     write(folder, mine=RIGHT + "\nREQUIRES = ('numpy',)\n", softplus=CASE.replace("(1, 10, 100)", "(1,)"))

@@ -59,7 +59,7 @@ class CheckPhase:
 
     @cached_property
     def _known(self) -> KnownFaults:
-        return of_backend(self._source, self.context.catalog.cases)
+        return of_backend(self._source, self.context.catalog.cases, self.context.settings.device)
 
     @property
     def _source(self) -> Source:
