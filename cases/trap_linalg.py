@@ -59,6 +59,34 @@ def trap_det_rank_zero(xp, A):
     return xp.linalg.det(A)
 
 
+ZERO_PIVOT = {
+    "0": "its rule allows a zero pivot in the last place only",
+    "raises": "det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+}
+
+
+@trap({"A": [[0.0, 1.0], [0.0, 1.0]]}, ([[1.0, 0.0], [-1.0, 0.0]],), faults=ZERO_PIVOT)
+def trap_det_zero_column(xp, A):
+    """det ((0, 1), (0, 1)) = 0 → its cofactors ((1, 0), (-1, 0)): the zero pivot is the first one.
+
+    A rule by an LU decomposition that allows a zero in the last place alone gives 0, without a word.
+    """
+    return xp.linalg.det(A)
+
+
+@trap(
+    {"A": [[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 1.0]]},
+    ([[1.0, 0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [-3.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]],),
+    faults=ZERO_PIVOT,
+)
+def trap_det_zero_column_of_four(xp, A):
+    """det A of size 4, the first column 0 → the cofactors of that column, (1, -1, -3, 2).
+
+    As `trap_det_zero_column`, beyond the sizes that libraries write out.
+    """
+    return xp.linalg.det(A)
+
+
 # Σ L = sqrt a + b / sqrt a + sqrt(c - b² / a) for A = ((a, b), (b, c)); at (4, 1, 3) the last one is ROOT / 2.
 ROOT = math.sqrt(11)
 
