@@ -1,14 +1,13 @@
-"""Find the cases, backends and reports, and load their files.
+"""Find the cases and backends, and load their files.
 
 The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
-are treated alike. This is the only module of `adbench` that reaches `cases`, `backends` and `reports`.
+are treated alike. This is the only module of `adbench` that reaches `cases` and `backends`.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -27,7 +26,7 @@ from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, con
 from adbench.model.settings import PROCESSOR
 from adbench.optional import EXTRAS
 
-Kind = Literal["cases", "backends", "reports"]
+Kind = Literal["cases", "backends"]
 MOST_REASON = 500  # characters of an exception's text
 
 
@@ -210,11 +209,6 @@ def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             for name in [node.module] if node.module else [alias.name for alias in node.names]:
                 yield file.with_name(f"{name}.py")
-
-
-def report_module(name: str) -> ModuleType:
-    """The built-in report of that name: a module of the folder `reports`, as "html.page"."""
-    return importlib.import_module(f"{_package('reports', builtin_folder('reports'), builtin=True)}.{name}")
 
 
 def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> tuple[str, ...]:

@@ -60,9 +60,8 @@ def main() -> None:
         click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
         sys.exit(2)
     except (AdbenchError, MissingLibrary) as error:
-        from adbench.catalog.discovery import report_module
+        from adbench.reports.content.formatting import visible  # a name in it must not act on the terminal
 
-        visible = report_module("content.formatting").visible  # a name in it must not act on the terminal
         click.echo(f"adbench: {visible(' '.join(str(error).split()))}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as interrupted:

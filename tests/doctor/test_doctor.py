@@ -19,7 +19,7 @@ from adbench.execution.native.library import Place
 from adbench.measure.machine.system_noise import Noise
 from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
-from reports.text.inventory import version_or_command
+from adbench.reports.text.inventory import version_or_command
 from tests.measure.trees import CPU, Roots, roots, stat
 
 QUIET = Noise(ns=10**9, gaps=3, taken_ns=10**5, longest_ns=50_000, spread=0.004, switches=1, stolen_ms=0.0)

@@ -16,8 +16,8 @@ from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.process import Start, WorkerProcess
 from adbench.measure.machine import process_tree
 from adbench.model.serialization import to_plain
-from reports.content.cells import Cells
-from reports.content.headline import headline
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.headline import headline
 from tests.reports import runs
 from tests.support.files import RIGHT, misbehaving
 

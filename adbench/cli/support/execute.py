@@ -56,9 +56,8 @@ def refuse_contradictions(context: click.Context) -> None:
 
 def print_plan(session: Session, as_json: bool) -> None:
     """Print what would run, as a table or as JSON."""
-    from adbench.catalog.discovery import report_module
+    from adbench.reports.text import planned
 
-    planned = report_module("text.planned")
     if as_json:
         print_json(planned.plain(session))
     else:
@@ -84,14 +83,15 @@ def execute(
     After an interruption by signal n: the finished part, and 128 + n; after the loss of the cluster, and 4. Reports on
     stderr how many cells are unchecked, and what was judged nowhere.
     """
-    from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
     from adbench.model.errors import LostCluster
+    from adbench.reports.content.formatting import visible
+    from adbench.reports.text.progress import Bar
 
     interrupt.listen()
     code = None
-    with report_module("text.progress").Bar(session.settings.left_out) as bar:
+    with Bar(session.settings.left_out) as bar:
         try:
             with closing(session.events(folder, on)) as events:
                 for event in events:
@@ -109,10 +109,9 @@ def execute(
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
-    visible = report_module("content.formatting").visible  # a reason must not act on the terminal
     for text in found.unjudged:
         advice = "" if allow_nothing else "; --allow-nothing accepts this"
-        click.echo(f"adbench: {visible(text)}{advice}", err=True)
+        click.echo(f"adbench: {visible(text)}{advice}", err=True)  # a reason must not act on the terminal
     if allow_nothing:  # then it is no fault in any file either
         found = replace(found, unjudged=())
     return found, code or exit_code(found.every_record, found.unjudged)
@@ -123,13 +122,12 @@ def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -
 
     ending    the page, the command that prints the details, and the names of cases: the fields of terminal.Ending
     """
-    from adbench.catalog.discovery import report_module
+    from adbench.reports.text import terminal
     from adbench.results.store import dumps
 
     if as_json:
         click.echo(dumps(found), nl=False)
         return
-    terminal = report_module("text.terminal")
     shown = terminal.table(
         found, width=width(), colour=colour(), details=details, ending=terminal.Ending(**ending) if ending else None
     )
