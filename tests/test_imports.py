@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
         "oracle",
         "measure",
         "catalog",
+        "functions",
         "results",
         "execution",
         "findings",

@@ -9,10 +9,10 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from adbench.execution.operators.prepared_point import needs
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, WorkerProcess
 from adbench.measure import machine
+from adbench.model.operator import needs
 from adbench.model.record import Job
 
 PERTURBED_SHARE = 0.25
