@@ -10,7 +10,7 @@ from time import sleep
 import psutil
 import pytest
 
-from adbench.catalog.discovery import Source
+from adbench.catalog.source import Source
 from adbench.execution.workers import background
 from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.process import Start, WorkerProcess

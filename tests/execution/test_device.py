@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.catalog.discovery import Source, catalog
+from adbench.catalog.discovery import catalog
+from adbench.catalog.source import Source
 from adbench.execution.operators import on_device
 from adbench.execution.phases.memory_phase import MemoryMethod
 from adbench.execution.planning.plan import plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, redirect_stdout
+from contextlib import AbstractContextManager, closing, nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from adbench.cli.support.console import colour, print_json, width
 if TYPE_CHECKING:
     from adbench.execution.session import Session
     from adbench.model.record import Run
+    from adbench.reports.text.progress import Bar
 
 
 def make_session(asked: dict[str, Any], **settings: Any) -> Session:
@@ -73,7 +74,7 @@ def execute(
     fail_fast: bool = False,
     allow_nothing: bool = False,
 ) -> tuple[Run, int]:
-    """Run the session under a progress bar; returns the run and the exit code.
+    """Run the session under a progress bar, a check only on a terminal; returns the run and the exit code.
 
     folder          of the journal
     on              the cluster whose hosts measure; None for this machine
@@ -86,35 +87,45 @@ def execute(
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
     from adbench.model.errors import LostCluster
-    from adbench.reports.content.formatting import visible
-    from adbench.reports.text.progress import Bar
 
     interrupt.listen()
     code = None
-    with Bar(session.settings.left_out) as bar:
+    with _bar(session) as bar:
         try:
             with closing(session.events(folder, on)) as events:
                 for event in events:
-                    if first:
-                        bar.say(first)
-                        first = ""
-                    bar.show(event, session.forecast.remaining)
+                    if bar is not None:
+                        if first:
+                            bar.say(first)
+                            first = ""
+                        bar.show(event, session.forecast.remaining)
                     if fail_fast and any(record.outcome.exit_code == 1 for record in event.records):
                         break
         except interrupt.Interrupted as interrupted:
             code = interrupted.code
         except LostCluster as lost:
-            bar.say(f"adbench: {lost}")
+            click.echo(f"adbench: {lost}", err=True)
             code = 4
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
     for text in found.unjudged:
+        from adbench.reports.content.formatting import visible
+
         advice = "" if allow_nothing else "; --allow-nothing accepts this"
         click.echo(f"adbench: {visible(text)}{advice}", err=True)  # a reason must not act on the terminal
     if allow_nothing:  # then it is no fault in any file either
         found = replace(found, unjudged=())
     return found, code or exit_code(found.every_record, found.unjudged)
+
+
+def _bar(session: Session) -> AbstractContextManager[Bar | None]:
+    """None for a check without a terminal, where the bar would print nothing."""
+    if not (session.settings.time or sys.stderr.isatty()):
+        return nullcontext()
+    from adbench.reports.text.progress import Bar
+
+    return Bar(session.settings.left_out)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:

@@ -11,9 +11,8 @@ from time import monotonic
 from typing import Any
 
 from adbench.catalog.ad_hoc import Sized
-from adbench.catalog.discovery import Source
+from adbench.catalog.source import Source
 from adbench.execution.known_faults import KnownFaults, of_backend
-from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.shared_jobs import SharedJobs
 from adbench.execution.workers.context import Context
@@ -59,7 +58,8 @@ class CheckPhase:
 
     @cached_property
     def _known(self) -> KnownFaults:
-        return of_backend(self._source, self.context.catalog.cases)
+        cases = self.context.catalog.cases
+        return of_backend(self._source, {job.case: cases[job.case] for job in self.jobs})
 
     @property
     def _source(self) -> Source:
@@ -172,6 +172,8 @@ class CheckPhase:
 
         The last relation may exceed the time by one step.
         """
+        from adbench.execution.operators.relations import MOST_SECONDS
+
         timeout = MOST_SECONDS + self.context.settings.timeout_seconds
         found = from_plain(worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations)
         return Checked(Record(job, "ok", relations=found))
@@ -188,6 +190,8 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     """
     if record.relations is None:
         return record
+    from adbench.execution.operators.relations import sentences
+
     repeated = [name for name in record.relations.repeats if replace(record.job, operator=name) in faulty]
     wrong = sentences(record.relations, repeated)
     if wrong and repeated:
