@@ -78,7 +78,7 @@ class Scheduler:
         with self.references:
             enough, jobs_of = self._over(CHECK_SHARE), self._longest_first(grouped(left, _worker))
             checks = [
-                CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough)
+                CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough, len(jobs_of) == 1)
                 for name, jobs in jobs_of.items()
             ]
             helpers = (check.help() for _ in range(1, room(self.settings.threads)) for check in checks)

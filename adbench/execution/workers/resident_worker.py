@@ -119,10 +119,13 @@ class ResidentWorker:
 
 
 class References:
-    """References of cases at points, each computed once by a worker without a backend. Thread-safe."""
+    """References of cases at points, each computed once. Thread-safe.
 
-    def __init__(self, context: Context) -> None:
-        self._context, self._worker = context, ResidentWorker(context)
+    worker   computes them; by default one without a backend, which leaving the context ends
+    """
+
+    def __init__(self, context: Context, worker: ResidentWorker | None = None) -> None:
+        self._context, self._worker = context, worker or ResidentWorker(context)
         self._found: dict[tuple[Any, ...], Any] = {}
         self._lock = Lock()
 
