@@ -110,6 +110,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         raise Unsupported(source.not_installed)
     with contained():
         used = from_module(where, load(source))
+        used.before_timing()
         compute_in_double()
         bound = _bound(made, size, used, operator, seed)
     bug = known_bug(of_backend(source, chosen.catalog.cases).bugs, which, operator)

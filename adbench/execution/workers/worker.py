@@ -186,6 +186,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     is_timed = "rotate" in request
     state.forget_last_cell()
     at, backend, operator = _point(request), _loaded(state), request["operator"]
+    if "reference" not in request:  # it measures
+        backend.before_timing()
     if is_timed:
         at = at.copied()  # its arrays will be overwritten
     elsewhere, native = at.native(backend, operator)
