@@ -9,16 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from adbench.moved_modules import install
-
 _LISTED = re.findall(
     r"^from (\S+) import (\w+) as (\w+)$", Path(__file__).with_suffix(".pyi").read_text("utf-8"), re.MULTILINE
 )
 _HOMES = {public: (module, name) for module, name, public in _LISTED}
 
 __all__ = list(_HOMES)
-
-install()
 
 
 def __getattr__(name: str) -> Any:

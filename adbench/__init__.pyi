@@ -1,11 +1,11 @@
 # The public names: type checkers read them here, and `__init__.py` imports each when it is first used.
-from adbench.execution.check_function import WrongGradient as WrongGradient
-from adbench.execution.check_function import assert_gradients as assert_gradients
-from adbench.execution.check_function import check as check
 from adbench.execution.check_gradients import check_gradients as check_gradients
 from adbench.execution.in_process import check_cell as check_cell
 from adbench.execution.native.library import CppLibrary as CppLibrary
-from adbench.functions.function_check import FunctionCheck as FunctionCheck
+from adbench.execution.python_check import WrongGradient as WrongGradient
+from adbench.execution.python_check import assert_gradients as assert_gradients
+from adbench.execution.python_check import check as check
+from adbench.functions.derivative_table import FunctionCheck as FunctionCheck
 from adbench.functions.user_function import function_case as function_case
 from adbench.measure.phases import phase as phase
 from adbench.model.backend import Device as Device

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def assert_gradients() -> Callable[..., None]:
     """`adbench.assert_gradients`; imported on first use, because every pytest loads this file."""
-    from adbench.execution.check_function import assert_gradients
+    from adbench.execution.python_check import assert_gradients
 
     return assert_gradients
 
@@ -81,7 +81,7 @@ def pytest_runtest_makereport(
     """The table of a check that found something wrong, without a traceback: every frame of it would be ours."""
     report: pytest.TestReport = yield
     if report.failed and call.excinfo is not None and getattr(getattr(item, "obj", None), "is_adbench_check", False):
-        from adbench.execution.check_function import WrongGradient
+        from adbench.execution.python_check import WrongGradient
 
         if call.excinfo.errisinstance(WrongGradient):
             table: Any = call.excinfo.getrepr(style="value")

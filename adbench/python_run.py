@@ -9,7 +9,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from adbench.catalog.discovery import report_module
 from adbench.execution.planning.request import Request
 from adbench.execution.sent_cases import Send, sent_case
 from adbench.execution.session import Session, prepare
@@ -165,7 +164,9 @@ def _following(progress: bool | Follow | None, session: Session) -> Iterator[Fol
     elif progress is False:
         yield lambda event: None
     else:
-        with report_module("text.progress").shown(session.settings.left_out) as bar:
+        from adbench.reports.text import progress as bars
+
+        with bars.shown(session.settings.left_out) as bar:
             for text in session.plan.sentences:
                 bar.say(text)
             yield lambda event: bar.show(event, session.forecast.remaining)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from adbench.catalog.discovery import report_module, select
+from adbench.catalog.discovery import select
 from adbench.model import record
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadOutput, UsageError
@@ -72,8 +72,9 @@ class Run(record.Run):
 
         Raises MissingLibrary, an ImportError, if pandas is not installed.
         """
+        from adbench.reports.formats import spreadsheet
+
         pandas = library("pandas", "to_frame")
-        spreadsheet = report_module("formats.spreadsheet")
         frame = pandas.DataFrame(spreadsheet.rows(self), columns=list(spreadsheet.FIELDS))
         return frame.astype(dict.fromkeys(spreadsheet.FIGURES, "float64"))
 
@@ -87,24 +88,27 @@ class Run(record.Run):
         The bands are quartiles over launches. Results that are not certainly right are hollow. Wrong ones are not
         drawn; the legend names them. Raises UsageError if there is nothing to draw.
         """
-        found = _chosen("case", case, self._names[0])
+        from adbench.reports.figures import axes
+
+        found = sorted(_chosen("case", case, self._names[0]))
         if len(found) > 1:
-            raise UsageError(f"{case!r} matches {len(found)} cases; plot one of {', '.join(sorted(found))}")
-        axes: Axes = report_module("figures.axes").plot(self, *found, ax, operator, what)
-        return axes
+            raise UsageError(f"{case!r} matches {len(found)} cases; plot one of {', '.join(found)}")
+        return axes.plot(self, found[0], ax, operator, what)
 
     def save(self, folder: str | Path) -> Path:
         """Write run.json and report.html into a folder, which is made if needed; returns the page's path.
 
         Raises BadOutput if they cannot be written.
         """
+        from adbench.reports.html import page
+
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadOutput(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
         write_run(place, self)
-        write_whole(place / PAGE, report_module("html.page").render(self))
+        write_whole(place / PAGE, page.render(self))
         return place / PAGE
 
     @property
@@ -115,12 +119,14 @@ class Run(record.Run):
 
     def __str__(self) -> str:
         """The table of the command line."""
-        text: str = report_module("text.terminal").table(self)
-        return text.rstrip("\n")
+        from adbench.reports.text import terminal
+
+        return terminal.table(self).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        text: str = report_module("html.notebook").render(self)
-        return text
+        from adbench.reports.html import notebook
+
+        return notebook.render(self)
 
 
 def load(path: str | Path) -> Run:

@@ -5,6 +5,7 @@ from adbench import Namespace, tape
 from . import tape as plain
 
 VARIANT_OF = "tape"
+before_timing = plain.before_timing
 
 xp = Namespace(tape, loop=tape.checkpointed_loop, linalg=vars(tape.linalg), derivative=plain.xp.derivative)
 

@@ -11,6 +11,7 @@ from adbench.model import tree
 from . import tape as reverse
 
 VARIANT_OF = "tape"
+before_timing = reverse.before_timing
 
 xp = reverse.xp
 NESTED = "compact Jacobians are plain numbers and cannot be differentiated again"

@@ -11,6 +11,7 @@ from . import tape as eager
 
 REQUIRES = ("llvmlite", "scipy")
 VARIANT_OF = "tape"
+before_timing = eager.before_timing
 BATCHED = True
 THREADED = True
 DEFAULT = True  # the way to use the tape for a function that is called often

@@ -9,6 +9,7 @@ from . import tape_compiled as exact
 
 REQUIRES = ("llvmlite", "scipy")
 VARIANT_OF = "tape"
+before_timing = exact.before_timing
 BATCHED = True
 
 

@@ -8,6 +8,7 @@ from adbench import Operator
 from . import tape_compact as compact
 
 VARIANT_OF = "tape"
+before_timing = compact.before_timing
 
 xp, NESTED = compact.xp, compact.NESTED
 

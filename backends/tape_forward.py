@@ -8,6 +8,7 @@ from adbench import Operator, Unsupported, on_active, tape
 from . import tape as reverse
 
 VARIANT_OF = "tape"
+before_timing = reverse.before_timing
 
 xp = reverse.xp
 

@@ -14,7 +14,7 @@ from adbench.catalog.discovery import catalog
 from adbench.execution.known_faults import Fault, described, file_of, read_file
 from adbench.findings.operations import OPERATIONS
 from adbench.model.case import THREAD
-from reports.text.terminal.atlas import which
+from adbench.reports.text.terminal.atlas import which
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "fault-atlas.md"
 WIDTH = 130

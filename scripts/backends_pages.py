@@ -16,8 +16,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from adbench.catalog.discovery import Catalog, Source, catalog
+from adbench.catalog.discovery import Catalog, catalog
 from adbench.catalog.installed import packages_of_debian
+from adbench.catalog.source import Source
 from adbench.model.backend import HERE
 from adbench.model.case import THREAD, Case
 from adbench.model.operator import COMPOSITIONS, OPERATORS

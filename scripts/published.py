@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adbench.model.record import Job, Run
+from adbench.reports.content import formatting
+from adbench.reports.content.cells import Cells
 from adbench.results.store import read_run
-from reports.content import formatting
-from reports.content.cells import Cells
 
 FINANCE = (
     ("heston", 1_000),

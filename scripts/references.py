@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog, catalog
-from adbench.execution.operators.prepared_point import needs
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
+from adbench.model.operator import needs
 from adbench.model.record import Job
 from adbench.model.settings import Settings
 from adbench.oracle.cache import SHIPPED, pack, shipped

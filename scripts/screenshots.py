@@ -11,9 +11,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from adbench.catalog.discovery import catalog
+from adbench.reports.html import explain
+from adbench.reports.html import page as html
 from adbench.results.store import read_run
-from reports.html import explain
-from reports.html import page as html
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -39,6 +39,22 @@ ALLOWED: dict[str, set[str]] = {
     "adbench.atlas": {"model", "catalog", "bisection", "findings", "results", "execution"},
     "adbench.doctor": {"model", "measure", "catalog", "version", "optional"},
     "adbench.interop": {"model", "measure", "catalog", "results", "execution", "version", "optional"},
+    "adbench.reports": {
+        "model",
+        "oracle",
+        "measure",
+        "catalog",
+        "functions",
+        "results",
+        "execution",
+        "findings",
+        "atlas",
+        "bisection",
+        "doctor",
+        "tape",
+        "version",
+        "optional",
+    },
     "adbench.cli": {
         "model",
         "measure",
@@ -51,20 +67,20 @@ ALLOWED: dict[str, set[str]] = {
         "atlas",
         "doctor",
         "interop",
+        "reports",
         "optional",
         "version",
     },
     "adbench.__main__": {"cli"},
-    "adbench": {"moved_modules"},
-    "adbench.moved_modules": set(),
-    "adbench.python_run": {"model", "catalog", "execution", "runs"},
-    "adbench.runs": {"model", "catalog", "results", "optional"},
+    "adbench": set(),
+    "adbench.python_run": {"model", "catalog", "execution", "reports", "runs"},
+    "adbench.runs": {"model", "catalog", "results", "reports", "optional"},
     "adbench.pytest_plugin": {"model", "functions", "execution", "optional"},
     "adbench.optional": set(),
     "adbench.sealed_folder": set(),
     "adbench.version": set(),
 }
-OUTSIDE = {"backends", "cases", "reports", "tests", "scripts"}
+OUTSIDE = {"backends", "cases", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
     "atlas", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: command line, logic, report
     "inventory",  # the rows of `adbench list`, and their table
@@ -74,8 +90,8 @@ SAME_NAME_ON_PURPOSE = {
 
 @cache
 def modules() -> dict[str, Path]:
-    """Name -> file, of everything in `adbench` and `reports`."""
-    files = [*ROOT.glob("adbench/**/*.py"), *ROOT.glob("reports/**/*.py")]
+    """Name -> file, of everything in `adbench`."""
+    files = list(ROOT.glob("adbench/**/*.py"))
     names = (".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files)
     return dict(zip(names, files, strict=True))
 
@@ -185,3 +201,34 @@ def test_a_worker_that_only_measures_does_not_import_what_computes_references() 
     """It starts in each launch, once for each backend."""
     heavy = {"flint", "scipy", "adbench.oracle.series", "adbench.oracle.compute", "adbench.functions.user_function"}
     assert not heavy & modules_after("import adbench.execution.workers.worker")
+
+
+FUNCTION = "import numpy as np\n\ndef f(x, y):\n    return np.sin(x) * y\n"
+
+
+def test_a_check_of_a_users_function_loads_few_modules(tmp_path: Path) -> None:
+    """On the command line, in the process that waits for the worker."""
+    (tmp_path / "mine.py").write_text(FUNCTION, encoding="utf-8")
+    argv = ["adbench", "check", "--function", f"{tmp_path}/mine.py:f", "--at", "1", "2"]
+    loaded = modules_after(f"from adbench.cli import main\nsys.argv = {argv}\ntry: main()\nexcept SystemExit: pass")
+    ours = {name for name in loaded if name.startswith("adbench.")}
+    assert "adbench.execution.phases.check_phase" in ours
+    assert len(ours) < 90
+    families = (
+        "tape",
+        "cases",
+        "reports.figures",
+        "reports.content",
+        "execution.cluster",
+        "execution.planning.forecast",
+    )
+    assert not [name for name in ours if name.startswith(tuple(f"adbench.{family}" for family in families))]
+
+
+def test_a_check_in_python_loads_no_case(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FUNCTION, encoding="utf-8")
+    loaded = modules_after(
+        f"sys.path.insert(0, {str(tmp_path)!r})\nimport adbench, mine\nadbench.check(mine.f, 1.0, 2.0)"
+    )
+    assert "adbench.tape" in loaded
+    assert not [name for name in loaded if name.startswith(("adbench.cases", "adbench.reports"))]

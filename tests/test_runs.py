@@ -24,7 +24,7 @@ from adbench.execution.sent_cases import pickled, sent_case
 from adbench.execution.source_text import source_text
 from adbench.model.errors import BadOutput
 from adbench.model.events import Checked, Event, Started
-from reports.text import progress
+from adbench.reports.text import progress
 from tests import sent
 from tests.reports import page, runs
 from tests.reports.test_hostile import HOSTILE

@@ -190,7 +190,7 @@ def our_files() -> dict[str, Path]:
     ours = Path(__file__).parents[1]
     if (ours / "backends").is_dir():  # installed: they are inside
         return {ours.name: ours}
-    return {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases", "reports")))}
+    return {path.name: path for path in (ours, *(ours.parent / name for name in ("backends", "cases")))}
 
 
 def core_files() -> dict[str, Path]:

@@ -14,8 +14,8 @@ from adbench.bisection import releases
 from adbench.bisection.environments import Environments, Installer
 from adbench.bisection.judge import CONTROL
 from adbench.bisection.releases import Release
-from adbench.catalog.discovery import Source
 from adbench.catalog.selection import resolve
+from adbench.catalog.source import Source
 from adbench.execution.session import prepare
 from adbench.model.errors import UsageError
 from adbench.model.settings import bisections_folder

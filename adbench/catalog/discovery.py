@@ -1,131 +1,65 @@
-"""Find the cases, backends and reports, and load their files.
+"""Find the cases and backends, and load their files.
 
 The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
-are treated alike. This is the only module of `adbench` that reaches `cases`, `backends` and `reports`.
+are treated alike. This is the only module of `adbench` that reaches `cases` and `backends`.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import importlib.metadata
 import importlib.util
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TypeVar
 
 from adbench.catalog.generated_files import is_command
-from adbench.catalog.installed import OURS, extras, installed_version, packages_of_debian
+from adbench.catalog.installed import OURS, extras
+from adbench.catalog.source import Kind, Source, read_source
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, contained
-from adbench.model.settings import PROCESSOR
 from adbench.optional import EXTRAS
 
-Kind = Literal["cases", "backends", "reports"]
+Value = TypeVar("Value")
 MOST_REASON = 500  # characters of an exception's text
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file that defines a case or a backend; enough to load it in another process.
-
-    builtin   whether it ships with adbench: a user must fix a broken file, while a broken built-in one is a record
-
-    The facts that a backend's file has as plain literals, read without importing it; a variant has its library's:
-
-    requires    distributions that it needs
-    variant_of  the backend of which it is another way of calling the library
-    debian      packages of Debian that it needs
-    home        the variable that names the folder of a copy of the library, which then counts instead of these
-    licence     of the library, as an SPDX expression
-    builds      whether it needs a compiler of the system's
-    precision   "float32" where it computes in single precision
-    default     whether a run that names no backend has it; None where the file does not say: see `is_default`
-    threaded    whether the library uses the threads that it may; so does each of its variants
-    devices     that it can use besides the processor
-    known       its known faults: "case" or "case operators" -> "what is returned: why (owner/repository#7)"
-    """
-
-    kind: Kind
-    name: str
-    path: str
-    builtin: bool
-    summary: str = ""
-    requires: tuple[str, ...] = ()
-    variant_of: str | None = None
-    debian: tuple[str, ...] = ()
-    home: str | None = None
-    licence: str | None = None
-    builds: bool = False
-    precision: str = "float64"
-    default: bool | None = None
-    threaded: bool = False
-    devices: tuple[str, ...] = ()
-    known: Mapping[str, str] = field(default_factory=dict)
-
-    def refuses(self, device: str) -> str:
-        """Why it cannot compute on this device; "" if it can."""
-        return "" if device in (PROCESSOR, *self.devices) else f"{self.name} does not run on {device}; use --device cpu"
-
-    @property
-    def is_default(self) -> bool:
-        """Whether a run that names no backend has this one, if it is installed.
-
-        The file decides by DEFAULT. Otherwise every backend of the user is included, and each built-in one that is no
-        variant and needs no compiler.
-        """
-        if self.default is not None:
-            return self.default
-        return not self.builtin or (self.variant_of is None and not self.builds)
-
-    @property
-    def own_copy(self) -> bool:
-        """Whether the user names a copy of the library, which no package's absence or version concerns."""
-        return self.home is not None and bool(os.environ.get(self.home))
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The required distributions that are not installed."""
-        return () if self.own_copy else tuple(name for name in self.requires if installed_version(name) is None)
-
-    @property
-    def not_installed(self) -> str:
-        """What is missing and how to install it, for an error or a reason; "" if nothing is."""
-        missing = " ".join(self.missing)
-        return f"{missing} is not installed; pip install {missing}" if missing else ""
-
-    @property
-    def missing_of_debian(self) -> tuple[str, ...]:
-        """The required packages of Debian that are not installed; all of them on a system without dpkg."""
-        if self.own_copy:
-            return ()
-        there = packages_of_debian(self.debian)
-        return tuple(name for name in self.debian if name not in there)
-
-    @property
-    def version(self) -> str | None:
-        """The installed version of the first required distribution, or else of the first package of Debian; None if it
-        needs neither, lacks it, or is the user's own copy."""
-        if self.own_copy:
-            return None
-        if self.requires:
-            return installed_version(self.requires[0])
-        return packages_of_debian(self.debian).get(self.debian[0]) if self.debian else None
-
-
-@dataclass(frozen=True)
 class Catalog:
-    """Cases by name (loaded: they are light), and backends by name (not loaded: they import their library)."""
+    """Cases by name, and backends by name (not loaded: they import their library)."""
 
     cases: Mapping[str, Case]
     case_sources: Mapping[str, Source]
     backends: Mapping[str, Source] = field(default_factory=dict)
+
+
+class OnDemand(Mapping[str, Value]):
+    """A mapping that reads its entries when they are needed.
+
+    names   names() -> all names, in order
+    read    read(name) -> the value; None if there is none
+    """
+
+    def __init__(self, names: Callable[[], Collection[str]], read: Callable[[str], Value | None]) -> None:
+        self._names, self._read = names, cache(read)
+
+    def __getitem__(self, name: str) -> Value:
+        value = self._read(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
 
 
 def builtin_folder(kind: Kind) -> Path:
@@ -138,15 +72,51 @@ def builtin_folder(kind: Kind) -> Path:
 def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str | Path] = ()) -> Catalog:
     """The built-in cases and backends, those of entry points, and those in the given folders or files.
 
-    A user's file replaces a built-in one of the same name. Raises BadFile for an unusable path or file.
+    A user's file replaces a built-in one of the same name. Raises BadFile for an unusable path or file. The user's
+    files are read at once; built-in ones when they are needed: a user's function needs no case and one backend.
     """
-    cases: dict[str, Case] = {}
-    sources: dict[str, Source] = {}
-    for source in _sources("cases", case_paths):
-        for name, case in load_cases(source).items():
-            cases[name] = case
-            sources[name] = Source("cases", name, source.path, source.builtin, case.summary or source.summary)
-    return Catalog(cases, sources, {s.name: s for s in _sources("backends", backend_paths)})
+    own = _own("cases", case_paths)
+    cases = _loaded(own.values())
+
+    @cache
+    def every() -> dict[str, tuple[Case, Source]]:
+        files = _files(builtin_folder("cases"))
+        return _loaded(read_source("cases", files[name], builtin=True) for name in files if name not in own) | cases
+
+    pairs = OnDemand(every, lambda name: cases.get(name) or every().get(name))
+    return Catalog(
+        OnDemand(every, lambda name: pairs[name][0]),
+        OnDemand(every, lambda name: pairs[name][1]),
+        _backends(backend_paths),
+    )
+
+
+def _backends(paths: Iterable[str | Path]) -> OnDemand[Source]:
+    """The backends by name. Raises BadFile if a variant of the user's has no library's backend."""
+    own, files = _own("backends", paths), _files(builtin_folder("backends"))
+
+    @cache
+    def every() -> dict[str, Source]:
+        return {name: read_source("backends", file, builtin=True) for name, file in files.items()} | own
+
+    def alone(name: str) -> Source | None:
+        if name in own or name not in files:
+            return own.get(name) or every().get(name)
+        return read_source("backends", files[name], builtin=True)
+
+    alone_by_name = OnDemand(every, alone)
+    for source in own.values():
+        _inherited(source, alone_by_name)
+    return OnDemand(every, lambda name: _inherited(alone_by_name[name], alone_by_name))
+
+
+def _loaded(sources: Iterable[Source]) -> dict[str, tuple[Case, Source]]:
+    """The cases of these files, each with its source."""
+    return {
+        name: (case, Source("cases", name, source.path, source.builtin, case.summary or source.summary))
+        for source in sources
+        for name, case in load_cases(source).items()
+    }
 
 
 def load_cases(source: Source) -> Mapping[str, Case]:
@@ -212,17 +182,14 @@ def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
                 yield file.with_name(f"{name}.py")
 
 
-def report_module(name: str) -> ModuleType:
-    """The built-in report of that name: a module of the folder `reports`, as "html.page"."""
-    return importlib.import_module(f"{_package('reports', builtin_folder('reports'), builtin=True)}.{name}")
-
-
 def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> tuple[str, ...]:
     """The names that match any of the patterns (names or globs), in catalog order; all of them for no pattern.
 
     Raises UnknownName for a pattern that matches nothing.
     """
     wanted = tuple(patterns)
+    if len(wanted) == 1 and wanted[0] in known:  # without a look at the others
+        return wanted
     for pattern in wanted:
         if not any(fnmatchcase(name, pattern) for name in known):
             raise UnknownName(kind, pattern, known)
@@ -245,22 +212,19 @@ def first_line(error: BaseException) -> str:
     return line if len(line) <= MOST_REASON else f"{line[:MOST_REASON]}…"
 
 
-def _sources(kind: Kind, paths: Iterable[str | Path]) -> tuple[Source, ...]:
-    """Built-in, announced and given files by name; later ones replace earlier ones of the same name."""
-    found = {s.name: s for s in _list(kind, builtin_folder(kind), builtin=True)}
-    for folder in _announced(kind):
-        found |= {s.name: s for s in _list(kind, folder, builtin=False)}
+def _own(kind: Kind, paths: Iterable[str | Path]) -> dict[str, Source]:
+    """Announced and given files by name; later ones replace earlier ones of the same name."""
+    announced = {s.name: s for folder in _announced(kind) for s in _list(kind, folder)}
     given: dict[str, Source] = {}
     for path in dict.fromkeys(_resolved(p, kind) for p in paths):
-        for source in _list(kind, path, builtin=False):
+        for source in _list(kind, path):
             if source.name in given:
                 both = f"{given[source.name].path} and {source.path}"
                 how = "name the command in pyproject.toml: [tool.adbench.backends.NAME]"
                 advice = how if is_command(source.path) else "rename one"
                 raise UsageError(f"two {kind} are called {source.name!r}: {both}; {advice}")
             given[source.name] = source
-    every = found | given
-    return tuple(_inherited(source, every) for source in every.values())
+    return announced | given
 
 
 def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
@@ -294,91 +258,25 @@ def _resolved(given: str | Path, kind: Kind) -> Path:
     raise BadFile(f"{path if not link else given}: no such file or folder of {kind}{link}")
 
 
-def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
-    """The files of a folder, or the one file, as sources. Raises BadFile if they cannot be read."""
+def _list(kind: Kind, path: Path) -> Iterator[Source]:
+    """The user's files of a folder, or the one file, as sources. Raises BadFile if they cannot be read."""
+    if not path.exists():
+        raise BadFile(f"{path}: no such file or folder of {kind}")
     try:
-        yield from _entries(kind, path, builtin)
+        for entry in [path] if path.is_file() else _files(path).values():
+            yield read_source(kind, entry, builtin=False)
     except OSError as error:
         raise BadFile(f"{error.filename or path}: cannot be read: {error.strerror}; change its permissions") from error
 
 
-def _entries(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
-    """Names that begin with `_` or `.` are helpers, not entries."""
-    if path.is_file():
-        yield _source(kind, path, builtin)
-        return
-    if not path.is_dir():
-        raise BadFile(f"{path}: no such file or folder of {kind}")
-    for entry in sorted(path.iterdir()):
-        is_entry = entry.suffix == ".py" if entry.is_file() else (entry / "__init__.py").is_file()
-        if is_entry and not entry.name.startswith(("_", ".")):
-            yield _source(kind, entry, builtin)
-
-
-def _source(kind: Kind, path: Path, builtin: bool) -> Source:
-    """Read the summary and the literals from the text, without running it."""
-    file = path / "__init__.py" if path.is_dir() else path
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, SyntaxError) and error.lineno:
-            raise BadFile(f"{file}, line {error.lineno}: {error.msg}") from error
-        why = getattr(error, "strerror", None) or first_line(error)
-        raise BadFile(f"{file}: not a readable Python file: {why}") from error
-    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    said = _literals(tree, file) if kind == "backends" else {}
-    return Source(kind, path.stem, str(path), builtin, summary, **said)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) and text for pair in value.items() for text in pair)
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-# name in a backend's file -> whether a value is right, and what it must be
-LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
-    "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
-    "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
-    "HOME": (_is_text, "the name of a variable, as a plain text"),
-    "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
-    "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
-    "BUILDS": (_is_bool, "True or False"),
-    "DEFAULT": (_is_bool, "True or False"),
-    "THREADED": (_is_bool, "True or False"),
-    "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
-    "KNOWN": (_is_table, "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
-}
-
-
-def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
-    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
-    found: dict[str, Any] = {}
-    for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
-            will_do, what = LITERALS[name]
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                value = None
-            if not will_do(value):
-                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
-            found[name.lower()] = tuple(value) if isinstance(value, list) else value
-    return found
+def _files(folder: Path) -> dict[str, Path]:
+    """Name -> file or package, of the entries of a folder. Names that begin with `_` or `.` are helpers."""
+    return {
+        entry.stem: entry
+        for entry in sorted(folder.iterdir())
+        if not entry.name.startswith(("_", "."))
+        and (entry.suffix == ".py" if entry.is_file() else (entry / "__init__.py").is_file())
+    }
 
 
 def _announced(kind: Kind) -> Iterator[Path]:

@@ -9,8 +9,8 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from adbench.catalog import programs
-from adbench.catalog.discovery import Catalog, catalog, select
+from adbench.catalog.discovery import Catalog, catalog, load_cases, select
+from adbench.catalog.source import read_source
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.settings import cache_folder
 
@@ -44,15 +44,14 @@ def resolve(
     configured = configuration(start or Path.cwd())
     case_files, case_patterns = _split(cases)
     folder, cache = start or Path.cwd(), cache_folder()
-    backend_files, backend_patterns = _split(
-        [str(programs.file_of(text, folder, cache)) if programs.protocol_of(text) else text for text in backends]
-    )
+    backend_files, backend_patterns = _split([_of_program(text, folder, cache) for text in backends])
     found = catalog(
         [*configured["cases"], *case_folders, *case_files],
         [*configured["backends"], *backend_folders, *backend_files],
     )
-    of_files = {Path(path).resolve() for path in case_files}
-    case_patterns += [escape(name) for name, source in found.case_sources.items() if Path(source.path) in of_files]
+    for path in (Path(text).resolve() for text in case_files):
+        if path.is_file():
+            case_patterns += map(escape, load_cases(read_source("cases", path, builtin=False)))
     backend_patterns += [escape(Path(path).stem) for path in backend_files]
     return Selection(found, tuple(case_patterns), tuple(backend_patterns))
 
@@ -88,6 +87,8 @@ def _configured(file: Path, table: dict[str, Any], key: str) -> list[Path]:
     """A list of paths; of backends also a table by name."""
     if key == "backends" and isinstance(value := table.get(key), dict):
         _paths(file, {**table, key: []}, key)
+        from adbench.catalog import programs
+
         return programs.configured(file, value, cache_folder())
     return [file.parent / path for path in _paths(file, table, key)]
 
@@ -100,6 +101,15 @@ def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
         raise BadFile(f"{file}: [tool.adbench] {key} must be a list of paths; got {value!r}")
     return value
+
+
+def _of_program(backend: str, folder: Path, cache: Path) -> str:
+    """The file of a backend that is a command; any other backend as it is."""
+    if ":" not in backend:
+        return backend
+    from adbench.catalog import programs
+
+    return str(programs.file_of(backend, folder, cache)) if programs.protocol_of(backend) else backend
 
 
 def _split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:

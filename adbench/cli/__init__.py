@@ -13,6 +13,8 @@ import errno
 import os
 import sys
 import traceback
+from collections import UserDict
+from importlib import import_module
 from typing import Any
 
 import click
@@ -20,24 +22,6 @@ import click
 from adbench.model.errors import AdbenchError, UnknownName, UsageError, UserExit
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
-
-from .check import check
-from .compare import compare
-from .completion import completion
-from .conform import conform
-from .doctor import doctor
-from .explain import explain
-from .gradbench_tool import gradbench_tool
-from .list import list_
-from .new import new
-from .report import report
-from .run import run
-from .search.atlas import atlas
-from .search.bisect import bisect
-from .search.fuzz import fuzz
-from .search.minimise import minimise
-from .stored.history import history
-from .stored.publish import publish
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""
@@ -60,9 +44,8 @@ def main() -> None:
         click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
         sys.exit(2)
     except (AdbenchError, MissingLibrary) as error:
-        from adbench.catalog.discovery import report_module
+        from adbench.reports.content.formatting import visible  # a name in it must not act on the terminal
 
-        visible = report_module("content.formatting").visible  # a name in it must not act on the terminal
         click.echo(f"adbench: {visible(' '.join(str(error).split()))}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as interrupted:
@@ -111,6 +94,38 @@ def _advice(error: click.ClickException) -> str:
     return ""
 
 
+class Verbs(UserDict[str, Any]):
+    """Name -> command, imported when it is looked up: a command does not wait for the modules of the others."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = self.data[name].partition(":")
+        command: click.Command = getattr(import_module(f"adbench.cli.{module}"), attribute)
+        return command
+
+
+VERBS = Verbs(
+    {
+        "atlas": "search.atlas:atlas",
+        "bisect": "search.bisect:bisect",
+        "check": "check:check",
+        "compare": "compare:compare",
+        "completion": "completion:completion",
+        "conform": "conform:conform",
+        "doctor": "doctor:doctor",
+        "explain": "explain:explain",
+        "fuzz": "search.fuzz:fuzz",
+        "gradbench-tool": "gradbench_tool:gradbench_tool",
+        "history": "stored.history:history",
+        "list": "list:list_",
+        "minimise": "search.minimise:minimise",
+        "new": "new:new",
+        "publish": "stored.publish:publish",
+        "report": "report:report",
+        "run": "run:run",
+    }
+)
+
+
 class Commands(click.Group):
     """The commands of adbench; an unknown one gets a list of them."""
 
@@ -123,7 +138,9 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, commands=VERBS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="adbench", message="%(prog)s %(version)s")
 def cli() -> None:
     """Check and measure automatic differentiation libraries: correctness, time and memory.
@@ -139,25 +156,3 @@ def cli() -> None:
 
     A case is a function to differentiate. A backend is a library that differentiates it.
     """
-
-
-for _verb in (
-    run,
-    check,
-    conform,
-    fuzz,
-    minimise,
-    list_,
-    explain,
-    doctor,
-    report,
-    compare,
-    bisect,
-    atlas,
-    history,
-    publish,
-    gradbench_tool,
-    new,
-    completion,
-):
-    cli.add_command(_verb)

@@ -44,7 +44,7 @@ def compare(
     Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower or more memory,
     4 nothing was compared, 5 too noisy to decide about times.
     """
-    from adbench.catalog.discovery import report_module
+    from adbench.reports.text import comparison
     from adbench.results import compare as comparing
     from adbench.results.importers.timing_files import read_input
 
@@ -55,13 +55,12 @@ def compare(
         read_input(old), read_input(new), margin=margin, memory_margin=memory_margin, absolute=absolute
     )
     code = comparing.exit_code(found, gates)
-    shown = report_module("text.comparison")
     if as_json:
-        print_json(shown.data(found, code))
+        print_json(comparison.data(found, code))
     elif markdown:
-        click.echo(shown.markdown(found), nl=False)
+        click.echo(comparison.markdown(found), nl=False)
     else:
-        click.echo(shown.text(found, width=width(), colour=colour()), nl=False)
+        click.echo(comparison.text(found, width=width(), colour=colour()), nl=False)
     if code == 4:
         click.echo(f"adbench: nothing was compared: {comparing.not_compared(found, gates)}", err=True)
     sys.exit(code)

@@ -79,17 +79,18 @@ def conform(
     Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 4: no derivative
     of one of the libraries was checked. 130: Ctrl-C.
     """
-    from adbench.catalog.discovery import report_module, select
+    from adbench.catalog.discovery import select
     from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
     from adbench.findings import conform as sweep
     from adbench.findings.operations import OPERATIONS
     from adbench.model.atomic_file import refuse_file, write_whole
+    from adbench.reports.html import conform as page
+    from adbench.reports.text import conform as shown
 
     chosen = resolve(backends=backends)
     names = select("backend", chosen.catalog.backends, chosen.backends)
     wanted = select("operation", OPERATIONS, operations)
-    shown = report_module("text.conform")
     if listed:
         click.echo(shown.table([OPERATIONS[name] for name in wanted], names), nl=False)
         return
@@ -114,7 +115,7 @@ def conform(
     if save is not None:
         write_whole(save, sweep.as_text(plain))
     if output is not None:
-        write_whole(output, report_module("html.conform").render(found))
+        write_whole(output, page.render(found))
     if as_json:
         click.echo(sweep.as_text(plain), nl=False)
     else:

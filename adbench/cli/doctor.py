@@ -31,9 +31,9 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from adbench.catalog.discovery import report_module
     from adbench.catalog.selection import resolve
     from adbench.doctor.examine import examine
+    from adbench.reports.text.doctor import text
 
     if with_memory:
         click.echo("adbench: testing the memory measurements, about half a minute", err=True)
@@ -41,4 +41,4 @@ def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
     else:
-        click.echo(report_module("text.doctor").text(found, width=width(), colour=colour()), nl=False)
+        click.echo(text(found, width=width(), colour=colour()), nl=False)

@@ -48,10 +48,11 @@ def explain(
     adbench explain projectile --compiled
     adbench explain trap_sinc_near_zero --digits torch
     """
-    from adbench.catalog.discovery import report_module, select
+    from adbench.catalog.discovery import select
     from adbench.catalog.selection import resolve
     from adbench.execution.planning.plan import positive
     from adbench.model.atomic_file import write_whole
+    from adbench.reports.html import explain as explaining
 
     if as_json and html is not None:
         raise click.UsageError("--json and --html contradict each other; give one of them")
@@ -67,7 +68,6 @@ def explain(
     if digits is not None:
         _show_digits(chosen.catalog.cases[names[0]], number, seed, digits, as_json=as_json)
         return
-    explaining = report_module("html.explain")
     found = explaining.explained(chosen.catalog, names[0], number, seed=seed, compiled=compiled)
     if html is not None:
         write_whole(html, explaining.page(found))

@@ -30,9 +30,10 @@ def list_(
     adbench list backends --json
     """
     from adbench.catalog import inventory
-    from adbench.catalog.discovery import report_module
     from adbench.catalog.selection import resolve
     from adbench.execution.planning.plan import in_suites
+    from adbench.reports.text.inventory import listing
+    from adbench.reports.text.inventory import markdown as markdown_of
 
     if suites and kind != "cases":
         raise click.UsageError(f"--suite selects cases, not {kind}; write: adbench list cases --suite {suites[0]}")
@@ -44,6 +45,6 @@ def list_(
     if as_json:
         print_json(rows)
     elif markdown:
-        click.echo(report_module("text.inventory").markdown(rows), nl=False)
+        click.echo(markdown_of(rows), nl=False)
     else:
-        click.echo(report_module("text.inventory").listing(rows, width=width(), colour=colour()), nl=False)
+        click.echo(listing(rows, width=width(), colour=colour()), nl=False)

@@ -54,8 +54,8 @@ def report(
 
     Without -o, formats other than HTML go to stdout; asv needs a folder.
     """
-    from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import write_whole
+    from adbench.reports.html import over_time
     from adbench.results.importers.gradbench_log import read_log
     from adbench.results.store import PAGE, read_run
 
@@ -72,7 +72,7 @@ def report(
     if from_gradbench and len(runs) > 1:
         raise click.UsageError(f"--from-gradbench shows one log, not {len(runs)}; for two: adbench compare OLD NEW")
     if len(runs) > 1:
-        text = report_module("html.over_time").render([(str(run), read_run(run)) for run in runs], margin=margin)
+        text = over_time.render([(str(run), read_run(run)) for run in runs], margin=margin)
         output = output or Path("runs.html")
         write_whole(output, text)
     else:

@@ -92,10 +92,11 @@ def run(
     adbench run --budget 10m
     adbench run --resume out
     """
-    from adbench.catalog.discovery import report_module
     from adbench.execution import session as sessions
     from adbench.model.atomic_file import write_whole
     from adbench.optional import require
+    from adbench.reports.html import page
+    from adbench.reports.text import planned
     from adbench.results.store import PAGE, default_folder, write_run
 
     refuse_contradictions(context)
@@ -113,11 +114,11 @@ def run(
         session,
         None if resume else folder,
         on=on,
-        first=report_module("text.planned").sentence(session),
+        first=planned.sentence(session),
         allow_nothing=allow_nothing,
     )
     data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements
-    write_whole(folder / PAGE, report_module("html.page").render(found))
+    write_whole(folder / PAGE, page.render(found))
     if own is not None:
         code = print_function(own, found, code, as_json, allow_nothing)
     if own is None or not as_json:

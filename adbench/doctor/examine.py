@@ -1,6 +1,6 @@
 """`adbench doctor`: how well this machine is suited to measuring. It inspects and changes nothing.
 
-Facts and findings are plain data; reports/text/doctor.py formats them.
+Facts and findings are plain data; adbench/reports/text/doctor.py formats them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from adbench.catalog.discovery import Catalog, Source, load
+from adbench.catalog.discovery import Catalog, load
 from adbench.catalog.installed import command, installed_version
+from adbench.catalog.source import Source
 from adbench.doctor.findings import CHECKS, OPTIONAL, Finding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.disturbance import usable_cpus

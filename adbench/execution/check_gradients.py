@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from adbench.execution.check_function import assert_gradients
+from adbench.execution.python_check import assert_gradients
 from adbench.model.errors import UsageError
 
 FIRST = {"self", "xp"}

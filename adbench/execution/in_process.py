@@ -11,15 +11,15 @@ from typing import Any
 
 from adbench.catalog.discovery import Catalog, first_line, load, select
 from adbench.catalog.selection import Selection, resolve
-from adbench.execution.check_function import REFERENCE_SECONDS
 from adbench.execution.known_faults import of_backend
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import operator_named, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.phases.memory_phase import measure_memory
+from adbench.execution.python_check import REFERENCE_SECONDS
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.functions.libraries import compute_in_double
@@ -28,7 +28,7 @@ from adbench.model.backend import Backend, from_module, known_bug
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.events import MemoryMeasured
-from adbench.model.operator import RELATIONS, batch_points
+from adbench.model.operator import RELATIONS, batch_points, needs_second_order
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
 from adbench.oracle.verdict import Verdict
@@ -110,6 +110,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         raise Unsupported(source.not_installed)
     with contained():
         used = from_module(where, load(source))
+        used.before_timing()
         compute_in_double()
         bound = _bound(made, size, used, operator, seed)
     bug = known_bug(of_backend(source, chosen.catalog.cases).bugs, which, operator)

@@ -18,8 +18,9 @@ import msgspec
 import numpy as np
 from packaging.version import InvalidVersion, Version
 
-from adbench.catalog.discovery import Source, builtin_folder
+from adbench.catalog.discovery import builtin_folder
 from adbench.catalog.installed import installed_version
+from adbench.catalog.source import Source
 from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap, are_concerned
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason, reason_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.execution.check_function import check
+from adbench.execution.python_check import check
 from adbench.functions.operations import Operation, operations
 from adbench.model.case import Case, function_of
 from adbench.model.errors import AdbenchError, UsageError, contained

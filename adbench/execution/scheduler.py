@@ -15,18 +15,12 @@ from time import monotonic
 from adbench.execution.parallel import in_parallel, room
 from adbench.execution.phases.check_phase import CheckPhase
 from adbench.execution.phases.failure_policy import FailurePolicy
-from adbench.execution.phases.memory_phase import jobs_to_measure, measure_memory
-from adbench.execution.phases.time_phase import TimePhase, groups_to_time
-from adbench.execution.planning.budget import fit
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.plan import sizes_by_case
-from adbench.execution.planning.stopping import decided
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References
 from adbench.measure import machine
-from adbench.measure.statistics import looks
 from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Group, Job, Record, group_of, grouped
 from adbench.model.run_progress import Progress, applied, assemble
@@ -84,7 +78,7 @@ class Scheduler:
         with self.references:
             enough, jobs_of = self._over(CHECK_SHARE), self._longest_first(grouped(left, _worker))
             checks = [
-                CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough)
+                CheckPhase(self.context, self.references, jobs, before.get(name, ()), enough, len(jobs_of) == 1)
                 for name, jobs in jobs_of.items()
             ]
             helpers = (check.help() for _ in range(1, room(self.settings.threads)) for check in checks)
@@ -103,6 +97,9 @@ class Scheduler:
         budget = self.settings.budget_seconds
         if budget is None or not self.settings.time:
             return
+        from adbench.execution.planning.budget import fit
+        from adbench.execution.planning.estimate import Estimate
+
         left_out = []
         if unchecked := self.progress.unchecked:
             left_out.append(f"not checked: {_places(unchecked)}")
@@ -153,6 +150,9 @@ class Scheduler:
         """Run launches, as many as the budget allows."""
         if not self.settings.time:
             return
+        from adbench.execution.phases.time_phase import TimePhase
+        from adbench.execution.planning.stopping import decided
+
         failures = FailurePolicy(self.progress.records.values())
         reference = self.progress.head.run.reference_backend
         phase = TimePhase(self.context, self.references, reference, failures, self.cpus)
@@ -170,6 +170,8 @@ class Scheduler:
 
     def _asks(self, launches: int) -> bool:
         """Whether to find out what is decided after so many launches."""
+        from adbench.measure.statistics import looks
+
         planned = looks(self.settings.launches) if self.settings.stop_early else {}
         return launches in planned and launches not in self.progress.looks
 
@@ -177,6 +179,8 @@ class Scheduler:
         """Measure the memory of the timed cells, each backend in a thread."""
         if not self.settings.memory:
             return
+        from adbench.execution.phases.memory_phase import jobs_to_measure, measure_memory
+
         right = [record.job for records in self._timed() for record in records]
         wanted = set(jobs_to_measure(right, self.settings))
         left = [job for job in self.plan if job in wanted and job not in self.progress.memories]
@@ -200,6 +204,8 @@ class Scheduler:
 
     def _timed(self) -> Iterable[list[Record]]:
         """The groups of records to time, without traps."""
+        from adbench.execution.phases.time_phase import groups_to_time
+
         jobs = (job for job in self.plan if not self.context.catalog.cases[job.case].is_trap)
         return groups_to_time(self.progress.records[job] for job in jobs if job in self.progress.records).values()
 

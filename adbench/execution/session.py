@@ -8,37 +8,39 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adbench.catalog import inactive_inputs
+from adbench.catalog.ad_hoc import Sized
 from adbench.catalog.discovery import Catalog
 from adbench.catalog.selection import resolve
 from adbench.execution import checkout, known_faults
-from adbench.execution.cluster.dask_cluster import Cluster
 from adbench.execution.planning import costs as kept
-from adbench.execution.planning.budget import fit
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.estimate import Estimate
-from adbench.execution.planning.forecast import Forecast
 from adbench.execution.planning.plan import Plan, check_inputs, flops_of, plan, sizes_by_case
 from adbench.execution.planning.request import Request
 from adbench.execution.planning.selected import selected
-from adbench.execution.scheduler import Scheduler
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure import machine
 from adbench.measure.machine.disturbance import usable_cpus
+from adbench.model.backend import KnownBugs
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
 from adbench.model.settings import PROCESSOR, Settings, cache_folder
-from adbench.results.journal import Journal
 from adbench.results.run_files import catalog_of, files_of, unchanged
-from adbench.results.store import JOURNAL
 from adbench.version import __version__
+
+if TYPE_CHECKING:
+    from adbench.execution.cluster.dask_cluster import Cluster
+    from adbench.execution.planning.estimate import Estimate
+    from adbench.execution.planning.forecast import Forecast
+    from adbench.execution.planning.inactive_inputs import Notice
+    from adbench.execution.scheduler import Scheduler
+    from adbench.results.journal import Journal
 
 START_AGAIN = "the results stay readable; start a new run for the rest"
 
@@ -62,7 +64,6 @@ class Session:
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
         self._keeps = settings.device == PROCESSOR  # costs on another device are others
         self._costs = kept.read(cache_folder(), progress.head.run.machine) if self._keeps else Costs()
-        self.forecast = Forecast(settings, self._costs, progress, missing(catalog, self.plan.jobs))
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
         """Run the rest of the plan, event by event; each is in the journal before it is passed on.
@@ -73,6 +74,8 @@ class Session:
         Raises BadFile, before anything is measured, if a user's backend file cannot be used; UsageError if this machine
         has fewer processors than `threads`; BadOutput if the journal cannot be written.
         """
+        from adbench.execution.scheduler import Scheduler
+
         if on is None:
             refuse_too_many_threads(self.settings)
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
@@ -83,15 +86,23 @@ class Session:
             if on is None:
                 measuring = Scheduler(context, self._progress, self._costs)
             else:
+                from adbench.execution.cluster.dask_cluster import Cluster
+
                 measuring = Cluster(on, self.settings, self._progress)
             if folder is not None:
+                from adbench.results.journal import Journal
+                from adbench.results.store import JOURNAL
+
                 self._journal = Journal.create(folder / JOURNAL, self._progress.head)
+            forecast: Forecast | None = vars(self).get("forecast")  # nobody may have asked for it
             try:
-                self.forecast.begin()
+                if forecast is not None:
+                    forecast.begin()
                 with closing(measuring.events()) as events:
                     for event in events:
                         self._write(event)
-                        self.forecast.note(event)
+                        if forecast is not None:
+                            forecast.note(event)
                         yield event
                 if not self._progress.ended:
                     apply(Ended(), self._progress)
@@ -109,12 +120,23 @@ class Session:
 
     def estimate(self) -> Estimate:
         """The estimated duration, with costs of cells from earlier runs."""
+        from adbench.execution.planning.estimate import Estimate
+
         return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
 
     @cached_property
-    def remarks(self) -> tuple[inactive_inputs.Notice, ...]:
+    def forecast(self) -> Forecast:
+        """How long the rest takes. It follows the events of a run that begins after its first use."""
+        from adbench.execution.planning.forecast import Forecast
+
+        return Forecast(self.settings, self._costs, self._progress, missing(self.catalog, self.plan.jobs))
+
+    @cached_property
+    def remarks(self) -> tuple[Notice, ...]:
         """The inactive inputs of user cases, at every timed size; for a check, at all their sizes."""
-        return tuple(inactive_inputs.of_own_cases(self.catalog, self._sizes, self.settings.seed))
+        from adbench.execution.planning.inactive_inputs import of_own_cases
+
+        return tuple(of_own_cases(self.catalog, self._sizes, self.settings.seed))
 
     def result(self) -> Run:
         """The results so far, in the plan's order."""
@@ -186,6 +208,9 @@ def refuse_bad_file(context: Context, name: str) -> None:
 
 def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:
     """The part of the plan that fits into the budget. Raises UsageError if nothing does."""
+    from adbench.execution.planning.budget import fit
+    from adbench.execution.planning.estimate import Estimate
+
     budget = settings.budget_seconds or 0.0
     estimate = Estimate(settings, costs, missing=missing(catalog, planned.jobs))
     found = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
@@ -210,6 +235,9 @@ def resume(folder: Path, on: str | None = None) -> Session:
 
     Raises UsageError (also as BadFile, BadOutput) without a journal, or if its files or the machine have changed.
     """
+    from adbench.results.journal import Journal
+    from adbench.results.store import JOURNAL
+
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
         head = progress.head
@@ -246,9 +274,7 @@ def _head(
         records=(),
         traps=tuple(name for name in cases if catalog.cases[name].is_trap),
         flops=flops_of(catalog, planned.jobs),
-        known_bugs=known_faults.on_traps(
-            [catalog.backends[name] for name in backends], catalog.cases, cases, settings.device
-        ),
+        known_bugs=_known_bugs(catalog, settings, backends, cases),
         not_installed=planned.not_installed,
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),
@@ -257,10 +283,21 @@ def _head(
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 
 
+def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...], cases: tuple[str, ...]) -> KnownBugs:
+    """What is known of the backends on traps, for the page; a check of the user's functions has none."""
+    if not settings.time and not any(catalog.case_sources[name].builtin for name in cases):
+        from adbench.functions.user_function import UserFunction
+
+        if all(isinstance(catalog.cases[name].f, UserFunction | Sized) for name in cases):
+            return KnownBugs()
+    return known_faults.on_traps([catalog.backends[name] for name in backends], catalog.cases, cases)
+
+
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:
     """0 correct, 1 a wrong derivative, 4 a backend crashed, timed out or raised, or nothing
     was judged of a selected part.
-
+    sources = [catalog.backends[name] for name in backends]
+    return known_faults.on_traps(sources, catalog.cases, cases, settings.device)
     An unsupported operator and a known fault count as 0.
     """
     codes = {record.outcome.exit_code for record in records}

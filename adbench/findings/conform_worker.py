@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.discovery import first_line
-from adbench.execution.check_function import REFUSAL
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.source_text_call import imported
+from adbench.execution.python_check import REFUSAL
 from adbench.findings.conform_points import Place
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation

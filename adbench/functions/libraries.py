@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.catalog.installed import installed_version
 from adbench.functions.low_precision import widened
-from adbench.model.errors import Unsupported
+from adbench.model.errors import Unsupported, UsageError
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,22 @@ class Library:
         """Its name and its version."""
         version = installed_version(self.name)
         return f"{self.name} {version}" if version else self.name
+
+    def refuse_backend(self, backend: str, function: str) -> None:
+        """Raise UsageError if a backend belongs to another library than this function."""
+        family = backend.partition("_")[0]
+        if self.name in OWN_BACKENDS and family in OWN_BACKENDS and family not in OWN_BACKENDS[self.name]:
+            raise UsageError(
+                f"{function} is written for {self.name}, which the backend {backend} cannot differentiate; leave "
+                f"backend out, or give the function a first parameter xp"
+            )
+
+    def hint(self, backend: str) -> str:
+        """Advice if a backend cannot differentiate a function of this library, to append to the reason, or ""."""
+        family = backend.partition("_")[0]
+        if self.name == "numpy" and family in OWN_BACKENDS and family != "tape":
+            return f"; the function calls numpy: leave {backend} out, or write the function for {family}"
+        return ""
 
 
 NUMPY_TEXT = "adbench.functions.from_numpy.numpy_calls:numpy_text"

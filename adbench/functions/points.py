@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.catalog.ad_hoc import at_size
 from adbench.functions.user_arguments import Leaf
+from adbench.model.case import Case
 from adbench.oracle.leaves import power_of_two
 
 GIVEN = "the given point"
+MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
 SPECIAL: Mapping[str, Callable[[Any], Any]] = {
     "zeros": np.zeros_like,
     "ones": np.ones_like,
@@ -46,6 +49,20 @@ def name_of_point(number: int, entries: int) -> str:
         return first[number - 1]
     later, special = number - len(first) - 1, tuple(SPECIAL)[: 4 if entries > 1 else 3]  # one entry equals itself
     return special[later // 2] if later % 2 == 0 and later // 2 < len(special) else f"random point {number}"
+
+
+def points_inside(case: Case, first: int, count: int) -> tuple[list[int], list[int]]:
+    """The numbers of the first point and the next ones where the case of a `UserFunction` is defined, and those of
+    points left out."""
+    case = at_size(case, case.sizes[0])
+    f: Any = case.f
+    inside, outside = [first], list[int]()
+    for number in range(first + 1, first + 2 * count + MOST_OUTSIDE):
+        if len(inside) == count:
+            break
+        args = case.bind(case.sizes[0], number)[1]
+        (inside if f.is_defined(args) else outside).append(number)
+    return inside, outside
 
 
 def following(number: int, entries: int) -> int:

@@ -14,8 +14,6 @@ import numpy as np
 from adbench.functions.user_arguments import Arguments, Leaf
 from adbench.model.namespace import PLAIN
 from adbench.oracle.leaves import is_symmetric
-from adbench.oracle.precise import NotPrecise, symmetric_reads
-from adbench.oracle.subject import Effort, Subject
 
 
 def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: tuple[int, ...]) -> frozenset[str]:
@@ -28,6 +26,8 @@ def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: 
     active = [k for k, name in enumerate(names) if name in arguments.active]
     if not any(is_symmetric(np.asarray(values[k])) for k in active):
         return frozenset()
+    from adbench.oracle.precise import NotPrecise, symmetric_reads  # not at the top: few inputs are symmetric
+    from adbench.oracle.subject import Effort, Subject
 
     def text(xp: Any, *leaves: Any) -> Any:
         return function(xp, **dict(zip(names, leaves, strict=True)))

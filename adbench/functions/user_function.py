@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from adbench.functions.float64_copies import in_float64
 from adbench.functions.libraries import (
     Library,
     double_precision,
@@ -42,8 +41,6 @@ from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
 from adbench.oracle.evidence import DOUBLE, Precision
-from adbench.oracle.series import ball
-from adbench.oracle.series.number import Real
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -118,7 +115,11 @@ def _probed(
 ) -> tuple[UserFunction, Any]:
     """The function in this library, and its value at the given point. Raises UsageError as `UserFunction.probed`."""
     import_library(library)
-    own, copied = in_float64(f) if library.name == "torch" else (f, ())
+    own, copied = f, tuple[str, ...]()
+    if library.name == "torch":
+        from adbench.functions.float64_copies import in_float64
+
+        own, copied = in_float64(f)
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
         function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
@@ -173,10 +174,10 @@ class UserFunction:
         leaves = tuple(inputs.values())
         if self.library.name == "xp":
             return self.arguments.call(leaves, xp)
-        if any(map(_is_of_oracle, leaves)):
-            return self.text(leaves)(xp, *leaves)
         if all(map(_is_plain, leaves)):
             return self._plain(*leaves)
+        if any(map(_is_of_oracle, leaves)):
+            return self.text(leaves)(xp, *leaves)
         value = self.arguments.call(leaves)
         return widened(value) if self.low else value
 
@@ -449,6 +450,8 @@ def _short(value: Any) -> str:
 
 
 def _is_of_oracle(leaf: Any) -> bool:
+    from adbench.oracle.series.number import Real  # not at the top: plain numbers need no series
+
     return isinstance(leaf, Real) or (isinstance(leaf, np.ndarray) and leaf.dtype == object)
 
 
@@ -463,11 +466,13 @@ def _example(leaf: Any) -> Leaf:
     """The floats of the oracle's numbers."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
-    if isinstance(leaf, Real):
+    if _is_of_oracle(leaf):
         return _nearest(leaf)
     return leaf if isinstance(leaf, np.ndarray) else float(leaf)
 
 
-def _nearest(number: Real) -> float:
+def _nearest(number: Any) -> float:
+    from adbench.oracle.series import ball
+
     value = number.ball
     return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(ball.start(value)).mid())

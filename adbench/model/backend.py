@@ -19,6 +19,7 @@ numpy arrays.
     def to_native(leaf): ...                   # a float or float64 array -> the library's type
     def to_numpy(leaf): ...                    # the library's type -> numpy
     def sync(result): ...                      # wait for the result
+    def before_timing(): ...                   # load what only many calls need
 
 A second way to call the same library is a separate file with VARIANT_OF = "jax"; it may import shared names, such as
 `from .jax import xp`. DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's
@@ -212,6 +213,7 @@ class Backend:
     sparse_jacobian: bool = False
     batched: bool = False
     build: Callable[..., Any] | None = None
+    before_timing: Callable[[], Any] = lambda: None
     limits: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
@@ -261,7 +263,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     path = getattr(module, "__file__", name)
     if not callable(getattr(module, "prepare", None)):
         raise BadFile(f"{path}: prepare is missing; define prepare(operator, f, args, wrt)")
-    for part in ("to_native", "to_numpy", "sync", "build", "use_device"):
+    for part in ("to_native", "to_numpy", "sync", "build", "before_timing", "use_device"):
         if not callable(getattr(module, part, from_module)):
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; define it as a function")
     if getattr(module, "DEVICES", ()) and not hasattr(module, "use_device"):
@@ -293,6 +295,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         sparse_jacobian=bool(getattr(module, "SPARSE_JACOBIAN", False)),
         batched=bool(getattr(module, "BATCHED", False)),
         build=getattr(module, "build", None),
+        before_timing=getattr(module, "before_timing", lambda: None),
         limits=limits,
         nested=nested if is_table else {},
         not_nested=nested if isinstance(nested, str) else "",

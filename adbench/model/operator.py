@@ -113,3 +113,14 @@ OPTIONAL_RELATIONS: Mapping[str, str] = {
     "thread": "a call may come from another thread than `prepare`",
 }
 """Further laws, which a backend's `LIMITS` may decline with a reason."""
+
+
+def needs(operator: str) -> dict[str, int]:
+    """The arguments of `known_at` for the operator."""
+    hessian = operator in ("hessian", "relations")
+    return {"second_order": needs_second_order(operator), "hessian": hessian, "points": batch_points(operator)}
+
+
+def needs_second_order(operator: str) -> bool:
+    """Whether the operator needs a second-order reference; relations need all references."""
+    return operator in OF_SECOND_ORDER or operator == "relations"

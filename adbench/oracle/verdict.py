@@ -42,7 +42,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.oracle.diagnosis.patterns import pattern
 from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, precision, worst
 from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
 from adbench.oracle.reference import Row
@@ -244,8 +243,11 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     largest = max(unseen_errors, key=lambda one: one.of_largest, default=None)
     if claim is None:
         word, sentence = _exactly(value, evidence, row)
-        if word == "wrong" and (mistake := pattern(_in_question(value, comparisons), row.value.lower)):
-            sentence += f"; it looks like this: {mistake}"
+        if word == "wrong":
+            from adbench.oracle.diagnosis.patterns import pattern  # not at the top: few results are wrong
+
+            mistake = pattern(_in_question(value, comparisons), row.value.lower)
+            sentence += f"; it looks like this: {mistake}" if mistake else ""
     elif faults := {k: fault for k, one in enumerate(comparisons) if (fault := _beyond(one, claim))}:
         deciding = [item for k in faults for item in comparisons[k].evidence]
         word, sentence = "wrong", next(iter(faults.values()))

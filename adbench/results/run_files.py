@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from adbench.catalog.discovery import Catalog, Source, catalog
+from adbench.catalog.discovery import Catalog, catalog
+from adbench.catalog.source import Source
 from adbench.measure import machine
 from adbench.model.errors import UsageError
 from adbench.model.run_progress import Head

@@ -11,7 +11,7 @@ from adbench.atlas import advice, dating
 from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, merged, read, rows_of, text_of
 from adbench.execution import known_faults
 from adbench.model.errors import BadFile, UsageError
-from reports.text.terminal import atlas as shown
+from adbench.reports.text.terminal import atlas as shown
 
 RELEASES = tuple(ReleaseRow(name, "3.11.7", "") for name in ("1.0", "1.1", "1.2", "2.0", "2.1"))
 BROKEN = ReleaseRow("1.2", "", "not installed: needs numpy<2")

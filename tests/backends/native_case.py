@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adbench import Namespace
-from adbench.catalog.discovery import Source, load_cases
+from adbench.catalog.discovery import load_cases
+from adbench.catalog.source import Source
 
 PYTHON = '''
 """Numbers, arrays, a nest, an int, a bool, a string, a loop and a data-dependent branch."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from adbench import Case
-from adbench.catalog.discovery import LITERALS, catalog
+from adbench.catalog.discovery import catalog
+from adbench.catalog.source import LITERALS
 from adbench.model import backend as contract
 from adbench.model.operator import OPERATORS
 from adbench.model.record import Job, Record

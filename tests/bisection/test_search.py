@@ -14,7 +14,7 @@ from adbench.bisection.judge import Judge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.model.errors import UsageError
-from reports.text.terminal import bisection as shown
+from adbench.reports.text.terminal import bisection as shown
 
 
 @dataclass(frozen=True)

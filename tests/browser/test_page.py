@@ -14,7 +14,7 @@ import pytest
 
 from adbench.model.record import Run
 from adbench.model.serialization import from_plain
-from reports.html import page as html
+from adbench.reports.html import page as html
 from tests.browser.conftest import Opened
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE

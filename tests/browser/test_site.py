@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.site import addresses
+from adbench.reports.site import addresses
 from tests.browser.conftest import Opened
 from tests.reports import site
 

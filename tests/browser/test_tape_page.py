@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from adbench.catalog.discovery import catalog
-from reports.html.explain import explained, page
+from adbench.reports.html.explain import explained, page
 from tests.browser.conftest import Opened
 
 Open = Callable[..., Opened]

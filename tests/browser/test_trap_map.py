@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reports.html import page as html
+from adbench.reports.html import page as html
 from tests.browser.conftest import Opened
 from tests.reports.test_trap_map import CHECKED, LISTED
 

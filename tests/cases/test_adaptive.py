@@ -10,13 +10,14 @@ from scipy.integrate import solve_ivp
 
 from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
+from adbench.catalog.source import Source
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from tests.support.marks import mostly_slow
 
 CATALOG = discovery.catalog()
 PAIR = discovery.load(
-    discovery.Source("cases", "_dormand_prince", str(discovery.builtin_folder("cases") / "_dormand_prince.py"), True)
+    Source("cases", "_dormand_prince", str(discovery.builtin_folder("cases") / "_dormand_prince.py"), True)
 )
 LOTKA_VOLTERRA = CATALOG.cases["lotka_volterra_adaptive"]
 XP = Namespace(np)

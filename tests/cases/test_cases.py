@@ -11,10 +11,10 @@ from scipy import sparse
 
 from adbench import Case, Namespace
 from adbench.catalog.discovery import catalog
-from adbench.catalog.inactive_inputs import inactive_inputs
 from adbench.catalog.inventory import docstring, formula
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.references import known_at
+from adbench.execution.planning.inactive_inputs import inactive_inputs
 from adbench.model import tree
 from adbench.model.case import function_of
 from tests.oracle.scalars import judge

@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 
 from adbench import Namespace
 from adbench.catalog import discovery
+from adbench.catalog.source import Source
 
 CASES = discovery.catalog().cases
 XP = Namespace(np)
@@ -20,7 +21,7 @@ XP = Namespace(np)
 
 def helper(name: str) -> Any:
     path = discovery.builtin_folder("cases") / f"{name}.py"
-    return discovery.load(discovery.Source("cases", name, str(path), True))
+    return discovery.load(Source("cases", name, str(path), True))
 
 
 def inputs(name: str, size: int, seed: int = 0) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from adbench import Case, Namespace, Unsupported
 from adbench.catalog import discovery
+from adbench.catalog.source import Source
 from adbench.cli import cli
 from adbench.model.case import THREAD, function_of
 from adbench.model.errors import UsageError
@@ -21,9 +22,7 @@ from tests.oracle.scalars import judge, reference
 
 CATALOG = discovery.catalog()
 TRAPS = {name: case for name, case in CATALOG.cases.items() if case.is_trap}
-HELPERS = discovery.load(
-    discovery.Source("cases", "_traps", str(discovery.builtin_folder("cases") / "_traps.py"), True)
-)
+HELPERS = discovery.load(Source("cases", "_traps", str(discovery.builtin_folder("cases") / "_traps.py"), True))
 
 every_trap = pytest.mark.parametrize("name", TRAPS)
 every_backend = pytest.mark.parametrize("name", CATALOG.backends)

@@ -8,8 +8,9 @@ import numpy
 import pytest
 
 from adbench.catalog import discovery as module
-from adbench.catalog.discovery import Source, builtin_folder, catalog, load, select
+from adbench.catalog.discovery import builtin_folder, catalog, load, select
 from adbench.catalog.selection import configuration, resolve
+from adbench.catalog.source import Source
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from tests.support.files import CASE, RIGHT, write
 
@@ -120,7 +121,7 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
 
 
 def test_a_version_is_the_distributions_or_else_that_of_debians_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
+    monkeypatch.setattr("adbench.catalog.source.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
     of_debian = Source("backends", "a", "a.py", builtin=True, debian=("libthere-dev", "libgone-dev"))
     assert (of_debian.version, of_debian.missing_of_debian) == ("1.2-3", ("libgone-dev",))
     both = replace(of_debian, requires=("numpy",))

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from adbench.catalog import installed, inventory
-from adbench.catalog.discovery import Catalog, Source, catalog, load
+from adbench.catalog.discovery import Catalog, catalog, load
+from adbench.catalog.source import Source
 from adbench.cli import cli
 from adbench.doctor import examine, findings
 from adbench.doctor.findings import CHECKS, Finding, State, System
@@ -19,7 +20,7 @@ from adbench.execution.native.library import Place
 from adbench.measure.machine.system_noise import Noise
 from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
-from reports.text.inventory import version_or_command
+from adbench.reports.text.inventory import version_or_command
 from tests.measure.trees import CPU, Roots, roots, stat
 
 QUIET = Noise(ns=10**9, gaps=3, taken_ns=10**5, longest_ns=50_000, spread=0.004, switches=1, stolen_ms=0.0)
@@ -239,8 +240,8 @@ def source(name: str, **more: object) -> Source:
 
 def test_each_backend_has_its_version_or_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"numpy": "2.0"}
-    monkeypatch.setattr("adbench.catalog.discovery.installed_version", there.get)
-    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
+    monkeypatch.setattr("adbench.catalog.source.installed_version", there.get)
+    monkeypatch.setattr("adbench.catalog.source.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
     monkeypatch.setattr(installed, "has_dpkg", lambda: True)
     monkeypatch.setattr(examine.machine, "first_program", lambda names: None)
     sources = [
@@ -287,7 +288,7 @@ def test_a_variable_with_a_folder_without_the_library_is_reported_instead_of_the
 def test_a_list_searches_no_header_and_names_the_variable_for_its_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
+    monkeypatch.setattr("adbench.catalog.source.packages_of_debian", lambda names: {})
     monkeypatch.setattr(installed, "has_dpkg", lambda: True)
     rows = {row["name"]: row for row in inventory.backend_rows(catalog())}
     told = {name: version_or_command(rows[name]) for name in ("adept", "adolc", "cpp_plain", "tape")}
@@ -302,8 +303,8 @@ def test_a_list_searches_no_header_and_names_the_variable_for_its_folder(
 def test_on_a_bare_machine_every_backend_has_one_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("adbench.catalog.discovery.installed_version", lambda name: None)
-    monkeypatch.setattr("adbench.catalog.discovery.packages_of_debian", lambda names: {})
+    monkeypatch.setattr("adbench.catalog.source.installed_version", lambda name: None)
+    monkeypatch.setattr("adbench.catalog.source.packages_of_debian", lambda names: {})
     monkeypatch.setattr(examine.machine, "first_program", lambda names: None)
     there = catalog()
     rows = {row["name"]: row for row in examine.backend_rows(there)}

@@ -10,14 +10,14 @@ from time import sleep
 import psutil
 import pytest
 
-from adbench.catalog.discovery import Source
+from adbench.catalog.source import Source
 from adbench.execution.workers import background
 from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.process import Start, WorkerProcess
 from adbench.measure.machine import process_tree
 from adbench.model.serialization import to_plain
-from reports.content.cells import Cells
-from reports.content.headline import headline
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.headline import headline
 from tests.reports import runs
 from tests.support.files import RIGHT, misbehaving
 

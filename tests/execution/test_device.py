@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.catalog.discovery import Source, catalog
+from adbench.catalog.discovery import catalog
+from adbench.catalog.source import Source
 from adbench.execution.operators import on_device
 from adbench.execution.phases.memory_phase import MemoryMethod
 from adbench.execution.planning.plan import plan
@@ -21,10 +22,10 @@ from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Job, Record, Run
 from adbench.model.serialization import to_plain
 from adbench.model.settings import Settings
+from adbench.reports.html import page
+from adbench.reports.text import terminal
 from adbench.results.comparison_inputs import differences, machine_of
 from adbench.results.store import read_run, write_run
-from reports.html import page
-from reports.text import terminal
 from tests.execution import fake_device
 from tests.reports import runs
 from tests.support.files import CASE, RIGHT, write

@@ -6,7 +6,8 @@ from time import monotonic
 import numpy as np
 
 from adbench import Case
-from adbench.catalog.discovery import Catalog, Source
+from adbench.catalog.discovery import Catalog
+from adbench.catalog.source import Source
 from adbench.execution.planning.costs import Costs
 from adbench.execution.scheduler import Scheduler
 from adbench.execution.workers.context import Context

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from adbench import Case
-from adbench.catalog.discovery import Source, catalog
+from adbench.catalog.discovery import catalog
+from adbench.catalog.source import Source
 from adbench.cli import cli
 from adbench.execution import known_faults
 from adbench.execution.known_faults import FaultFile, described, file_of, of_backend, on_traps, read_file, text_of

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from adbench import Case, Namespace, Unsupported, check_cell
-from adbench.catalog.discovery import Catalog, Source, catalog
+from adbench.catalog.discovery import Catalog, catalog
+from adbench.catalog.source import Source
 from adbench.execution.operators import fallback, many_points
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.planning.plan import plan

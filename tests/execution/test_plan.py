@@ -8,8 +8,9 @@ import pytest
 
 from adbench import Case, Job, UsageError
 from adbench.catalog import discovery, inventory
-from adbench.catalog.discovery import Catalog, Source, requirement
+from adbench.catalog.discovery import Catalog, requirement
 from adbench.catalog.installed import pip_command
+from adbench.catalog.source import Source
 from adbench.execution.planning.plan import (
     FIRST_BACKENDS,
     FIRST_LOOK,

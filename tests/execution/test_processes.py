@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adbench.catalog.discovery import Source
+from adbench.catalog.source import Source
 from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess, descendants
 from adbench.execution.workers.supervisor import resident_bytes
 from adbench.model.serialization import to_plain

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.catalog.discovery import report_module
 from adbench.catalog.selection import resolve
 from adbench.findings import conform as sweep
 from adbench.findings.conform_judge import Fault, judged, truth_at
@@ -29,6 +28,7 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
 from adbench.model.backend import KnownBug
 from adbench.model.errors import BadFile
+from adbench.reports.html import conform as conform_page
 from tests.support.command import adbench
 
 PLANTED = """
@@ -368,7 +368,7 @@ def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None
     fault = Fault("sinc", "torch", "gradient", "digits", 5.0, {"x": 1e-6}, "range", "x", "1.0", "1.1", ("x",))
     cell = sweep.Cell("sinc", "torch", "elementary functions", "torch.sinc(x)", 3, 0, {}, [fault], {(1, -6): 5.0})
     right = sweep.Cell("sin", "torch", "elementary functions", "torch.sin(x)", 3)
-    page = report_module("html.conform").render(sweep.Conformance({"torch": "2"}, (cell, right)))
+    page = conform_page.render(sweep.Conformance({"torch": "2"}, (cell, right)))
     assert 'href="#torch-sinc"' in page
     assert 'id="torch-sinc"' in page
     assert "x = 1e-06" in page
@@ -379,7 +379,7 @@ def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None
 
 def test_hostile_names_do_not_act_on_the_page() -> None:
     cell = sweep.Cell("<q>operation", "<q>library", "<q>family", refused={"value": "<q>reason"})
-    page = report_module("html.conform").render(sweep.Conformance({"<q>library": "<q>version"}, (cell,)))
+    page = conform_page.render(sweep.Conformance({"<q>library": "<q>version"}, (cell,)))
     assert "<q>" not in page
     assert "&lt;q&gt;operation" in page
 

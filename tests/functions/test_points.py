@@ -10,8 +10,7 @@ import pytest
 import torch
 
 import adbench
-from adbench.execution.check_function import points_inside
-from adbench.functions.points import SIGNS
+from adbench.functions.points import SIGNS, points_inside
 from adbench.functions.user_function import UserFunction, function_case
 from adbench.oracle.subject import nearby_value
 

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adbench.catalog.discovery import catalog, load, report_module
+from adbench.catalog.discovery import catalog, load
+from adbench.cli.support.output_formats import FORMATS, text_of
 from adbench.interop.gradbench import tool_backend as driving
 from adbench.interop.gradbench.messages import message, response, written
 from adbench.interop.gradbench.modules import MODULES
@@ -26,6 +27,7 @@ from adbench.interop.line_protocol import TooLong, lines
 from adbench.model.backend import from_module
 from adbench.model.case import function_of
 from adbench.model.errors import BadFile
+from adbench.reports.text import terminal
 from adbench.results.importers.gradbench_log import read_log
 from adbench.results.importers.timing_files import read_input
 from tests.interop.programs import command
@@ -316,21 +318,13 @@ def test_a_log_becomes_a_run_with_its_own_figures() -> None:
     assert run.settings["made_by"] == "gradbench"
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        *("html.page", "text.terminal", "formats.markdown", "formats.spreadsheet", "formats.junit"),
-        *("formats.sarif", "formats.bencher", "formats.google_benchmark", "formats.code_quality"),
-    ],
-)
+@pytest.mark.parametrize("form", [name for name, form in FORMATS.items() if not form.folder])
 def test_a_log_has_every_form_of_report(form: str) -> None:
-    shown = report_module(form)
-    text = (
-        shown.table(read_log(SESSION), width=120, colour=False)
-        if form == "text.terminal"
-        else shown.render(read_log(SESSION))
-    )
-    assert "gradbench" in text
+    assert "gradbench" in text_of(read_log(SESSION), form)
+
+
+def test_a_log_has_a_table() -> None:
+    assert "gradbench" in terminal.table(read_log(SESSION), width=120, colour=False)
 
 
 def test_a_log_can_be_compared() -> None:

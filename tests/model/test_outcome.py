@@ -10,7 +10,7 @@ from adbench.execution.session import exit_code
 from adbench.model.record import OUTCOMES, Job, Record, Status, Summary, Word
 from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle.verdict import Hidden, Verdict
-from reports.content.formatting import OUTCOMES as SHOWN
+from adbench.reports.content.formatting import OUTCOMES as SHOWN
 from tests.reports import runs
 
 JOB = Job("case", 1, "a", "gradient")

@@ -12,10 +12,11 @@ import pytest
 from adbench import Case
 from adbench.catalog.discovery import catalog
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, judged, needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import Known, Point, judged, operator_named, point
 from adbench.execution.operators.references import known_at
 from adbench.model.backend import Backend
 from adbench.model.case import function_of
+from adbench.model.operator import needs_second_order
 from tests.backends.loaded import backend
 from tests.oracle import expressions
 from tests.oracle.difficult import FAMILIES

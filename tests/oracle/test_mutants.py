@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import adbench
-from adbench.execution.check_function import WrongGradient, assert_gradients
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import Known, examined, needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import Known, examined, operator_named, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
+from adbench.execution.python_check import WrongGradient, assert_gradients
 from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
-from adbench.model.operator import batch_points
+from adbench.model.operator import batch_points, needs_second_order
 from adbench.oracle.precise import METHOD
 from adbench.tape.machine import loading
 from tests.oracle.mutant import Mutant

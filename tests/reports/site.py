@@ -12,9 +12,9 @@ from adbench.catalog.discovery import catalog
 from adbench.findings.conform import Cell, Conformance
 from adbench.findings.conform_judge import Fault
 from adbench.model.record import Run
-from reports.site.archive import archive
-from reports.site.folder import SiteFolder
-from reports.site.pages import Site
+from adbench.reports.site.archive import archive
+from adbench.reports.site.folder import SiteFolder
+from adbench.reports.site.pages import Site
 from tests.reports import runs
 from tests.reports.test_trap_map import CHECKED
 

@@ -8,11 +8,11 @@ import pytest
 
 from adbench.catalog.discovery import catalog
 from adbench.model.record import Figure, Memory, Record
-from reports.content import ablations
-from reports.content.cells import Cells
-from reports.content.footnotes import Footnotes
-from reports.formats import markdown
-from reports.html import page as html
+from adbench.reports.content import ablations
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.footnotes import Footnotes
+from adbench.reports.formats import markdown
+from adbench.reports.html import page as html
 from tests.reports import runs
 
 

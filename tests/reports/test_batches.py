@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from adbench.model.record import Record
-from reports.content import sections
-from reports.content.cells import Cells
-from reports.content.footnotes import Footnotes
-from reports.html import page as html
-from reports.text import terminal
+from adbench.reports.content import sections
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.footnotes import Footnotes
+from adbench.reports.html import page as html
+from adbench.reports.text import terminal
 from tests.reports import runs
 
 LOOP = "from gradient in a loop"

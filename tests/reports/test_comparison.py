@@ -12,10 +12,10 @@ import pytest
 from rich.cells import cell_len
 
 from adbench.model.record import Job
+from adbench.reports.text import comparison, history
 from adbench.results.compare import Comparison, compare
 from adbench.results.comparison_inputs import ComparisonInput, Sample
 from adbench.results.timeline.history import Entry
-from reports.text import comparison, history
 from tests.reports.test_hostile import HOSTILE
 from tests.support.sessions import input_of, times
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from adbench.catalog import discovery
 from adbench.doctor.examine import Examination
 from adbench.doctor.findings import Finding
+from adbench.reports.text import doctor
 
 FOUND = Examination(
     facts={"processor": "Made Up [red]", "cores": 4, "memory_bytes": 16 << 30, "system": "Linux 6.1", "libc": None},
@@ -26,7 +26,7 @@ FOUND = Examination(
 
 
 def text(width: int = 80, *, colour: bool = False) -> str:
-    return str(discovery.report_module("text.doctor").text(FOUND, width=width, colour=colour))
+    return doctor.text(FOUND, width=width, colour=colour)
 
 
 def test_a_warning_says_why_and_what_to_do_and_the_rest_is_one_line() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from adbench.catalog.discovery import catalog
 from adbench.model.errors import UsageError
-from reports.figures import expression_graph, layers
-from reports.html.explain import Explained, ends, explained, page, plain, text
+from adbench.reports.figures import expression_graph, layers
+from adbench.reports.html.explain import Explained, ends, explained, page, plain, text
 from tests.reports.page import read
 from tests.support.command import adbench
 

@@ -17,9 +17,9 @@ import pytest
 
 from adbench.catalog import discovery
 from adbench.model.record import Record
-from reports.content.cells import Cells
-from reports.figures import looks, panels, plots
-from reports.html import page as html
+from adbench.reports.content.cells import Cells
+from adbench.reports.figures import looks, panels, plots
+from adbench.reports.html import page as html
 from tests.reports import page, runs
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -158,7 +158,7 @@ def test_memory_is_drawn_by_the_first_method_that_has_a_figure_and_never_for_nul
 
 def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
     code = (
-        "from reports.figures import plots as f\n"
+        "from adbench.reports.figures import plots as f\n"
         "points = f.Point(1, 1e-6, 9e-7, 2e-6), f.Point(10, 1e-5, 1e-5, 1e-5)\n"
         "p = f.Panel('k', 'T', 'seconds', (f.Series(9, f.Look(9, 3, 1), points),))\n"
         "with f.style(): print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
@@ -173,7 +173,7 @@ def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
 
 
 def test_reports_load_without_matplotlib() -> None:
-    code = "import sys, reports.html.page, reports.text.terminal; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, adbench.reports.html.page, adbench.reports.text.terminal; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -16,8 +16,8 @@ import pytest
 from adbench.cli.support.output_formats import FORMATS, format_of
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
+from adbench.reports.formats import asv, bencher, code_quality, google_benchmark, markdown, sarif
 from adbench.results.store import dumps
-from reports.formats import asv, bencher, code_quality, google_benchmark, markdown, sarif
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE
 from tests.support.command import adbench

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from adbench.cli import cli
 from adbench.model.record import Run
+from adbench.reports.formats import markdown, spreadsheet
+from adbench.reports.html import over_time
 from adbench.results.store import dumps
-from reports.formats import markdown, spreadsheet
-from reports.html import over_time
 from tests.reports import page, runs
 from tests.reports.test_hostile import HOSTILE
 

@@ -6,8 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from adbench.model.record import Record, Run
-from reports.html import page as html
-from reports.text import terminal
+from adbench.reports.html import page as html
+from adbench.reports.text import terminal
 from tests.reports import page, runs
 
 HOSTILE = {

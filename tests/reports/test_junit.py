@@ -2,10 +2,8 @@
 
 from xml.etree import ElementTree
 
-from adbench.catalog.discovery import report_module
+from adbench.reports.formats.junit import render
 from tests.reports import runs
-
-render = report_module("formats.junit").render
 
 
 def test_each_cell_is_a_test_of_its_backends_suite_with_what_became_of_it() -> None:

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from adbench.catalog import discovery
 from adbench.model.record import Round, Run, Time
 from adbench.model.serialization import from_plain
 from adbench.oracle.evidence import EntryEvidence
-from reports.html import page as html
+from adbench.reports.html import page as html
 from tests.reports import page, runs
 
 MIXED = runs.run(
@@ -49,10 +48,6 @@ def mixed(text: str) -> page.Element:
 def test_the_same_run_gives_the_same_bytes(text: str) -> None:
     assert html.render(MIXED) == text
     assert html.render(replace(MIXED, records=tuple(replace(r) for r in MIXED.records))) == text
-
-
-def test_the_catalog_loads_the_page_as_a_report(text: str) -> None:
-    assert discovery.report_module("html.page").render(MIXED) == text
 
 
 def test_nothing_is_fetched_from_anywhere(mixed: page.Element, text: str) -> None:

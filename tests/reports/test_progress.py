@@ -11,9 +11,9 @@ from rich.console import Console
 from adbench.model.events import Checked, Learned, Started, Timed
 from adbench.model.record import Job, Launched, Record
 from adbench.model.settings import Settings
-from reports.text.live_table import MARGIN, LiveTable
-from reports.text.planned import duration, sentence
-from reports.text.progress import Bar
+from adbench.reports.text.live_table import MARGIN, LiveTable
+from adbench.reports.text.planned import duration, sentence
+from adbench.reports.text.progress import Bar
 from tests.reports import runs
 
 JOB = Job("softplus", 10, "tape", "gradient")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from adbench.model.record import Record
-from reports.content import ranking
-from reports.content.cells import Cells, cell_of
-from reports.text import terminal
+from adbench.reports.content import ranking
+from adbench.reports.content.cells import Cells, cell_of
+from adbench.reports.text import terminal
 from tests.reports import runs
 
 

@@ -12,10 +12,10 @@ import pytest
 from adbench.catalog.discovery import catalog
 from adbench.findings import conform
 from adbench.findings.conform import Cell, Conformance
+from adbench.reports.site import addresses
+from adbench.reports.site.archive import archive
+from adbench.reports.site.families import OTHER
 from adbench.results.store import dumps, read_run
-from reports.site import addresses
-from reports.site.archive import archive
-from reports.site.families import OTHER
 from scripts import keep_run
 from tests.reports import runs, site
 from tests.reports.site import FAULT

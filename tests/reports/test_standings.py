@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adbench.model.record import Record
-from reports.content import ranking, standings
-from reports.content.cells import Cells
+from adbench.reports.content import ranking, standings
+from adbench.reports.content.cells import Cells
 from tests.reports import runs
 
 

@@ -14,9 +14,9 @@ import pytest
 from rich.cells import cell_len
 
 from adbench.model.record import Record, Relations, Run
-from reports.text import terminal
-from reports.text.drawing import NARROWEST
-from reports.text.terminal import Ending
+from adbench.reports.text import terminal
+from adbench.reports.text.drawing import NARROWEST
+from adbench.reports.text.terminal import Ending
 from tests.reports import runs
 
 SIX = ("tape_compiled", "tape", "finite_differences", "autograd", "jax", "torch")

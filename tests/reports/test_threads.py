@@ -9,16 +9,16 @@ import pytest
 
 from adbench.model.record import Record, Run
 from adbench.model.serialization import to_plain
+from adbench.reports.content import sections
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.footnotes import Footnotes
+from adbench.reports.formats import asv, bencher, code_quality, google_benchmark, junit, markdown, sarif, spreadsheet
+from adbench.reports.html import page
+from adbench.reports.text import terminal
 from adbench.results.analysis import ratios, speedups
 from adbench.results.compare import compare
 from adbench.results.comparison_inputs import key_called, name_of, of_run
 from adbench.results.store import from_data
-from reports.content import sections
-from reports.content.cells import Cells
-from reports.content.footnotes import Footnotes
-from reports.formats import asv, bencher, code_quality, google_benchmark, junit, markdown, sarif, spreadsheet
-from reports.html import page
-from reports.text import terminal
 from tests.reports import runs
 
 

@@ -10,11 +10,11 @@ import pytest
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.record import Record, Run
 from adbench.oracle.evidence import EntryEvidence
-from reports.content.cells import Cells
-from reports.content.traps import reasons
-from reports.content.traps.trap_map import Bug, TrapMap, trap_map
-from reports.html import page as html
-from reports.text import terminal
+from adbench.reports.content.cells import Cells
+from adbench.reports.content.traps import reasons
+from adbench.reports.content.traps.trap_map import Bug, TrapMap, trap_map
+from adbench.reports.html import page as html
+from adbench.reports.text import terminal
 from tests.reports import page, runs
 
 TRAPS = {f"trap_{name}": Trap("kinks" if name < "c" else "powers", f"{name}(x) at 0", "1") for name in "abcd"}

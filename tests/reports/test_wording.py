@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adbench.measure.statistics import Interval
 from adbench.model.record import Status
-from reports.content import formatting
+from adbench.reports.content import formatting
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from adbench.model.errors import BadFile
 from adbench.model.events import Checked, Ended
 from adbench.model.record import Record
 from adbench.model.run_progress import Head
+from adbench.reports.text.history import text
 from adbench.results.journal import Journal
 from adbench.results.store import write_run
 from adbench.results.timeline.history import history
-from reports.text.history import text
 from tests.reports import runs
 from tests.support.sessions import run, times
 

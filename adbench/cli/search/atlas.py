@@ -79,9 +79,9 @@ def atlas(
     """
     from adbench.atlas import dating, plan_request
     from adbench.atlas import table as tables
-    from adbench.catalog.discovery import report_module
     from adbench.execution import known_faults
     from adbench.model.atomic_file import refuse_file, write_whole
+    from adbench.reports.text.terminal import atlas as shown
 
     file = table or plan_request.table_file(library, is_new=not show)
     if not show:
@@ -97,7 +97,6 @@ def atlas(
         new = {fault.trap for fault in faults.faults if not fault.reason and fault not in known.faults}
         add = f"; add reasons to entries of {', '.join(sorted(new))}" if new else ""
         click.echo(f"adbench: wrote {path}{add}", err=True)
-    shown = report_module("text.terminal.atlas")
     if as_json:
         print_json(shown.data(found))
     else:

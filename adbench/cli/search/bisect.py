@@ -69,15 +69,14 @@ def bisect(wrong: bool, plan_only: bool, as_json: bool, **asked: Any) -> None:
     """
     from adbench.bisection import bisect as bisection
     from adbench.bisection.question import asked as read
-    from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
+    from adbench.reports.text.terminal import bisection as shown
 
     if wrong == (asked["slower"] is not None):
         raise click.UsageError("give one of --wrong and --slower")
     if asked["first_result"] and wrong:
         raise click.UsageError("--first-result needs --slower")
     question, environments = read(**asked)
-    shown = report_module("text.terminal.bisection")
     if plan_only:
         click.echo(shown.planned(question), nl=False)
         return

@@ -47,9 +47,10 @@ def history(
     backend of the same run, on one machine. With -c, -b, -n or --operator only these cells are examined and each run of
     them is shown.
     """
-    from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import refuse_file, write_whole
     from adbench.model.errors import UsageError
+    from adbench.reports.html import over_time
+    from adbench.reports.text import history as shown
     from adbench.results.timeline.cell_series import timelines
     from adbench.results.timeline.history import stored_runs
 
@@ -68,10 +69,9 @@ def history(
     chosen = any(patterns.values())
     if chosen and not any(timeline.cells for timeline in found):
         raise UsageError(f"no run in {folder} has such a cell; adbench history {folder} --json lists all cells")
-    shown = report_module("text.history")
     entries = [run.entry for run in stored]
     if page is not None:
-        write_whole(page, report_module("html.over_time").page_of(found, margin))
+        write_whole(page, over_time.page_of(found, margin))
     if as_json:
         print_json({"runs": shown.data(entries), "machines": shown.timeline_data(found)})
     else:

@@ -32,11 +32,15 @@ def publish(runs: tuple[Path, ...], output: Path) -> None:
 
     The pages work from disk and on any web server, such as GitHub Pages. Their addresses stay the same.
     """
-    from adbench.catalog.discovery import catalog, report_module
+    from adbench.catalog.discovery import catalog
+    from adbench.reports.site.archive import archive
+    from adbench.reports.site.folder import SiteFolder
+    from adbench.reports.site.pages import Site
+    from adbench.reports.site.stored_files import read
 
-    folder = report_module("site.folder").SiteFolder(output)
-    found, conformances = report_module("site.stored_files").read(runs)
-    site = report_module("site.pages").Site(report_module("site.archive").archive(found, catalog()), conformances)
+    folder = SiteFolder(output)
+    found, conformances = read(runs)
+    site = Site(archive(found, catalog()), conformances)
     label = "pages" if sys.stderr.isatty() else ""
     with click.progressbar(site.files(), length=site.count, label=label, file=sys.stderr) as files:
         for address, text in files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, redirect_stdout
+from contextlib import AbstractContextManager, closing, nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from adbench.cli.support.console import colour, print_json, width
 if TYPE_CHECKING:
     from adbench.execution.session import Session
     from adbench.model.record import Run
+    from adbench.reports.text.progress import Bar
 
 
 def make_session(asked: dict[str, Any], **settings: Any) -> Session:
@@ -56,9 +57,8 @@ def refuse_contradictions(context: click.Context) -> None:
 
 def print_plan(session: Session, as_json: bool) -> None:
     """Print what would run, as a table or as JSON."""
-    from adbench.catalog.discovery import report_module
+    from adbench.reports.text import planned
 
-    planned = report_module("text.planned")
     if as_json:
         print_json(planned.plain(session))
     else:
@@ -74,7 +74,7 @@ def execute(
     fail_fast: bool = False,
     allow_nothing: bool = False,
 ) -> tuple[Run, int]:
-    """Run the session under a progress bar; returns the run and the exit code.
+    """Run the session under a progress bar, a check only on a terminal; returns the run and the exit code.
 
     folder          of the journal
     on              the cluster whose hosts measure; None for this machine
@@ -84,38 +84,48 @@ def execute(
     After an interruption by signal n: the finished part, and 128 + n; after the loss of the cluster, and 4. Reports on
     stderr how many cells are unchecked, and what was judged nowhere.
     """
-    from adbench.catalog.discovery import report_module
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
     from adbench.model.errors import LostCluster
 
     interrupt.listen()
     code = None
-    with report_module("text.progress").Bar(session.settings.left_out) as bar:
+    with _bar(session) as bar:
         try:
             with closing(session.events(folder, on)) as events:
                 for event in events:
-                    if first:
-                        bar.say(first)
-                        first = ""
-                    bar.show(event, session.forecast.remaining)
+                    if bar is not None:
+                        if first:
+                            bar.say(first)
+                            first = ""
+                        bar.show(event, session.forecast.remaining)
                     if fail_fast and any(record.outcome.exit_code == 1 for record in event.records):
                         break
         except interrupt.Interrupted as interrupted:
             code = interrupted.code
         except LostCluster as lost:
-            bar.say(f"adbench: {lost}")
+            click.echo(f"adbench: {lost}", err=True)
             code = 4
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
-    visible = report_module("content.formatting").visible  # a reason must not act on the terminal
     for text in found.unjudged:
+        from adbench.reports.content.formatting import visible
+
         advice = "" if allow_nothing else "; --allow-nothing accepts this"
-        click.echo(f"adbench: {visible(text)}{advice}", err=True)
+        click.echo(f"adbench: {visible(text)}{advice}", err=True)  # a reason must not act on the terminal
     if allow_nothing:  # then it is no fault in any file either
         found = replace(found, unjudged=())
     return found, code or exit_code(found.every_record, found.unjudged)
+
+
+def _bar(session: Session) -> AbstractContextManager[Bar | None]:
+    """None for a check without a terminal, where the bar would print nothing."""
+    if not (session.settings.time or sys.stderr.isatty()):
+        return nullcontext()
+    from adbench.reports.text.progress import Bar
+
+    return Bar(session.settings.left_out)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:
@@ -123,13 +133,12 @@ def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -
 
     ending    the page, the command that prints the details, and the names of cases: the fields of terminal.Ending
     """
-    from adbench.catalog.discovery import report_module
+    from adbench.reports.text import terminal
     from adbench.results.store import dumps
 
     if as_json:
         click.echo(dumps(found), nl=False)
         return
-    terminal = report_module("text.terminal")
     shown = terminal.table(
         found, width=width(), colour=colour(), details=details, ending=terminal.Ending(**ending) if ending else None
     )

@@ -15,9 +15,9 @@ from adbench.cli.support.options import combined
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from adbench.cli.support.function_table import OwnFunction
     from adbench.functions.user_function import UserFunction
     from adbench.model.record import Run
+    from adbench.reports.text.own_function import OwnFunction
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
@@ -100,10 +100,10 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     Raises UsageError, in one line, for a fault in the function, its arguments or the backends.
     """
     from adbench.catalog.ad_hoc import ad_hoc
-    from adbench.cli.support.function_table import OwnFunction
-    from adbench.execution.check_function import points_inside
+    from adbench.functions.points import points_inside
     from adbench.functions.recognition import only_family
     from adbench.functions.user_function import function_case
+    from adbench.reports.text.own_function import OwnFunction
 
     kept = {name: value for name, value in asked.items() if name not in (*OWN, "function", "part")}
     of_function = {name: asked[name] for name in OWN if asked[name]}
@@ -153,11 +153,10 @@ def _backends(function: UserFunction, named: Sequence[str], asked: Mapping[str, 
     Raises UsageError for a backend of another library.
     """
     from adbench.catalog.selection import resolve
-    from adbench.execution.check_function import refuse_another_library
 
     if named:
         for backend in named:
-            refuse_another_library(backend, function)
+            function.library.refuse_backend(backend, function.__name__)
         return tuple(asked["backends"])
     if function.library.name != "xp":
         return (function.library.backend,)
@@ -171,14 +170,15 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
     It is 5 where nothing is wrong but rounding hides an answer, and 4 where no derivative could be checked, unless
     `allow_nothing`.
     """
-    from adbench.cli.support import function_table
-    from adbench.results.store import dumps
+    from adbench.reports.text import own_function
 
-    checks = function_table.checks(found, own)
+    checks = own_function.checks(found, own)
     if as_json:
+        from adbench.results.store import dumps
+
         click.echo(dumps(found), nl=False)
     else:
-        click.echo(f"{function_table.text(found, own, checks)}\nagain: {again()}")
+        click.echo(f"{own_function.text(found, own, checks)}\nagain: {again()}")
     if code or not checks:
         return code or (0 if allow_nothing else 4)
     return CANNOT_TELL if any(check.word == "blind" for check in checks) else 0

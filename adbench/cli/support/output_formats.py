@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -17,26 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A module of `reports` with `render(run)`, or with `files(run, folder)` if the format is a folder.
+    """suffixes: the ends of file names that choose it; folder: whether it is a folder of files."""
 
-    suffixes    the ends of file names that choose it
-    """
-
-    module: str
     suffixes: tuple[str, ...]
     folder: bool = False
 
 
 FORMATS: Mapping[str, Format] = {
-    "html": Format("html.page", (".html", ".htm")),
-    "md": Format("formats.markdown", (".md",)),
-    "csv": Format("formats.spreadsheet", (".csv",)),
-    "junit": Format("formats.junit", (".xml",)),
-    "sarif": Format("formats.sarif", (".sarif", ".sarif.json")),
-    "codequality": Format("formats.code_quality", (".codequality.json",)),
-    "bencher": Format("formats.bencher", (".bmf.json",)),
-    "google-benchmark": Format("formats.google_benchmark", (".gbench.json",)),
-    "asv": Format("formats.asv", (".asv",), folder=True),
+    "html": Format((".html", ".htm")),
+    "md": Format((".md",)),
+    "csv": Format((".csv",)),
+    "junit": Format((".xml",)),
+    "sarif": Format((".sarif", ".sarif.json")),
+    "codequality": Format((".codequality.json",)),
+    "bencher": Format((".bmf.json",)),
+    "google-benchmark": Format((".gbench.json",)),
+    "asv": Format((".asv",), folder=True),
 }
 
 
@@ -53,10 +50,7 @@ def suffixes() -> str:
 
 def text_of(run: Run, name: str) -> str:
     """The run in a format that is one file. Reports on stderr what the format cannot hold."""
-    from adbench.catalog.discovery import report_module
-
-    module = report_module(FORMATS[name].module)
-    text: str = module.render(run)
+    text: str = _module(name).render(run)
     _report_left_out(run, name)
     return text
 
@@ -66,14 +60,13 @@ def write(run: Run, name: str, output: Path) -> None:
 
     Raises BadOutput if it cannot be written. Reports on stderr what the format cannot hold.
     """
-    from adbench.catalog.discovery import report_module
     from adbench.model.atomic_file import write_whole
     from adbench.model.errors import BadOutput
 
     if not FORMATS[name].folder:
         write_whole(output, text_of(run, name))
         return
-    files: dict[Path, str] = report_module(FORMATS[name].module).files(run, output)
+    files: dict[Path, str] = _module(name).files(run, output)
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,10 +76,26 @@ def write(run: Run, name: str, output: Path) -> None:
     _report_left_out(run, name)
 
 
-def _report_left_out(run: Run, name: str) -> None:
-    from adbench.catalog.discovery import report_module
+def _module(name: str) -> ModuleType:
+    """The module with `render(run)`, or with `files(run, folder)` if the format is a folder."""
+    from adbench.reports.formats import (
+        asv,
+        bencher,
+        code_quality,
+        google_benchmark,
+        junit,
+        markdown,
+        sarif,
+        spreadsheet,
+    )
+    from adbench.reports.html import page
 
-    left_out = getattr(report_module(FORMATS[name].module), "left_out", None)
+    modules = (page, markdown, spreadsheet, junit, sarif, code_quality, bencher, google_benchmark, asv)
+    return dict(zip(FORMATS, modules, strict=True))[name]
+
+
+def _report_left_out(run: Run, name: str) -> None:
+    left_out = getattr(_module(name), "left_out", None)
     if left_out is not None and (sentence := left_out(run)):
         click.echo(f"adbench: {name}: {sentence}", err=True)
 

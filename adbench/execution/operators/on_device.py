@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog import discovery
+from adbench.catalog.source import Source
 from adbench.measure.memory import Figure, median_of
 from adbench.model.backend import Backend, Call, Device, Operator, from_module
 from adbench.model.errors import AdbenchError, BadFile, Unsupported
@@ -20,7 +21,7 @@ class NoDevice(AdbenchError):
     """The run's device is not there: the library's cells are skipped with this reason."""
 
 
-def loaded(source: discovery.Source, device: str, transfers: str) -> Backend:
+def loaded(source: Source, device: str, transfers: str) -> Backend:
     """The backend of a file, on this device; with transfers "inside", its calls copy arguments and results.
 
     Raises BadFile if the file cannot be used, NoDevice if the library does not see the device.

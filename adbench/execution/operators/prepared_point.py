@@ -17,7 +17,14 @@ from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, Unsupported, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, WITH_VECTOR, Operator, batch_points
+from adbench.model.operator import (
+    BATCH,
+    EVERY_OPERATOR,
+    WITH_VECTOR,
+    Operator,
+    batch_points,
+    needs_second_order,
+)
 from adbench.oracle.evidence import DOUBLE, SINGLE, EntryEvidence, Precision, Spread, lowest
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
@@ -230,17 +237,6 @@ def examined(
         spread=spread,
         agreed=agreed,
     )
-
-
-def needs(operator: str) -> dict[str, int]:
-    """The arguments of `known_at` for the operator."""
-    hessian = operator in ("hessian", "relations")
-    return {"second_order": needs_second_order(operator), "hessian": hessian, "points": batch_points(operator)}
-
-
-def needs_second_order(operator: str) -> bool:
-    """Whether the operator needs a second-order reference; relations need all references."""
-    return operator in OF_SECOND_ORDER or operator == "relations"
 
 
 def operator_named(name: str) -> Operator:

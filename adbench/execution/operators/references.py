@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators.prepared_point import Known, Point, needs, needs_second_order
+from adbench.execution.operators.prepared_point import Known, Point
 from adbench.functions.declared_constants import are_held, are_met, declaring
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import batch_points
+from adbench.model.operator import batch_points, needs, needs_second_order
 from adbench.oracle.compute import DIFFERENCES, declared, reference
 from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.leaves import is_symmetric

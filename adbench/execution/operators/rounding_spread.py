@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.operators.prepared_point import Known, Point, examined, needs
+from adbench.execution.operators.prepared_point import Known, Point, examined
 from adbench.model import tree
 from adbench.model.backend import Backend
-from adbench.model.operator import batch_points
+from adbench.model.operator import batch_points, needs
 from adbench.oracle.evidence import EntryEvidence, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict

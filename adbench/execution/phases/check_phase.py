@@ -11,9 +11,8 @@ from time import monotonic
 from typing import Any
 
 from adbench.catalog.ad_hoc import Sized
-from adbench.catalog.discovery import Source
+from adbench.catalog.source import Source
 from adbench.execution.known_faults import KnownFaults, of_backend
-from adbench.execution.operators.relations import MOST_SECONDS, sentences
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.shared_jobs import SharedJobs
 from adbench.execution.workers.context import Context
@@ -38,6 +37,7 @@ class CheckPhase:
 
     before   their earlier records
     enough   whether to stop before the next job
+    alone    whether no other backend needs the references
     """
 
     context: Context
@@ -45,6 +45,7 @@ class CheckPhase:
     jobs: Sequence[Job]
     before: Sequence[Record] = ()
     enough: Callable[[], bool] = lambda: False
+    alone: bool = False
 
     def __post_init__(self) -> None:
         settings = self.context.settings
@@ -59,7 +60,9 @@ class CheckPhase:
 
     @cached_property
     def _known(self) -> KnownFaults:
-        return of_backend(self._source, self.context.catalog.cases, self.context.settings.device)
+        cases = self.context.catalog.cases
+        of_jobs = {job.case: cases[job.case] for job in self.jobs}
+        return of_backend(self._source, of_jobs, self.context.settings.device)
 
     @property
     def _source(self) -> Source:
@@ -78,6 +81,7 @@ class CheckPhase:
     def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
         start = self.context.checking_start(self.jobs[0].threads)
         with ResidentWorker(self.context, self.jobs[0].backend, start) as worker:
+            own = References(self.context, worker) if self._is_of_functions else None
             for job in jobs:
                 if self.enough():
                     return
@@ -88,7 +92,7 @@ class CheckPhase:
                 if self._refused:
                     checked = Checked(Record(job, "unsupported", self._refused))
                 else:
-                    checked = unbuilt or self._check(worker, job)
+                    checked = unbuilt or self._check(worker, job, own)
                 yield replace(checked, record=self._final(worker, checked), open_seconds=worker.open_seconds)
                 self._shared.note(checked.seconds, worker.open_seconds)
 
@@ -117,13 +121,23 @@ class CheckPhase:
             return Checked(no.record(job))
         return None
 
-    def _check(self, worker: ResidentWorker, job: Job) -> Checked:
-        """Prepare and call the job in its worker, which judges the result."""
+    @property
+    def _is_of_functions(self) -> bool:
+        """Whether one process computes references and results, as `adbench.check` does: of a user's functions, without
+        a clock, on one backend. A process of its own would import the function's library once more."""
+        cases = self.context.catalog.cases
+        functions = all(isinstance(cases[job.case].f, (UserFunction, Sized)) for job in self.jobs)
+        return self.alone and not self.context.settings.time and functions
+
+    def _check(self, worker: ResidentWorker, job: Job, own: References | None) -> Checked:
+        """Prepare and call the job in its worker, which judges the result; `own`: references that it computes."""
         skipped = self._failures.skipped(job)
         if skipped is not None:
             return Checked(skipped)
         try:
-            reference = self.references.of(job)
+            if own is not None:
+                worker.open()  # or its refusal would be the case's
+            reference = (own or self.references).of(job)
             worker.open()
         except NoAnswer as no:
             return Checked(no.record(job))
@@ -172,6 +186,8 @@ class CheckPhase:
 
         The last relation may exceed the time by one step.
         """
+        from adbench.execution.operators.relations import MOST_SECONDS
+
         timeout = MOST_SECONDS + self.context.settings.timeout_seconds
         found = from_plain(worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations)
         return Checked(Record(job, "ok", relations=found))
@@ -188,6 +204,8 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     """
     if record.relations is None:
         return record
+    from adbench.execution.operators.relations import sentences
+
     repeated = [name for name in record.relations.repeats if replace(record.job, operator=name) in faulty]
     wrong = sentences(record.relations, repeated)
     if wrong and repeated:

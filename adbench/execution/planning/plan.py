@@ -187,6 +187,8 @@ def _is_batch(operator: str) -> bool:
 
 def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> tuple[str, ...]:
     """The cases that belong to one of the suites; all for none. Raises UnknownName for a suite without cases."""
+    if not suites:
+        return tuple(names)
     members = {
         name: {"all", *case.suites, *(["traps"] if case.is_trap else [])} for name, case in catalog.cases.items()
     }
@@ -194,7 +196,7 @@ def in_suites(catalog: Catalog, names: Sequence[str], suites: Sequence[str]) -> 
     for suite in suites:
         if suite not in known:
             raise UnknownName("suite", suite, known)
-    return tuple(name for name in names if not suites or members[name] & set(suites))
+    return tuple(name for name in names if members[name] & set(suites))
 
 
 def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ...]:

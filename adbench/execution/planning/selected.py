@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from adbench.catalog.discovery import Catalog
@@ -38,7 +38,8 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
     return tuple({(part.kind, part.names): part for part in reversed(found)}.values())[::-1]
 
 
-def _parts(patterns: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _parts(patterns: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each pattern, with the names that it matches."""
     for pattern in patterns:
-        yield pattern, tuple(name for name in names if fnmatchcase(name, pattern))
+        exact = pattern in names  # without a look at the others
+        yield pattern, (pattern,) if exact else tuple(name for name in names if fnmatchcase(name, pattern))

@@ -9,10 +9,10 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from adbench.execution.operators.prepared_point import needs
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, WorkerProcess
 from adbench.measure import machine
+from adbench.model.operator import needs
 from adbench.model.record import Job
 
 PERTURBED_SHARE = 0.25
@@ -119,10 +119,13 @@ class ResidentWorker:
 
 
 class References:
-    """References of cases at points, each computed once by a worker without a backend. Thread-safe."""
+    """References of cases at points, each computed once. Thread-safe.
 
-    def __init__(self, context: Context) -> None:
-        self._context, self._worker = context, ResidentWorker(context)
+    worker   computes them; by default one without a backend, which leaving the context ends
+    """
+
+    def __init__(self, context: Context, worker: ResidentWorker | None = None) -> None:
+        self._context, self._worker = context, worker or ResidentWorker(context)
         self._found: dict[tuple[Any, ...], Any] = {}
         self._lock = Lock()
 

@@ -24,6 +24,7 @@ import psutil
 
 from adbench.catalog import discovery
 from adbench.catalog.dependencies import dependencies, digest
+from adbench.catalog.source import Source
 from adbench.execution.operators import fallback, on_device, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.other_points import with_other_points
@@ -117,7 +118,7 @@ def describe(error: BaseException) -> str:
 def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Import a backend; its time is the phase `import`. A worker has one backend for its life, so that different copies
     of OpenMP, TBB or LLVM never meet in a process."""
-    source = from_plain(request["source"], discovery.Source)
+    source = from_plain(request["source"], Source)
     if state.backend is not None:
         raise RuntimeError(f"this worker already has {state.backend.name}; start another one for {source.name}")
     start = perf_counter_ns()
@@ -185,6 +186,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     is_timed = "rotate" in request
     state.forget_last_cell()
     at, backend, operator = _point(request), _loaded(state), request["operator"]
+    if "reference" not in request:  # it measures
+        backend.before_timing()
     if is_timed:
         at = at.copied()  # its arrays will be overwritten
     elsewhere, native = at.native(backend, operator)
@@ -380,7 +383,7 @@ def _resident_bytes() -> int:
 
 
 def _point(request: Mapping[str, Any]) -> prepared_point.Point:
-    source = from_plain(request["case"], discovery.Source)
+    source = from_plain(request["case"], Source)
     case = discovery.load_cases(source)[source.name]
     return prepared_point.point(case, request["size"], request["seed"], single=request.get("single", False))
 

@@ -32,6 +32,7 @@ class Tool:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        backend.before_timing()
 
     def answered(self, line: bytes | TooLong) -> str:
         """The answer to any line."""

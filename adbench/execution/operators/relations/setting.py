@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.fallback import lacking
-from adbench.execution.operators.prepared_point import Known, Point, needs_second_order, point
+from adbench.execution.operators.prepared_point import Known, Point, point
 from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
 from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbours
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import Case
-from adbench.model.operator import WITH_VECTOR, Operator
+from adbench.model.operator import WITH_VECTOR, Operator, needs_second_order
 
 Args = tuple[Any, ...]
 

@@ -13,7 +13,7 @@ from ...content.ranking import Lead
 from ...content.run_findings import QUANTITIES
 from ...content.standings import slowdown, standings
 from ...figures.panels import memory_bytes
-from .marks import mark
+from ..marks import mark
 
 NONE = "–"  # not part of the run, or not timed
 

@@ -15,10 +15,10 @@ from ...content import formatting
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
 from ...content.traps import reasons
+from ..marks import FASTEST, MEANINGS, STYLES, TIED, head, label, legend, longest_part, plain, wrapped
 from . import slowdowns
 from .ending import Ending, commands
 from .faults import faults
-from .marks import FASTEST, MEANINGS, STYLES, TIED, head, label, legend, longest_part, plain, wrapped
 from .slowdowns import NONE, Line
 from .summary import sentences
 

@@ -13,7 +13,7 @@ from ...content import formatting
 from ...content.cells import Cell, Cells
 from ...content.footnotes import Footnotes
 from ...content.formatting import OUTCOMES, Word
-from .marks import STYLES, wrapped
+from ..marks import STYLES, wrapped
 
 MOST_FAULTS = 5
 LONGEST_REASON = 300

@@ -6,10 +6,10 @@ import textwrap
 
 from rich.text import Text
 
-from ...content import formatting
-from ...content.cells import Cell
-from ...content.formatting import OUTCOMES, Word
-from ...content.ranking import Lead
+from ..content import formatting
+from ..content.cells import Cell
+from ..content.formatting import OUTCOMES, Word
+from ..content.ranking import Lead
 
 FASTEST = "★"
 TIED = "☆"

@@ -19,8 +19,8 @@ from ...content.cells import Cell, Cells
 from ...content.footnotes import Footnotes
 from ...content.formatting import OUTCOMES, Word
 from ...content.traps import reasons
+from ..marks import FASTEST, MEANINGS, SHORT_LABELS, STYLES, head, label, legend, longest_part, mark, plain, wrapped
 from .faults import again, faults
-from .marks import FASTEST, MEANINGS, SHORT_LABELS, STYLES, head, label, legend, longest_part, mark, plain, wrapped
 
 MOST_ABREAST = 12  # backends; if more do not fit, they are listed case by case, the fastest first
 LONGEST_REASON = 400

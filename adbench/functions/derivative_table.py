@@ -1,4 +1,4 @@
-"""The result of `adbench.check`: a verdict for each derivative, as a table, HTML or a dict."""
+"""The result of a check of a user's function: a verdict for each derivative, as a table, HTML or a dict."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adbench.oracle.evidence import BADNESS, EntryEvidence, worst_entries
 from adbench.oracle.verdict import Verdict, whole_digits
+
+if TYPE_CHECKING:
+    from adbench.functions.user_function import UserFunction
 
 WIDTH = 80
 SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
@@ -105,6 +108,20 @@ class FunctionCheck:
     outside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     missing: int = 0
+
+    @classmethod
+    def of(cls, f: UserFunction, outside: Sequence[int], notes: Sequence[str], **parts: Any) -> FunctionCheck:
+        """The check of a function, for Python and the command line.
+
+        outside   the numbers of omitted points
+        notes     beside those of the function
+        parts     backend, library, rows, values and missing
+        """
+        values: Sequence[CheckedMode] = parts["values"]
+        remarks = (*f.notes, *(_undefined(values[0]) if values else ()), *notes)
+        found = cls(function=f.__name__, outside=tuple(map(f.point_name, outside)), notes=remarks, **parts)
+        outputs = f.arguments.outputs
+        return found if outputs is None else found.renamed(outputs.renamed)
 
     def renamed(self, rename: Callable[[str], str]) -> FunctionCheck:
         """The same with other names of entries."""
@@ -312,6 +329,12 @@ def expected(entry: EntryEvidence) -> str:
         return "finite" if entry.interval[0] == -math.inf else "unknown"
     low, high = entry.interval
     return f"{low:g} to {high:g}" if low < high else number(entry.expected)
+
+
+def _undefined(value: CheckedMode) -> list[str]:
+    """A note if the function has no finite value at the given point."""
+    strange = [entry for entry in value.entries if not math.isfinite(entry.got)]
+    return [f"the function has no finite value here: {strange[0].place} is {strange[0].got}"] if strange else []
 
 
 def _rest(check: FunctionCheck, shown: Sequence[EntryEvidence]) -> list[EntryEvidence]:

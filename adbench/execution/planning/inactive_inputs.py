@@ -14,8 +14,6 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import contained
 from adbench.model.namespace import Namespace
 from adbench.oracle.leaves import Point, direction_weights
-from adbench.oracle.precise import NotPrecise, is_flat
-from adbench.oracle.subject import Effort, Subject
 
 NEGLIGIBLE = 1e-9
 """Relative to the value or to the effect of the other inputs; no verdict accepts a relative error of this size."""
@@ -39,9 +37,7 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     names, args, wrt = case.bind(size, seed)
     point = Point(args, wrt, names)
     text = function_of(case, names, Namespace(np))
-    on_any = lambda xp, *values: function_of(case, names, xp)(*values)  # noqa: E731 - the text, named for what it runs on
     shape = np.shape(text(*args)) if case.is_array_valued else ()
-    subject = Subject(text, point, on_any, shape)
 
     def value(which: int, step: np.ndarray | None) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -63,9 +59,8 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     found = []
     for which, leaf in enumerate(point.leaves):
         if leaf.values.size and not effects[which] > NEGLIGIBLE * most:
-            with suppress(NotPrecise):
-                if not is_flat(subject, which, Effort(seed=seed)):
-                    continue
+            if _matters(case, names, point, shape, which, seed):
+                continue
             again = [effects[which], *(effect(which, direction) for direction in range(1, DIRECTIONS))]
             moves = max((move for move in again if np.isfinite(move)), default=0.0)
             if not moves > NEGLIGIBLE * most:
@@ -75,6 +70,18 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
                     "unnoticed; check your function"
                 )
     return found
+
+
+def _matters(case: Case, names: tuple[str, ...], point: Point, shape: tuple[int, ...], which: int, seed: int) -> bool:
+    """Whether the case's text proves that the value changes with this leaf."""
+    from adbench.oracle.precise import NotPrecise, is_flat  # not at the top: few inputs are in doubt
+    from adbench.oracle.subject import Effort, Subject
+
+    text = lambda xp, *values: function_of(case, names, xp)(*values)  # noqa: E731 - named for what it runs on
+    subject = Subject(function_of(case, names, Namespace(np)), point, text, shape)
+    with suppress(NotPrecise):
+        return not is_flat(subject, which, Effort(seed=seed))
+    return False
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from adbench import Case
-from adbench.catalog.discovery import Catalog, Source
-from adbench.catalog.inactive_inputs import inactive_inputs, of_own_cases
+from adbench.catalog.discovery import Catalog
+from adbench.catalog.source import Source
 from adbench.cli import cli
+from adbench.execution.planning.inactive_inputs import inactive_inputs, of_own_cases
 
 
 def case(f: Any, **more: Any) -> Case:
@@ -104,7 +105,7 @@ def test_an_input_that_is_dead_at_the_largest_size_only_is_found() -> None:
 
 
 def test_a_case_that_takes_too_long_says_where_nobody_looked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adbench.catalog.inactive_inputs.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("adbench.execution.planning.inactive_inputs.MOST_SECONDS", 0.0)
     (remark,) = of_own_cases(catalog_of(mine=case(lambda xp, x, b: b * xp.sum(x))), {"mine": (1, 10)}, 0)
     assert not remark.inactive
     assert remark.text.startswith("mine: inputs that do nothing were searched only below size 1:")

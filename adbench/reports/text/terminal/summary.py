@@ -16,7 +16,7 @@ from ...content.headline import Headline, Range, device_of, headline, install_co
 from ...content.sections import fastest_batches, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
-from .marks import UNBROKEN
+from ..marks import UNBROKEN
 
 MOST_NAMES = 4
 LONGEST_NAME = 24

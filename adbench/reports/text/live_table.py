@@ -21,7 +21,7 @@ from adbench.model.record import Job, Record
 from ..content import formatting
 from ..content.cells import LEADING_OPERATORS, cell_of
 from ..content.formatting import OUTCOMES
-from .terminal.marks import head
+from .marks import head
 
 MOST_ROWS = 12
 MARGIN = 8  # lines of the terminal that are not rows: names of backends, the bar, and lines above

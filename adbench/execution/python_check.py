@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +12,20 @@ import numpy as np
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, examined, needs_second_order, operator_named, point
+from adbench.execution.operators.prepared_point import Known, Point, examined, operator_named, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
-from adbench.functions.function_check import CheckedMode, FunctionCheck
-from adbench.functions.libraries import OWN_BACKENDS, double_precision, silent_callbacks
+from adbench.functions.derivative_table import CheckedMode, FunctionCheck
+from adbench.functions.libraries import double_precision, silent_callbacks
 from adbench.functions.outputs import Output
+from adbench.functions.points import points_inside
 from adbench.functions.user_arguments import Wrt, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
-from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator
+from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, needs_second_order
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = ("gradient", "value_and_gradient", "jacobian", "hvp", "hessian")
@@ -33,7 +33,6 @@ ANY_MODE = ("gradient", "value_and_gradient", "jacobian", "hvp", "hessian")
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
 RELATIONS_SECONDS, PATIENCE = 1.0, 5.0  # no relation between calls starts later
-MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
 
 REFUSAL = re.compile(
     "|".join(
@@ -143,18 +142,16 @@ def _checked(
             used, found = (used, found) if second.is_nothing else (other, second)
     if found.is_nothing:
         raise UsageError(_nothing(made, used, found.rows))
-    checked = FunctionCheck(
-        function=made.__name__,
+    return FunctionCheck.of(
+        made,
+        found.outside,
+        found.notes,
         backend=used.name,
         library=made.library.title if made.library.name not in ("xp", "tape") else _titled(used, version),
         rows=tuple(found.rows),
         values=tuple(found.values),
-        outside=tuple(found.outside),
         missing=points - len(found.values),
-        notes=(*made.notes, *_undefined(found.values[0]), *found.notes),
     )
-    outputs = made.arguments.outputs
-    return checked if outputs is None else checked.renamed(outputs.renamed)
 
 
 def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = False, **options: Any) -> None:
@@ -177,7 +174,7 @@ class _Found:
 
     rows: list[CheckedMode]
     values: list[CheckedMode]
-    outside: list[str]
+    outside: list[int]
     notes: list[str] = field(default_factory=list)
     calls: dict[Operator, Call] = field(default_factory=dict)  # the library's own ones, prepared at the given point
 
@@ -192,25 +189,12 @@ def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int
     assert isinstance(case.f, UserFunction)
     with case.f.silent():
         numbers, outside = points_inside(case, 0, points)
-        found = _Found([], [], list(map(case.f.point_name, outside)))
+        found = _Found([], [], outside)
         for number in numbers:
             known = _at_point(case, used, asked, number, case.f.point_name(number), found)
             if related and not number:
                 _relate(Setting(used, case, 1, number, known, patience=PATIENCE), found)
     return found
-
-
-def points_inside(case: Case, first: int, count: int) -> tuple[list[int], list[int]]:
-    """The numbers of the first point and the next ones where the function is defined, and those of points left out."""
-    inside, outside = [first], list[int]()
-    for number in range(first + 1, first + 2 * count + MOST_OUTSIDE):
-        if len(inside) == count:
-            break
-        at = point(case, case.sizes[0], number)
-        f = at.case.f
-        assert isinstance(f, UserFunction)
-        (inside if f.is_defined(at.args) else outside).append(number)
-    return inside, outside
 
 
 def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _Found) -> Known:
@@ -305,23 +289,13 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
     if len(found) > 1:
         raise UsageError(f"{name} matches {len(found)} backends: {', '.join(found)}; name one of them")
     source = chosen.catalog.backends[found[0]]
-    refuse_another_library(source.name, made)
+    made.library.refuse_backend(source.name, made.__name__)
     try:
         with double_precision():
             used = from_module(source.name, load(source))
     except UserExit as error:
         raise BadFile(f"{source.path}: cannot be imported: {told(error)}") from error
     return used, source.version
-
-
-def refuse_another_library(backend: str, made: UserFunction) -> None:
-    """Raise UsageError if function and backend belong to different libraries."""
-    own, family = made.library.name, backend.partition("_")[0]
-    if own in OWN_BACKENDS and family in OWN_BACKENDS and family not in OWN_BACKENDS[own]:
-        raise UsageError(
-            f"{made.__name__} is written for {own}, which the backend {backend} cannot differentiate; leave backend "
-            f"out, or give the function a first parameter xp"
-        )
 
 
 def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...]:
@@ -338,22 +312,8 @@ def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...
 
 def _nothing(made: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:
     """The reason why no derivative could be checked."""
-    hint = hint_of(used.name, made)
+    hint = made.library.hint(used.name)
     return f"{used.name} cannot compute the {rows[0].mode} of {made.__name__}: {rows[0].reason}{hint}"
-
-
-def hint_of(backend: str, made: UserFunction) -> str:
-    """Advice if a backend cannot differentiate the function, to append to the reason, or ""."""
-    family = backend.partition("_")[0]
-    if made.library.name == "numpy" and family in OWN_BACKENDS and family != "tape":
-        return f"; the function calls numpy: leave {backend} out, or write the function for {family}"
-    return ""
-
-
-def _undefined(value: CheckedMode) -> list[str]:
-    """A note if the function has no finite value at the given point."""
-    strange = [entry for entry in value.entries if not math.isfinite(entry.got)]
-    return [f"the function has no finite value here: {strange[0].place} is {strange[0].got}"] if strange else []
 
 
 def _titled(used: Backend, version: str | None) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adbench.catalog.ad_hoc import at_size
-from adbench.execution.check_function import hint_of
-from adbench.functions.function_check import NOT_HAD, WIDTH, CheckedMode, FunctionCheck
+from adbench.functions.derivative_table import NOT_HAD, WIDTH, CheckedMode, FunctionCheck
 from adbench.functions.user_function import UserFunction
 from adbench.model.case import Case
 from adbench.model.record import Record, Run, grouped
@@ -53,18 +52,18 @@ def checks(run: Run, own: OwnFunction) -> list[FunctionCheck]:
             continue
         notes = [f"{record.relations.held} relations between calls hold" for record in relations if record.relations]
         version = run.versions.get(backend)
-        outputs = made.arguments.outputs
-        check = FunctionCheck(
-            function=made.__name__,
-            backend=backend,
-            library=f"{backend} {version}" if version else backend,
-            rows=tuple(derivatives),
-            values=tuple(row for row in rows if row.mode == "value" and row.verdict),
-            outside=tuple(map(made.point_name, own.outside)),
-            missing=own.missing,
-            notes=(*made.notes, *notes),
+        found.append(
+            FunctionCheck.of(
+                made,
+                own.outside,
+                notes,
+                backend=backend,
+                library=f"{backend} {version}" if version else backend,
+                rows=tuple(derivatives),
+                values=tuple(row for row in rows if row.mode == "value" and row.verdict),
+                missing=own.missing,
+            )
         )
-        found.append(check if outputs is None else check.renamed(outputs.renamed))
     return found
 
 
@@ -80,7 +79,7 @@ def _parts(run: Run, made: UserFunction, found: Sequence[FunctionCheck]) -> Iter
     checked = {check.backend for check in found}
     reasons = {record.job.backend: record.reason for record in reversed(run.records) if record.reason}
     lacking = [
-        f"{NOT_HAD} {backend}: {reason}{hint_of(backend, made)}"
+        f"{NOT_HAD} {backend}: {reason}{made.library.hint(backend)}"
         for backend, reason in reasons.items()
         if backend not in checked
     ]

@@ -1,0 +1,170 @@
+"""A file that defines a case or a backend, and its facts, read from the text without running it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from adbench.catalog.installed import installed_version, packages_of_debian
+from adbench.model.errors import BadFile
+from adbench.model.settings import PROCESSOR
+
+Kind = Literal["cases", "backends"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that defines a case or a backend; enough to load it in another process.
+
+    builtin   whether it ships with adbench: a user must fix a broken file, while a broken built-in one is a record
+
+    The facts that a backend's file has as plain literals, read without importing it; a variant has its library's:
+
+    requires    distributions that it needs
+    variant_of  the backend of which it is another way of calling the library
+    debian      packages of Debian that it needs
+    home        the variable that names the folder of a copy of the library, which then counts instead of these
+    licence     of the library, as an SPDX expression
+    builds      whether it needs a compiler of the system's
+    precision   "float32" where it computes in single precision
+    default     whether a run that names no backend has it; None where the file does not say: see `is_default`
+    threaded    whether the library uses the threads that it may; so does each of its variants
+    devices     that it can use besides the processor
+    known       its known faults: "case" or "case operators" -> "what is returned: why (owner/repository#7)"
+    """
+
+    kind: Kind
+    name: str
+    path: str
+    builtin: bool
+    summary: str = ""
+    requires: tuple[str, ...] = ()
+    variant_of: str | None = None
+    debian: tuple[str, ...] = ()
+    home: str | None = None
+    licence: str | None = None
+    builds: bool = False
+    precision: str = "float64"
+    default: bool | None = None
+    threaded: bool = False
+    devices: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def refuses(self, device: str) -> str:
+        """Why it cannot compute on this device; "" if it can."""
+        return "" if device in (PROCESSOR, *self.devices) else f"{self.name} does not run on {device}; use --device cpu"
+
+    @property
+    def is_default(self) -> bool:
+        """Whether a run that names no backend has this one, if it is installed.
+
+        The file decides by DEFAULT. Otherwise every backend of the user is included, and each built-in one that is no
+        variant and needs no compiler.
+        """
+        if self.default is not None:
+            return self.default
+        return not self.builtin or (self.variant_of is None and not self.builds)
+
+    @property
+    def own_copy(self) -> bool:
+        """Whether the user names a copy of the library, which no package's absence or version concerns."""
+        return self.home is not None and bool(os.environ.get(self.home))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The required distributions that are not installed."""
+        return () if self.own_copy else tuple(name for name in self.requires if installed_version(name) is None)
+
+    @property
+    def not_installed(self) -> str:
+        """What is missing and how to install it, for an error or a reason; "" if nothing is."""
+        missing = " ".join(self.missing)
+        return f"{missing} is not installed; pip install {missing}" if missing else ""
+
+    @property
+    def missing_of_debian(self) -> tuple[str, ...]:
+        """The required packages of Debian that are not installed; all of them on a system without dpkg."""
+        if self.own_copy:
+            return ()
+        there = packages_of_debian(self.debian)
+        return tuple(name for name in self.debian if name not in there)
+
+    @property
+    def version(self) -> str | None:
+        """The installed version of the first required distribution, or else of the first package of Debian; None if it
+        needs neither, lacks it, or is the user's own copy."""
+        if self.own_copy:
+            return None
+        if self.requires:
+            return installed_version(self.requires[0])
+        return packages_of_debian(self.debian).get(self.debian[0]) if self.debian else None
+
+
+def read_source(kind: Kind, path: Path, builtin: bool) -> Source:
+    """Read the summary and the literals from the text, without running it."""
+    file = path / "__init__.py" if path.is_dir() else path
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, SyntaxError) and error.lineno:
+            raise BadFile(f"{file}, line {error.lineno}: {error.msg}") from error
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadFile(f"{file}: not a readable Python file: {why}") from error
+    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+    said = _literals(tree, file) if kind == "backends" else {}
+    return Source(kind, path.stem, str(path), builtin, summary, **said)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) and text for pair in value.items() for text in pair)
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+# name in a backend's file -> whether a value is right, and what it must be
+LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
+    "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
+    "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
+    "HOME": (_is_text, "the name of a variable, as a plain text"),
+    "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
+    "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
+    "BUILDS": (_is_bool, "True or False"),
+    "DEFAULT": (_is_bool, "True or False"),
+    "THREADED": (_is_bool, "True or False"),
+    "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
+    "KNOWN": (_is_table, "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
+}
+
+
+def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
+    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
+            will_do, what = LITERALS[name]
+            try:
+                value = ast.literal_eval(node.value)
+            except ValueError:
+                value = None
+            if not will_do(value):
+                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
+            found[name.lower()] = tuple(value) if isinstance(value, list) else value
+    return found
