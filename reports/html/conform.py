@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adbench.findings.conform import Cell, Conformance
-from adbench.findings.conform_judge import KINDS, Fault
-from adbench.findings.conform_scripts import script
+from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.fault_script import script
+from adbench.findings.conform.judgement import KINDS, Fault
 from adbench.version import __version__
 
 from ..content import formatting

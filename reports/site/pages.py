@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adbench.findings.conform import Conformance
+from adbench.findings.conform.conformance import Conformance
 from adbench.version import __version__
 
 from ..content import formatting

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from adbench.findings import conform
-from adbench.findings.conform import Conformance
+from adbench.findings.conform import conformance
+from adbench.findings.conform.conformance import Conformance
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
 from adbench.results.store import from_data, is_journal, is_present, loaded, read_bytes, read_run, run_of
@@ -42,5 +42,5 @@ def _read(path: Path) -> Run | Conformance:
         return run_of(text, path)
     data = loaded(text, path)
     if isinstance(data, dict) and "adbench conform" in data:
-        return conform.from_plain(data, path)
+        return conformance.from_plain(data, path)
     return from_data(data, path)

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.text import Text
 
-from adbench.findings.conform import Cell, Conformance
-from adbench.findings.conform_judge import Fault
+from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.judgement import Fault
 from adbench.findings.operations.operation import Operation
 
 from ..content import formatting

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
-from adbench.findings.conform_judge import NEIGHBOURS, SPREADS
+from adbench.findings.conform.judgement import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
 from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Program, Step

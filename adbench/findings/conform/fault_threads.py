@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adbench.findings.conform_judge import Fault
+from adbench.findings.conform.judgement import Fault
 from adbench.model.backend import KnownBug, known_bug
 
 TRAPS: Mapping[str, tuple[str, ...]] = {

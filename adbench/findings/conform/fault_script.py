@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.findings.conform_judge import Fault
+from adbench.findings.conform.judgement import Fault
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.as_text import text_of
 from adbench.findings.programs.random_program import PLACE

@@ -25,11 +25,11 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform_judge import Fault, Judged, Truth, judged, truth_at
-from adbench.findings.conform_known import with_thread
-from adbench.findings.conform_points import Place, places
-from adbench.findings.conform_scripts import script
-from adbench.findings.conform_worker import ORDERS, THIRD, packed
+from adbench.findings.conform.fault_script import script
+from adbench.findings.conform.fault_threads import with_thread
+from adbench.findings.conform.judgement import Fault, Judged, Truth, judged, truth_at
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
+from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
 from adbench.model.errors import BadFile
@@ -40,7 +40,7 @@ TIMEOUT_SECONDS = 120.0
 OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
 """The derivatives examined at further shapes, because compiling takes most of the time."""
 
-WORKER = "adbench.findings.conform_worker"
+WORKER = "adbench.findings.conform.operation_worker"
 ORDER = {"value": 0, "gradient": 1, "jvp": 1, THIRD: 3}
 """The order of a derivative; the compositions are of second order."""
 

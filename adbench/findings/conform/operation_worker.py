@@ -19,7 +19,7 @@ from adbench.execution.check_function import REFUSAL
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.source_text_call import imported
-from adbench.findings.conform_points import Place
+from adbench.findings.conform.places import Place
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import Backend

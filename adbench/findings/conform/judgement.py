@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.execution.operators.prepared_point import Known, Point, examined, point
-from adbench.findings.conform_points import Floats, Place
-from adbench.findings.conform_worker import OF_SLOPE, THIRD, case_of, narrowed, rebuilt
+from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, case_of, narrowed, rebuilt
+from adbench.findings.conform.places import Floats, Place
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
