@@ -119,16 +119,20 @@ class Array:
 
     @property
     def T(self) -> Array:  # noqa: N802 - numpy's name
+        """The array with its axes in reverse order."""
         return self.transpose(range(self.ndim)[::-1])
 
     def transpose(self, axes: Sequence[int]) -> Array:
+        """As numpy's."""
         order = places(self.shape).transpose(axes)
         return Array(self.column[order.ravel().tolist()], order.shape)
 
     def reshape(self, *shape: Any) -> Array:
+        """As numpy's."""
         return Array(self.column, places(self.shape).reshape(*shape).shape)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """As numpy's."""
         return total(self, axis=axis, keepdims=keepdims)
 
 

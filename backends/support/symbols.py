@@ -15,7 +15,7 @@ import numpy as np
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.model.backend import WITH_VECTOR
 
-from ._flat import Leaves, result
+from .flat import Leaves, result
 
 OPERATORS = frozenset({"add", "subtract", "multiply", "divide", "negative", "matmul", "square"})
 """Functions that numpy builds from Python's operators."""
