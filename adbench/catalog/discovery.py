@@ -1,7 +1,8 @@
 """Find the cases, backends and reports, and load their files.
 
-The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
-are treated alike. This is the only module of `adbench` that reaches `cases`, `backends` and `reports`.
+The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. A case's file may define several
+as CASES, and a backend's file variants as VARIANTS. Built-in files and a user's are treated alike.
+This is the only module of `adbench` that reaches `cases`, `backends` and `reports`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -168,8 +170,19 @@ def load_cases(source: Source) -> Mapping[str, Case]:
 def load(source: Source) -> ModuleType:
     """Import the file under a separate name, so that `cases/torch.py` never hides the library torch.
 
-    Files in one folder may import each other relatively. Raises BadFile, in one line, for whatever the import raises.
+    Files in one folder may import each other relatively. A variant's module has the names of its row of VARIANTS, and
+    the file's for the rest. Raises BadFile, in one line, for whatever the import raises.
     """
+    module = _imported(source)
+    row = getattr(module, "VARIANTS", {}).get(source.name) if source.kind == "backends" else None
+    if row is None:
+        return module
+    variant = ModuleType(f"{module.__name__}.{source.name}", source.summary)
+    vars(variant).update(row, __file__=source.path, __getattr__=partial(getattr, module))
+    return variant
+
+
+def _imported(source: Source) -> ModuleType:
     path = Path(source.path)
     package = _package(source.kind, path.parent, source.builtin)
     name = f"{package}.{path.stem.replace('.', '_')}"
@@ -190,26 +203,6 @@ def load(source: Source) -> ModuleType:
             raise  # in a worker: it ends only the backend's own results
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module
-
-
-def text_of(path: Path) -> str:
-    """The source of a case's file and of the files next to it that it imports: facts hold until one of them changes."""
-    texts: dict[Path, str] = {}
-    left = [path]
-    while left:
-        file = left.pop()
-        if file not in texts and (file == path or file.is_file()):
-            texts[file] = file.read_text(encoding="utf-8")
-            left += _imported_from_beside(file, texts[file])
-    return texts.pop(path) + "".join(texts[file] for file in sorted(texts))
-
-
-def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
-    """The files of `from .name import …` and `from . import name`."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            for name in [node.module] if node.module else [alias.name for alias in node.names]:
-                yield file.with_name(f"{name}.py")
 
 
 def report_module(name: str) -> ModuleType:
@@ -305,18 +298,18 @@ def _list(kind: Kind, path: Path, *, builtin: bool) -> Iterator[Source]:
 def _entries(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
     """Names that begin with `_` or `.` are helpers, not entries."""
     if path.is_file():
-        yield _source(kind, path, builtin)
+        yield from _defined(kind, path, builtin)
         return
     if not path.is_dir():
         raise BadFile(f"{path}: no such file or folder of {kind}")
     for entry in sorted(path.iterdir()):
         is_entry = entry.suffix == ".py" if entry.is_file() else (entry / "__init__.py").is_file()
         if is_entry and not entry.name.startswith(("_", ".")):
-            yield _source(kind, entry, builtin)
+            yield from _defined(kind, entry, builtin)
 
 
-def _source(kind: Kind, path: Path, builtin: bool) -> Source:
-    """Read the summary and the literals from the text, without running it."""
+def _defined(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
+    """The file's own entry, and for a backend one for each row of its VARIANTS; read from the text, not run."""
     file = path / "__init__.py" if path.is_dir() else path
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -326,8 +319,17 @@ def _source(kind: Kind, path: Path, builtin: bool) -> Source:
         why = getattr(error, "strerror", None) or first_line(error)
         raise BadFile(f"{file}: not a readable Python file: {why}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    said = _literals(tree, file) if kind == "backends" else {}
-    return Source(kind, path.stem, str(path), builtin, summary, **said)
+    own = Source(kind, path.stem, str(path), builtin, summary)
+    if kind != "backends":
+        yield own
+        return
+    assigned = dict(_assigned(tree))
+    assigned.pop("SUMMARY", None)  # a file's is its docstring
+    own = replace(own, **_literals(assigned, file))
+    yield own
+    for name, row in _rows(assigned.get("VARIANTS"), file):
+        variant = replace(own, name=name, variant_of=own.variant_of or own.name, known={}, default=None)
+        yield replace(variant, **_literals(row, file))
 
 
 def _is_texts(value: object) -> bool:
@@ -349,6 +351,7 @@ def _is_bool(value: object) -> bool:
 # name in a backend's file -> whether a value is right, and what it must be
 LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
+    "SUMMARY": (_is_text, "one line, as a plain text"),
     "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
     "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
     "HOME": (_is_text, "the name of a variable, as a plain text"),
@@ -362,23 +365,43 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
-    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
-    found: dict[str, Any] = {}
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """The names that the file's own statements assign, and their values."""
     for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from ((target.id, node.value) for target in targets if isinstance(target, ast.Name))
+
+
+def _rows(table: ast.expr | None, file: Path) -> Iterator[tuple[str, dict[str, ast.expr]]]:
+    """The rows of VARIANTS: names of backends, and of each the names that it defines. Raises BadFile."""
+    for name, row in _items(table, file) if table else ():
+        yield name, dict(_items(row, file))
+
+
+def _items(table: ast.expr, file: Path) -> Iterator[tuple[str, ast.expr]]:
+    for key, value in zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else [(table, table)]:
+        if not isinstance(key, ast.Constant) or not _is_text(key.value):
+            what = 'a dict of backends, written out: {"mylib_eager": {"SUMMARY": "...", "prepare": prepare_eagerly}}'
+            raise BadFile(f"{file}: line {value.lineno}: VARIANTS must be {what}")
+        yield str(key.value), value
+
+
+def _literals(assigned: Mapping[str, ast.expr], file: Path) -> dict[str, Any]:
+    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
+    fields: dict[str, Any] = {}
+    for name, node in assigned.items():
+        if name not in LITERALS:
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
-            will_do, what = LITERALS[name]
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                value = None
-            if not will_do(value):
-                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
-            found[name.lower()] = tuple(value) if isinstance(value, list) else value
-    return found
+        is_right, what = LITERALS[name]
+        try:
+            value = ast.literal_eval(node)
+        except ValueError:
+            value = None
+        if not is_right(value):
+            raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
+        fields[name.lower()] = tuple(value) if isinstance(value, list) else value
+    return fields
 
 
 def _announced(kind: Kind) -> Iterator[Path]:

@@ -37,7 +37,8 @@ def resolve(
     """The catalog, and the part of it that was selected.
 
     cases, backends                 names, globs, or paths of files, which are loaded and selected; `gradbench:COMMAND`
-                                    and `process:COMMAND` are backends too (programs.py)
+                                    and `process:COMMAND` are backends too (programs.py). Of a file with VARIANTS, the
+                                    path selects the backend of its name, and path:NAME a variant
     case_folders, backend_folders   folders whose files are added to the catalog
     start                           where the search for pyproject.toml begins: here by default, then upwards
     """
@@ -47,13 +48,14 @@ def resolve(
     backend_files, backend_patterns = _split(
         [str(programs.file_of(text, folder, cache)) if programs.protocol_of(text) else text for text in backends]
     )
+    named_in_files = [_file_and_name(text) for text in backend_files]
     found = catalog(
         [*configured["cases"], *case_folders, *case_files],
-        [*configured["backends"], *backend_folders, *backend_files],
+        [*configured["backends"], *backend_folders, *(file for file, _ in named_in_files)],
     )
     of_files = {Path(path).resolve() for path in case_files}
     case_patterns += [escape(name) for name, source in found.case_sources.items() if Path(source.path) in of_files]
-    backend_patterns += [escape(Path(path).stem) for path in backend_files]
+    backend_patterns += [escape(name) for _, name in named_in_files]
     return Selection(found, tuple(case_patterns), tuple(backend_patterns))
 
 
@@ -100,6 +102,12 @@ def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
         raise BadFile(f"{file}: [tool.adbench] {key} must be a list of paths; got {value!r}")
     return value
+
+
+def _file_and_name(text: str) -> tuple[str, str]:
+    """The file of a path or of path:NAME, and the name of the backend."""
+    file, variant, name = text.rpartition(".py:")
+    return (f"{file}.py", name) if variant else (text, Path(text).stem)
 
 
 def _split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:

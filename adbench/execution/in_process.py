@@ -38,7 +38,7 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     """Check one cell of a run again in this process, and return its verdict as a sentence.
 
     case      a built-in case's name, or a user's file, a colon and the case's name
-    backend   a built-in backend's name, or a user's file
+    backend   a built-in backend's name, or a user's file, with a colon and the name if it is a variant
 
     Raises UsageError for unknown names, and any exception of the library.
     """

@@ -20,11 +20,14 @@ numpy arrays.
     def to_numpy(leaf): ...                    # the library's type -> numpy
     def sync(result): ...                      # wait for the result
 
-A second way to call the same library is a separate file with VARIANT_OF = "jax"; it may import shared names, such as
-`from .jax import xp`. DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's
-compiler is required; build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has
-a longer time limit. HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library,
-which takes precedence over packages.
+A second way to call the same library is a row of VARIANTS = {"mylib_eager": {"SUMMARY": ..., "prepare": ...}}: a name
+that the row leaves out is the file's, except KNOWN and DEFAULT. Or it is a separate file with VARIANT_OF = "mylib",
+which may import shared names, such as `from .mylib import xp`.
+
+DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's compiler is required;
+build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has a longer time limit.
+HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library, which takes
+precedence over packages.
 
 FUNCTIONS = {"lotka_volterra": f} are the backend's own implementations f(xp, **inputs), idiomatic for its library. Such
 a backend supports only these cases, and its records have "native" instead of "portable".

@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 
 from adbench.catalog import discovery
-from adbench.catalog.dependencies import dependencies, digest
+from adbench.catalog.dependencies import dependencies, digest, text_of
 from adbench.execution.operators import fallback, on_device, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
 from adbench.execution.operators.other_points import with_other_points
@@ -140,7 +140,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
     at, seconds = _point(request), float(request["reference_seconds"])
     effort = float(request.get("effort_seconds", seconds))
-    text = discovery.text_of(Path(request["case"]["path"]))
+    text = text_of(Path(request["case"]["path"]))
     if not request["case"]["builtin"]:
         text += digest(dependencies(Path(request["case"]["path"]))) + references.fingerprint(at)
     if request.get("perturbed"):

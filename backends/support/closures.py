@@ -16,8 +16,6 @@ import numpy as np
 from adbench import Namespace, Operator, Unsupported, on_active
 from adbench.model import tree
 
-VARIANT_OF = "tape"
-
 MOST_NUMBERS = 50_000
 
 Back = Callable[[list[float], float], None]
