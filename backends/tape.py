@@ -10,6 +10,7 @@ from adbench import Namespace, Operator, Unsupported, on_active, phase, tape
 from adbench.model import tree
 from adbench.model.operator import WITH_VECTOR
 from adbench.model.settings import allowed_threads, kept_programs
+from adbench.tape import pqr
 
 from .support import closures
 
@@ -116,7 +117,7 @@ def whole_jacobians(mode: str, operator: Operator, f: Function, args: Arguments,
         raise Unsupported("compact Jacobians need exactly one active input, an array; use tape")
 
     def operation(g: Callable[..., Any], x: tuple[Any]) -> Any:
-        value, jacobian = tape.compact_jacobian(lambda entry: g((entry,)), x[0], mode)
+        value, jacobian = pqr.compact_jacobian(lambda entry: g((entry,)), x[0], mode)
         shape = getattr(value, "shape", ()) + x[0].shape
         whole = (jacobian.dense().reshape(shape),)
         return (value, whole) if operator == "value_and_gradient" else whole

@@ -121,6 +121,15 @@ def test_imports_go_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_engine_does_not_know_its_plug_in() -> None:
+    plug_in = "adbench.tape.pqr"
+    assert not [
+        name
+        for name, file in modules().items()
+        if not name.startswith(plug_in) and any(other.startswith(plug_in) for other in imported(name, file))
+    ]
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {name: imported(name, file) & set(modules()) for name, file in modules().items()}
     try:
