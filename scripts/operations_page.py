@@ -13,12 +13,13 @@ from typing import Any
 
 from adbench.findings.conform import judgement
 from adbench.findings.conform.fault_threads import with_thread
+from adbench.model.operator import COMPOSITIONS, definition
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "reference" / "operations-at-fault.md"
 Fault = Mapping[str, Any]
 
-HVP = {f"hvp_{a}_over_{b}": f"{a[0]}/{b[0]}" for a in ("forward", "reverse") for b in ("forward", "reverse")}
+HVP = {name: "/".join(mode[0] for mode in definition(name).modes or ()) for name in sorted(COMPOSITIONS)}
 OPERATORS = ["gradient", "jvp", *HVP, "third_order", "value"]
 WORDS = {"jvp": "J v", **dict.fromkeys(HVP, "H v"), "third_order": "third order"}
 ON_PURPOSE = {"normalize", "negative_binomial", "categorical_entropy", "poisson"}

@@ -69,7 +69,7 @@ from adbench.model import tree
 from adbench.model.case import Case, function_of, reason_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, WITH_VECTOR, Operator
+from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, TRANSFORMS, WITH_VECTOR, Operator
 
 __all__ = [
     "OPERATORS",
@@ -281,7 +281,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     if unknown := sorted(map(str, limits.keys() - OPTIONAL_RELATIONS.keys())):
         raise BadFile(f"{path}: LIMITS has {', '.join(unknown)}; use {', '.join(OPTIONAL_RELATIONS)}")
     nested = getattr(module, "NESTED", {})
-    is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
+    is_table = isinstance(nested, dict) and all(key in TRANSFORMS.values() and callable(f) for key, f in nested.items())
     if not is_table and not isinstance(nested, str):
         raise BadFile(f"{path}: NESTED must be a dict with functions for 'jvp' and 'vjp', or a string with the reason")
     return Backend(

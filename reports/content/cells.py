@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from adbench.model import record as model
-from adbench.model.operator import RELATIONS, batch_points
+from adbench.model.operator import DEFINITIONS, RELATIONS, batch_points
 from adbench.model.record import Figure, Job, Record, Run, Time, grouped
 
 from .formatting import OUTCOMES, Word, listed, plural, short
 from .run_findings import Findings
 
-LEADING_OPERATORS = ("gradient", "value_and_gradient", "jacobian", "value")
+LEADING_OPERATORS = tuple(one.name for one in sorted(DEFINITIONS.values(), key=lambda one: one.lead) if one.lead)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
 
-from adbench.model.operator import BATCH, COMPOSITIONS, OPERATORS
+from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Record, Run
 from adbench.results.comparison_inputs import name_of
 
@@ -34,7 +34,7 @@ def _rule_for(operator: str) -> str:
 
 
 _ABOUT: Final = {
-    **{_rule_for(name): f"Wrong {name.replace('_', ' ')}" for name in (*OPERATORS, BATCH, *COMPOSITIONS)},
+    **{_rule_for(name): f"Wrong {name.replace('_', ' ')}" for name in EVERY_OPERATOR},
     WRONG_RESULT: "Wrong result",
     "known-bug-gone": "A known bug no longer occurs",
     "failed": "Error, crash or time-out",

@@ -36,7 +36,7 @@ from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
-from adbench.model.operator import batch_points
+from adbench.model.operator import batch_points, definition
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import PROCESSOR
@@ -193,7 +193,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep"):
         f = interruption.of(f)
     with phases.collecting() as parts:
-        asked = prepared_point.operator_named(operator)
+        asked = definition(operator).name
         made, prepare_ns, result, first_call_ns = _first_call(backend, asked, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)

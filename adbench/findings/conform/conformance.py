@@ -33,6 +33,7 @@ from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
 from adbench.model.errors import BadFile
+from adbench.model.operator import definition
 from adbench.model.serialization import converted
 from adbench.model.settings import Settings
 
@@ -41,8 +42,8 @@ OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
 """The derivatives examined at further shapes, because compiling takes most of the time."""
 
 WORKER = "adbench.findings.conform.operation_worker"
-ORDER = {"value": 0, "gradient": 1, "jvp": 1, THIRD: 3}
-"""The order of a derivative; the compositions are of second order."""
+ORDER: Mapping[str, int] = {name: definition(name).order for name in ORDERS} | {THIRD: 3}
+"""The order of a derivative."""
 
 
 @dataclass
@@ -186,7 +187,7 @@ def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mappin
         if one.fault is not None:
             cell.faults.append(one.fault)
         if exponent is not None:
-            key = ORDER.get(one.operator, 2), exponent
+            key = ORDER[one.operator], exponent
             cell.digits[key] = min(cell.digits.get(key, 17.0), one.digits)
 
 

@@ -25,17 +25,9 @@ from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import Backend
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, contained
-from adbench.model.operator import Operator
+from adbench.model.operator import COMPOSITIONS, Operator
 
-ORDERS: tuple[Operator, ...] = (
-    "value",
-    "gradient",
-    "jvp",
-    "hvp_forward_over_forward",
-    "hvp_reverse_over_forward",
-    "hvp_forward_over_reverse",
-    "hvp_reverse_over_reverse",
-)
+ORDERS: tuple[Operator, ...] = ("value", "gradient", "jvp", *COMPOSITIONS)
 """The examined derivatives. With one number as result, vjp is the gradient."""
 
 THIRD = "third_order"
