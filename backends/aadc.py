@@ -14,8 +14,8 @@ from aadc import math
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.catalog.discovery import first_line
 
-from ._flat import Leaves, result
-from ._symbols import Kind
+from .support.flat import Leaves, result
+from .support.symbols import Kind
 
 REQUIRES = ("aadc",)
 LICENCE = "LicenseRef-Matlogica-EULA"

@@ -12,8 +12,8 @@ from adbench import Operator, phase
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
 
-from ._casadi_arrays import Array, column_of, shape_of, within_reach
-from ._casadi_arrays import xp as xp
+from .support.casadi_arrays import Array, column_of, shape_of, within_reach
+from .support.casadi_arrays import xp as xp
 
 REQUIRES = ("casadi", "scipy")
 LICENCE = "LGPL-3.0-or-later"

@@ -84,3 +84,23 @@ def _slopes(f: Callable[[int, Any], Any], k: int, leaf: Any, step: float, weight
 
 # This step balances rounding, eps |f| / h, with truncation, h² |f'''| / 6.
 prepare = preparing({1: 1 / 2}, EPSILON ** (1 / 3))
+
+VARIANTS = {
+    "finite_differences_5": {
+        "SUMMARY": "5-point central differences on numpy: four evaluations per input, about twelve digits.",
+        # eps^(4/5) = 3e-13 if f and its derivatives have similar size; sums of many terms lose digits, as with two
+        # points. If f oscillates within a step, like the seasons in `sir`, truncation leaves 6e-8.
+        "CLAIMED_RELATIVE_ERROR": 1e-7,
+        # This step balances rounding, eps |f| / h, with truncation, h⁴ |f⁽⁵⁾| / 30.
+        "prepare": preparing({1: 2 / 3, 2: -1 / 12}, EPSILON ** (1 / 5)),
+    },
+    "finite_differences_9": {
+        "SUMMARY": "9-point central differences on numpy: eight evaluations per input, about twelve digits.",
+        # eps / h = 2e-13 if f and its derivatives have similar size; sums of many terms lose digits, as with two
+        # points. If the slope is 1e-4 of f, as for rho in `gaussian_process`, rounding leaves 4e-9.
+        "CLAIMED_RELATIVE_ERROR": 1e-8,
+        # Truncation, h⁸ |f⁽⁹⁾| / 630, allows a step of eps^(1/9) = 0.02, which gives one more digit. But four such
+        # steps span 7 % of x, across kinks, branches and poles: use 2⁻¹⁰ instead.
+        "prepare": preparing({1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}, 2.0**-10),
+    },
+}

@@ -9,7 +9,7 @@ import numpy as np
 
 from adbench import Operator, Unsupported
 
-from ._symbols import Kind, Traced, derivatives, namespace, recorded
+from .support.symbols import Kind, Traced, derivatives, namespace, recorded
 
 REQUIRES = ("heyoka",)
 LICENCE = "MPL-2.0"

@@ -10,8 +10,8 @@ import numpy as np
 
 from adbench import Operator, Unsupported
 
-from ._flat import on_numbers
-from ._objects import Objects
+from .support.flat import on_numbers
+from .support.objects import Objects
 
 REQUIRES = ("num-dual",)
 LICENCE = "MIT OR Apache-2.0"

@@ -10,7 +10,7 @@ import numpy as np
 
 from adbench import Operator, Unsupported
 
-from ._flat import on_numbers
+from .support.flat import on_numbers
 
 REQUIRES = ("numdifftools",)
 LICENCE = "BSD-3-Clause"

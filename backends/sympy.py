@@ -10,7 +10,7 @@ from sympy.codegen import cfunctions, numpy_nodes
 
 from adbench import Operator, Unsupported
 
-from ._symbols import Kind, Traced, derivatives, namespace, recorded
+from .support.symbols import Kind, Traced, derivatives, namespace, recorded
 
 REQUIRES = ("sympy",)
 LICENCE = "BSD-3-Clause"

@@ -12,10 +12,10 @@ from torch import func
 from adbench import Device, Namespace, Operator, on_active
 from adbench.model.settings import allowed_threads
 
-from ._torch_device import PLACE, on_cuda
-from ._torch_modes import NESTED as NESTED
-from ._torch_modes import batch_gradient, of_func
-from ._torch_modes import to_numpy as to_numpy
+from .support.torch_device import PLACE, on_cuda
+from .support.torch_modes import NESTED as NESTED
+from .support.torch_modes import batch_gradient, of_func
+from .support.torch_modes import to_numpy as to_numpy
 
 REQUIRES = ("torch", "array-api-compat")
 LICENCE = "BSD-3-Clause"

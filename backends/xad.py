@@ -14,8 +14,8 @@ from xad import value as value_of
 
 from adbench import Operator, Unsupported
 
-from ._flat import on_numbers
-from ._objects import Objects
+from .support.flat import on_numbers
+from .support.objects import Objects
 
 REQUIRES = ("xad",)
 LICENCE = "AGPL-3.0-or-later"

@@ -14,6 +14,7 @@ from adbench.catalog.discovery import catalog
 from adbench.execution.known_faults import Fault, described, file_of, read_file
 from adbench.findings.operations import OPERATIONS
 from adbench.model.case import THREAD
+from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER, definition
 from adbench.reports.text.terminal.atlas import which
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "fault-atlas.md"
@@ -39,7 +40,6 @@ differ, the releases between them ran it too; elsewhere the result is inferred, 
 .atlas summary { cursor: pointer; }
 </style>
 """
-SECOND = ("hvp", "hessian")
 
 
 def page() -> str:
@@ -67,12 +67,11 @@ def _names(rows: Sequence[Row]) -> str:
 
 def _operators(row: Row) -> str:
     """The operators in short: second derivatives together where all are there."""
-    compositions = [name for name in row.operators if name.startswith("hvp_")]
-    found = [name for name in row.operators if name not in (*SECOND, *compositions)]
-    if compositions and set(SECOND) <= set(row.operators) and len(compositions) == 4:
+    found = [name for name in row.operators if name not in OF_SECOND_ORDER]
+    if set(row.operators) >= OF_SECOND_ORDER:
         return ", ".join([*found, "second derivatives"])
-    found += [{"hvp": "H v", "hessian": "Hessian"}[name] for name in SECOND if name in row.operators]
-    return ", ".join([*found, *(name.removeprefix("hvp_").replace("_over_", " ∘ ") for name in compositions)])
+    second = sorted(OF_SECOND_ORDER & set(row.operators), key=EVERY_OPERATOR.index)
+    return ", ".join([*found, *(definition(name).label for name in second)])
 
 
 def _table(atlas: Atlas) -> Iterator[str]:

@@ -21,7 +21,7 @@ from adbench.catalog.installed import packages_of_debian
 from adbench.catalog.source import Source
 from adbench.model.backend import HERE
 from adbench.model.case import THREAD, Case
-from adbench.model.operator import COMPOSITIONS, OPERATORS
+from adbench.model.operator import COMPOSITIONS, OPERATORS, definition
 from adbench.model.record import Record
 from adbench.results.store import read_run
 
@@ -209,7 +209,7 @@ def _columns(found: Found) -> tuple[str, ...]:
 
 def _heading(operator: str) -> str:
     """The operator; a composition in short, as "reverse ∘ forward"."""
-    return operator.removeprefix("hvp_").replace("_over_", " ∘ ") if operator in COMPOSITIONS else operator
+    return definition(operator).label if operator in COMPOSITIONS else operator
 
 
 def _in_part(records: Iterable[Record]) -> list[str]:

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adbench.findings import conform_judge
-from adbench.findings.conform_known import with_thread
+from adbench.findings.conform import judgement
+from adbench.findings.conform.fault_threads import with_thread
+from adbench.model.operator import COMPOSITIONS, definition
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "reference" / "operations-at-fault.md"
 Fault = Mapping[str, Any]
 
-HVP = {f"hvp_{a}_over_{b}": f"{a[0]}/{b[0]}" for a in ("forward", "reverse") for b in ("forward", "reverse")}
+HVP = {name: "/".join(mode[0] for mode in definition(name).modes or ()) for name in sorted(COMPOSITIONS)}
 OPERATORS = ["gradient", "jvp", *HVP, "third_order", "value"]
 WORDS = {"jvp": "J v", **dict.fromkeys(HVP, "H v"), "third_order": "third order"}
 ON_PURPOSE = {"normalize", "negative_binomial", "categorical_entropy", "poisson"}
@@ -46,7 +47,7 @@ def _section(library: str) -> str:
         of_threads: dict[str, list[Fault]] = {}
         faults = [fault for fault in cell["faults"] if not _is_documented(fault)]
         for fault in faults:
-            thread = fault["thread"] or with_thread(conform_judge.Fault(**fault), {}).thread
+            thread = fault["thread"] or with_thread(judgement.Fault(**fault), {}).thread
             if thread or not _is_extreme(fault):
                 of_threads.setdefault(thread, []).append(fault)
         for thread, group in sorted(of_threads.items(), key=lambda pair: (pair[0] == "", pair[0])):

@@ -9,11 +9,8 @@ from packaging.version import InvalidVersion, Version
 
 from adbench.atlas.table import FAULTS
 from adbench.model.backend import HERE
-from adbench.model.operator import COMPOSITIONS
 from adbench.model.record import Record, Run
 
-OPERATORS = ("gradient", "hvp", "hessian", *COMPOSITIONS)
-"""The derivatives of a trap that an atlas has."""
 FINE = ("right", "approximate", "verified", "surprise")
 MOST = 160  # characters of a text
 

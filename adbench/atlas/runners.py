@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adbench.atlas.outcomes import MOST, OPERATORS, Cell, NotRun, outcomes_of, refuse_other_release
+from adbench.atlas.outcomes import MOST, Cell, NotRun, outcomes_of, refuse_other_release
 from adbench.atlas.survey import Found, Plan, Runner
 from adbench.bisection.environments import environment_of, ran, reason_in
 from adbench.bisection.judge import run_in
 from adbench.bisection.releases import Release
+from adbench.model.operator import OF_TRAPS
 
 TIMEOUT_SECONDS = 240.0
 """Of a request to a worker: a release that compiles slowly on a busy machine has no fault."""
@@ -29,7 +30,7 @@ def of_traps(plan: Plan) -> Runner:
         request = {
             "cases": [plan.own.get(trap, trap) for trap in traps],
             "backends": [plan.backend_source],
-            "operators": list(OPERATORS),
+            "operators": list(OF_TRAPS),
             "time": False,
             "memory": False,
             "quick": True,

@@ -33,6 +33,26 @@ def dependencies(file: Path, path: Sequence[str] = ()) -> dict[str, str]:
     return dict(sorted({**found, **_versions(libraries), "python": sys.version.split()[0]}.items()))
 
 
+def text_of(path: Path) -> str:
+    """The source of a case's file and of the files next to it that it imports: facts hold until one of them changes."""
+    texts: dict[Path, str] = {}
+    left = [path]
+    while left:
+        file = left.pop()
+        if file not in texts and (file == path or file.is_file()):
+            texts[file] = file.read_text(encoding="utf-8")
+            left += _imported_from_beside(file, texts[file])
+    return texts.pop(path) + "".join(texts[file] for file in sorted(texts))
+
+
+def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
+    """The files of `from .name import …` and `from . import name`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            for name in [node.module] if node.module else [alias.name for alias in node.names]:
+                yield file.with_name(f"{name}.py")
+
+
 def digest(found: dict[str, str]) -> str:
     """Hexadecimal digits that change when any dependency does. Names of folders do not count."""
     parts = sorted((Path(name).name, value) for name, value in found.items())

@@ -1,12 +1,12 @@
 """Find the cases and backends, and load their files.
 
-The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. Built-in files and a user's
-are treated alike. This is the only module of `adbench` that reaches `cases` and `backends`.
+The folder listing is the registry: a file `x.py` in a folder of cases is the case `x`. A case's file may define several
+as CASES, and a backend's file variants as VARIANTS. Built-in files and a user's are treated alike.
+This is the only module of `adbench` that reaches `cases` and `backends`.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -14,14 +14,14 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
 from adbench.catalog.generated_files import is_command
 from adbench.catalog.installed import OURS, extras
-from adbench.catalog.source import Kind, Source, read_source
+from adbench.catalog.source import Kind, Source, read_sources
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, contained
 from adbench.optional import EXTRAS
@@ -81,7 +81,8 @@ def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str |
     @cache
     def every() -> dict[str, tuple[Case, Source]]:
         files = _files(builtin_folder("cases"))
-        return _loaded(read_source("cases", files[name], builtin=True) for name in files if name not in own) | cases
+        others = (files[name] for name in files if name not in own)
+        return _loaded(one for file in others for one in read_sources("cases", file, builtin=True)) | cases
 
     pairs = OnDemand(every, lambda name: cases.get(name) or every().get(name))
     return Catalog(
@@ -97,12 +98,13 @@ def _backends(paths: Iterable[str | Path]) -> OnDemand[Source]:
 
     @cache
     def every() -> dict[str, Source]:
-        return {name: read_source("backends", file, builtin=True) for name, file in files.items()} | own
+        builtin = (one for file in files.values() for one in read_sources("backends", file, builtin=True))
+        return {source.name: source for source in builtin} | own
 
     def alone(name: str) -> Source | None:
         if name in own or name not in files:
             return own.get(name) or every().get(name)
-        return read_source("backends", files[name], builtin=True)
+        return next(read_sources("backends", files[name], builtin=True))
 
     alone_by_name = OnDemand(every, alone)
     for source in own.values():
@@ -138,8 +140,19 @@ def load_cases(source: Source) -> Mapping[str, Case]:
 def load(source: Source) -> ModuleType:
     """Import the file under a separate name, so that `cases/torch.py` never hides the library torch.
 
-    Files in one folder may import each other relatively. Raises BadFile, in one line, for whatever the import raises.
+    Files in one folder may import each other relatively. A variant's module has the names of its row of VARIANTS, and
+    the file's for the rest. Raises BadFile, in one line, for whatever the import raises.
     """
+    module = _imported(source)
+    row = getattr(module, "VARIANTS", {}).get(source.name) if source.kind == "backends" else None
+    if row is None:
+        return module
+    variant = ModuleType(f"{module.__name__}.{source.name}", source.summary)
+    vars(variant).update(row, __file__=source.path, __getattr__=partial(getattr, module))
+    return variant
+
+
+def _imported(source: Source) -> ModuleType:
     path = Path(source.path)
     package = _package(source.kind, path.parent, source.builtin)
     name = f"{package}.{path.stem.replace('.', '_')}"
@@ -160,26 +173,6 @@ def load(source: Source) -> ModuleType:
             raise  # in a worker: it ends only the backend's own results
         raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     return module
-
-
-def text_of(path: Path) -> str:
-    """The source of a case's file and of the files next to it that it imports: facts hold until one of them changes."""
-    texts: dict[Path, str] = {}
-    left = [path]
-    while left:
-        file = left.pop()
-        if file not in texts and (file == path or file.is_file()):
-            texts[file] = file.read_text(encoding="utf-8")
-            left += _imported_from_beside(file, texts[file])
-    return texts.pop(path) + "".join(texts[file] for file in sorted(texts))
-
-
-def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
-    """The files of `from .name import …` and `from . import name`."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            for name in [node.module] if node.module else [alias.name for alias in node.names]:
-                yield file.with_name(f"{name}.py")
 
 
 def select(kind: str, known: Mapping[str, object], patterns: Iterable[str]) -> tuple[str, ...]:
@@ -264,7 +257,7 @@ def _list(kind: Kind, path: Path) -> Iterator[Source]:
         raise BadFile(f"{path}: no such file or folder of {kind}")
     try:
         for entry in [path] if path.is_file() else _files(path).values():
-            yield read_source(kind, entry, builtin=False)
+            yield from read_sources(kind, entry, builtin=False)
     except OSError as error:
         raise BadFile(f"{error.filename or path}: cannot be read: {error.strerror}; change its permissions") from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog, catalog, load_cases, select
-from adbench.catalog.source import read_source
+from adbench.catalog.source import read_sources
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.settings import cache_folder
 
@@ -37,7 +37,8 @@ def resolve(
     """The catalog, and the part of it that was selected.
 
     cases, backends                 names, globs, or paths of files, which are loaded and selected; `gradbench:COMMAND`
-                                    and `process:COMMAND` are backends too (programs.py)
+                                    and `process:COMMAND` are backends too (programs.py). Of a file with VARIANTS, the
+                                    path selects the backend of its name, and path:NAME a variant
     case_folders, backend_folders   folders whose files are added to the catalog
     start                           where the search for pyproject.toml begins: here by default, then upwards
     """
@@ -45,14 +46,16 @@ def resolve(
     case_files, case_patterns = _split(cases)
     folder, cache = start or Path.cwd(), cache_folder()
     backend_files, backend_patterns = _split([_of_program(text, folder, cache) for text in backends])
+    named_in_files = [_file_and_name(text) for text in backend_files]
     found = catalog(
         [*configured["cases"], *case_folders, *case_files],
-        [*configured["backends"], *backend_folders, *backend_files],
+        [*configured["backends"], *backend_folders, *(file for file, _ in named_in_files)],
     )
     for path in (Path(text).resolve() for text in case_files):
         if path.is_file():
-            case_patterns += map(escape, load_cases(read_source("cases", path, builtin=False)))
-    backend_patterns += [escape(Path(path).stem) for path in backend_files]
+            (source,) = read_sources("cases", path, builtin=False)
+            case_patterns += map(escape, load_cases(source))
+    backend_patterns += [escape(name) for _, name in named_in_files]
     return Selection(found, tuple(case_patterns), tuple(backend_patterns))
 
 
@@ -110,6 +113,12 @@ def _of_program(backend: str, folder: Path, cache: Path) -> str:
     from adbench.catalog import programs
 
     return str(programs.file_of(backend, folder, cache)) if programs.protocol_of(backend) else backend
+
+
+def _file_and_name(text: str) -> tuple[str, str]:
+    """The file of a path or of path:NAME, and the name of the backend."""
+    file, variant, name = text.rpartition(".py:")
+    return (f"{file}.py", name) if variant else (text, Path(text).stem)
 
 
 def _split(wanted: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,8 +104,8 @@ class Source:
         return packages_of_debian(self.debian).get(self.debian[0]) if self.debian else None
 
 
-def read_source(kind: Kind, path: Path, builtin: bool) -> Source:
-    """Read the summary and the literals from the text, without running it."""
+def read_sources(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
+    """The file's own entry, and for a backend one for each row of its VARIANTS; read from the text, not run."""
     file = path / "__init__.py" if path.is_dir() else path
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -115,8 +115,17 @@ def read_source(kind: Kind, path: Path, builtin: bool) -> Source:
         why = getattr(error, "strerror", None) or str(error)
         raise BadFile(f"{file}: not a readable Python file: {why}") from error
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    said = _literals(tree, file) if kind == "backends" else {}
-    return Source(kind, path.stem, str(path), builtin, summary, **said)
+    own = Source(kind, path.stem, str(path), builtin, summary)
+    if kind != "backends":
+        yield own
+        return
+    assigned = dict(_assigned(tree))
+    assigned.pop("SUMMARY", None)  # a file's is its docstring
+    own = replace(own, **_literals(assigned, file))
+    yield own
+    for name, row in _rows(assigned.get("VARIANTS"), file):
+        variant = replace(own, name=name, variant_of=own.variant_of or own.name, known={}, default=None)
+        yield replace(variant, **_literals(row, file))
 
 
 def _is_texts(value: object) -> bool:
@@ -138,6 +147,7 @@ def _is_bool(value: object) -> bool:
 # name in a backend's file -> whether a value is right, and what it must be
 LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
+    "SUMMARY": (_is_text, "one line, as a plain text"),
     "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
     "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
     "HOME": (_is_text, "the name of a variable, as a plain text"),
@@ -151,20 +161,40 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def _literals(tree: ast.Module, file: Path) -> dict[str, Any]:
-    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
-    found: dict[str, Any] = {}
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """The names that the file's own statements assign, and their values."""
     for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from ((target.id, node.value) for target in targets if isinstance(target, ast.Name))
+
+
+def _rows(table: ast.expr | None, file: Path) -> Iterator[tuple[str, dict[str, ast.expr]]]:
+    """The rows of VARIANTS: names of backends, and of each the names that it defines. Raises BadFile."""
+    for name, row in _items(table, file) if table else ():
+        yield name, dict(_items(row, file))
+
+
+def _items(table: ast.expr, file: Path) -> Iterator[tuple[str, ast.expr]]:
+    for key, value in zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else [(table, table)]:
+        if not isinstance(key, ast.Constant) or not _is_text(key.value):
+            what = 'a dict of backends, written out: {"mylib_eager": {"SUMMARY": "...", "prepare": prepare_eagerly}}'
+            raise BadFile(f"{file}: line {value.lineno}: VARIANTS must be {what}")
+        yield str(key.value), value
+
+
+def _literals(assigned: Mapping[str, ast.expr], file: Path) -> dict[str, Any]:
+    """Fields of `Source` by name. Raises BadFile for any other expression or type."""
+    fields: dict[str, Any] = {}
+    for name, node in assigned.items():
+        if name not in LITERALS:
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in LITERALS):
-            will_do, what = LITERALS[name]
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                value = None
-            if not will_do(value):
-                raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
-            found[name.lower()] = tuple(value) if isinstance(value, list) else value
-    return found
+        is_right, what = LITERALS[name]
+        try:
+            value = ast.literal_eval(node)
+        except ValueError:
+            value = None
+        if not is_right(value):
+            raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
+        fields[name.lower()] = tuple(value) if isinstance(value, list) else value
+    return fields

@@ -82,7 +82,7 @@ def conform(
     from adbench.catalog.discovery import select
     from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
-    from adbench.findings import conform as sweep
+    from adbench.findings.conform import conformance as sweep
     from adbench.findings.operations import OPERATIONS
     from adbench.model.atomic_file import refuse_file, write_whole
     from adbench.reports.html import conform as page

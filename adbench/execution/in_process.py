@@ -14,7 +14,7 @@ from adbench.catalog.selection import Selection, resolve
 from adbench.execution.known_faults import of_backend
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import operator_named, point
+from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.operators.rounding_spread import Judge
@@ -28,7 +28,7 @@ from adbench.model.backend import Backend, from_module, known_bug
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.events import MemoryMeasured
-from adbench.model.operator import RELATIONS, batch_points, needs_second_order
+from adbench.model.operator import RELATIONS, batch_points, definition, needs
 from adbench.model.record import Job, Memory
 from adbench.model.settings import Settings
 from adbench.oracle.verdict import Verdict
@@ -38,7 +38,7 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     """Check one cell of a run again in this process, and return its verdict as a sentence.
 
     case      a built-in case's name, or a user's file, a colon and the case's name
-    backend   a built-in backend's name, or a user's file
+    backend   a built-in backend's name, or a user's file, with a colon and the name if it is a variant
 
     Raises UsageError for unknown names, and any exception of the library.
     """
@@ -161,9 +161,9 @@ class _Bound:
 
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
-    asked, at = operator_named(operator), point(case, size, seed, single=backend.single)
-    count, seconds = batch_points(operator), REFERENCE_SECONDS
-    known = known_at(at, second_order=needs_second_order(operator), hessian=operator == "hessian", seconds=seconds)
+    asked, at = definition(operator).name, point(case, size, seed, single=backend.single)
+    count, seconds, needed = batch_points(operator), REFERENCE_SECONDS, needs(operator)
+    known = known_at(at, second_order=bool(needed["second_order"]), hessian=bool(needed["hessian"]), seconds=seconds)
     known = with_points(known, at, count, seconds=seconds)
     elsewhere, native = at.native(backend, operator)
     f = backend.function(case, at.names, size)

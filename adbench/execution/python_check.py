@@ -12,7 +12,7 @@ import numpy as np
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, examined, operator_named, point
+from adbench.execution.operators.prepared_point import Known, Point, examined, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
@@ -25,10 +25,10 @@ from adbench.functions.user_function import Constants, UserFunction, function_ca
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
-from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, needs_second_order
+from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, definition, needs_second_order
 from adbench.oracle.verdict import Verdict
 
-ANY_MODE = ("gradient", "value_and_gradient", "jacobian", "hvp", "hessian")
+ANY_MODE = tuple(name for name in OPERATORS if definition(name).order and not definition(name).mode)
 """Derivatives that several modes give; if a library's own way fails, they are computed from another operator."""
 
 REFERENCE_SECONDS = 3.0  # approximate time limit of a reference
@@ -307,7 +307,7 @@ def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...
     names = (asked,) if isinstance(asked, str) else tuple(asked)
     if not names:
         raise UsageError(f"modes is empty; name some of {', '.join(EVERY_OPERATOR)}, or 'all'")
-    return tuple(dict.fromkeys(operator_named(name) for name in names))
+    return tuple(dict.fromkeys(definition(name).name for name in names))
 
 
 def _nothing(made: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:

@@ -18,18 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from adbench.model.namespace import ALIASES
+from adbench.model.operator import DEFINITIONS
 
 THIRD = "third_order"
 COMPUTED: Mapping[str, str] = {
-    "value": "f(*at)",
-    "gradient": "reverse(f, at)",
-    "value_and_gradient": "reverse(f, at)",
-    "jvp": "forward(f, at, v)",
-    "hvp": "forward(lambda *p: reverse(f, p), at, v)",
-    "hvp_forward_over_forward": "forward(lambda *p: forward(f, p, v), at, unit)",
-    "hvp_reverse_over_forward": "reverse(lambda *p: forward(f, p, v), at)",
-    "hvp_forward_over_reverse": "forward(lambda *p: reverse(f, p), at, v)",
-    "hvp_reverse_over_reverse": "reverse(lambda *p: sum(total(g * d) for g, d in zip(reverse(f, p), v)), at)",
+    **{one.name: one.by_modes for one in DEFINITIONS.values() if one.by_modes},
     THIRD: "reverse(lambda *p: sum(total(g * d) for g, d in zip(reverse(slope, p), v)), at)",
 }
 """Operator -> its text; `total` sums an array."""

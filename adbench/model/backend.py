@@ -21,11 +21,14 @@ numpy arrays.
     def sync(result): ...                      # wait for the result
     def before_timing(): ...                   # load what only many calls need
 
-A second way to call the same library is a separate file with VARIANT_OF = "jax"; it may import shared names, such as
-`from .jax import xp`. DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's
-compiler is required; build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has
-a longer time limit. HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library,
-which takes precedence over packages.
+A second way to call the same library is a row of VARIANTS = {"mylib_eager": {"SUMMARY": ..., "prepare": ...}}: a name
+that the row leaves out is the file's, except KNOWN and DEFAULT. Or it is a separate file with VARIANT_OF = "mylib",
+which may import shared names, such as `from .mylib import xp`.
+
+DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's compiler is required;
+build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has a longer time limit.
+HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library, which takes
+precedence over packages.
 
 FUNCTIONS = {"lotka_volterra": f} are the backend's own implementations f(xp, **inputs), idiomatic for its library. Such
 a backend supports only these cases, and its records have "native" instead of "portable".
@@ -67,7 +70,7 @@ from adbench.model import tree
 from adbench.model.case import Case, function_of, reason_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, WITH_VECTOR, Operator
+from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, TRANSFORMS, WITH_VECTOR, Operator
 
 __all__ = [
     "OPERATORS",
@@ -280,7 +283,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     if unknown := sorted(map(str, limits.keys() - OPTIONAL_RELATIONS.keys())):
         raise BadFile(f"{path}: LIMITS has {', '.join(unknown)}; use {', '.join(OPTIONAL_RELATIONS)}")
     nested = getattr(module, "NESTED", {})
-    is_table = isinstance(nested, dict) and all(key in ("jvp", "vjp") and callable(f) for key, f in nested.items())
+    is_table = isinstance(nested, dict) and all(key in TRANSFORMS.values() and callable(f) for key, f in nested.items())
     if not is_table and not isinstance(nested, str):
         raise BadFile(f"{path}: NESTED must be a dict with functions for 'jvp' and 'vjp', or a string with the reason")
     return Backend(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adbench.model.errors import UnknownName, UsageError
-from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_ARRAYS, Operator
+from adbench.model.operator import DEFINITIONS, EVERY_OPERATOR, Operator
 
 if TYPE_CHECKING:  # the parent process imports numpy only when needed
     import numpy as np
@@ -137,8 +137,8 @@ class Case:
 
         They are fewer for an array-valued function than for a scalar.
         """
-        every = (name for name in EVERY_OPERATOR if name != BATCH)
-        return tuple(name for name in every if name in OF_ARRAYS or not self.is_array_valued)
+        every = (one for one in DEFINITIONS.values() if not one.at_points)
+        return tuple(one.name for one in every if one.of_arrays or not self.is_array_valued)
 
     @property
     def texts(self) -> tuple[str, ...]:

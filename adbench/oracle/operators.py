@@ -79,6 +79,9 @@ from adbench.oracle.verdict import (
 )
 
 Floats = NDArray[np.float64]
+LAWS = frozenset({"value", "jvp", "vjp", "jacobian", "gradient", "value_and_gradient", "hvp", "hessian"})
+"""The operators that are judged by a law of their own."""
+
 COTANGENT = -2.0
 SUMMED_EXACTLY = 1_000_000
 """Up to this many entries are summed without rounding; more are summed in pairs, which rounds a little."""
@@ -132,8 +135,9 @@ def judge_operator(
 ) -> Verdict:
     """Compare an operator's result with the reference.
 
+    operator  one of `LAWS`
     result    in numpy, with the operator's structure
-    known     of the function; for hvp of its derivative along v, for hessian of its gradient
+    known     of the function; for H v of its derivative along v, for hessian of its gradient
     nonzeros  the declared pattern of the Jacobian of an array-valued function
     single    accept float32, and judge a result with any float32 leaf by float32's noise
     within    the lowest arithmetic inside the function, by whose noise every result is judged
@@ -227,6 +231,8 @@ def _compared(
         return rows if claim is None else [_as_one(rows)]
     if operator == "jacobian" and known.shape:
         return _jacobian(jacobian_blocks(result, known), known, _Names.of_outputs(known), nonzeros)
+    if operator not in LAWS:
+        raise ValueError(f"the oracle has no law for {operator}; it has {', '.join(sorted(LAWS))}")
     if known.shape:
         raise ValueError(f"an array-valued function has no {operator}")
     if operator != "value_and_gradient":

@@ -26,8 +26,8 @@ Read it
     machine                the same for scalars in machine code, by LLVM
     linalg, densities, ode, draws      more families
     callbacks, checkpoints nodes from Python functions; long loops in little memory
-    pqr                    gradients attached to values, tracking, compact Jacobians
     explain, compiled      a recording as tables and a drawing; a function recorded once, run as machine code
+    pqr                    a plug-in, which nothing else here imports: gradients attached to values, compact Jacobians
 
 Each module imports only modules above or next to it in this list. Rules do not know tapes. A rule is a value function
 for plain numbers, and gradient functions written with the functions of this package, so that they can be differentiated
@@ -94,11 +94,6 @@ from adbench.tape.linalg import solve_triangular, svd, svdvals, trace_quad_form,
 from adbench.tape.numpy_names import PUBLIC, UnsupportedError
 from adbench.tape.ode.odeint import odeint, rk4
 from adbench.tape.ode.solver import OdeError
-from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, LazyProduct
-from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow, Scaled
-from adbench.tape.pqr.compact_mode import Compact, compact_jacobian
-from adbench.tape.pqr.custom_gradient import compute_gradient
-from adbench.tape.pqr.tracking import Tracked, back_gradient, gradient_of, track_gradient, with_gradient
 from adbench.tape.rules import fourier as fft
 from adbench.tape.trees import Tree, normal_nest, random_nest, shape, tree_map
 from adbench.tape.values import ComplexError, value_of

@@ -12,6 +12,7 @@ from functools import reduce
 import numpy as np
 
 from adbench import tape
+from adbench.tape import pqr
 
 SIDE = 40
 rng = np.random.default_rng(1)
@@ -29,13 +30,13 @@ CHAINS = {
 
 
 def compact(steps, m):
-    return tape.compact_jacobian(lambda x: reduce(lambda y, step: step(y), steps, x), m)[1]
+    return pqr.compact_jacobian(lambda x: reduce(lambda y, step: step(y), steps, x), m)[1]
 
 
 def dense(steps, m):
     total = np.eye(m.size)
     for step in steps:
-        m, local = tape.compact_jacobian(step, m)
+        m, local = pqr.compact_jacobian(step, m)
         total = local.dense() @ total
     return total
 

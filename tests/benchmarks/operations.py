@@ -26,8 +26,8 @@ import numpy as np
 
 from adbench import tape
 from adbench.catalog.discovery import catalog, load
-from adbench.findings.conform_points import places
-from adbench.findings.conform_worker import own_function
+from adbench.findings.conform.operation_worker import own_function
+from adbench.findings.conform.places import places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Operation
 from adbench.model.backend import from_module

@@ -120,6 +120,44 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
     assert load(variant).prepare is load(library).prepare
 
 
+VARIANTS = """
+VARIANTS = {
+    "mine_fast": {"SUMMARY": "Fast.", "CLAIMED_RELATIVE_ERROR": 1e-3, "DEFAULT": True},
+    "mine_slow": {"REQUIRES": ("adbench-none",), "prepare": lambda *given: "slow"},
+}
+"""
+
+
+def test_a_file_declares_variants_in_rows_and_a_row_has_the_files_names_for_the_rest(tmp_path: Path) -> None:
+    text = 'PRECISION = "float32"\nKNOWN = {"a": "b"}\nDEFAULT = False\nSUMMARY = None\n' + RIGHT + VARIANTS
+    folder = write(tmp_path, mine=text)
+    backends = catalog(backend_paths=[folder]).backends
+    own, fast, slow = (backends[name] for name in ("mine", "mine_fast", "mine_slow"))
+    assert (fast.summary, slow.summary, fast.variant_of) == ("Fast.", own.summary, "mine")
+    assert (own.precision, fast.precision, slow.requires, own.requires) == ("float32", "float32", ("adbench-none",), ())
+    assert (own.known, fast.known) == ({"a": "b"}, {})
+    assert (own.is_default, fast.is_default, slow.is_default) == (False, True, True)
+    assert load(fast).CLAIMED_RELATIVE_ERROR == 1e-3
+    assert not hasattr(load(own), "CLAIMED_RELATIVE_ERROR")
+    assert load(fast).prepare is load(own).prepare
+    assert load(slow).prepare() == "slow"
+
+
+def test_a_path_selects_the_backend_of_the_file_and_a_name_after_a_colon_its_variant(tmp_path: Path) -> None:
+    file = write(tmp_path, mine=RIGHT + VARIANTS) / "mine.py"
+    assert resolve(backends=[str(file)], start=tmp_path).backends == ("mine",)
+    chosen = resolve(backends=[f"{file}:mine_slow", str(file)], start=tmp_path)
+    assert set(chosen.backends) == {"mine", "mine_slow"}
+    assert {source.path for name, source in chosen.catalog.backends.items() if "mine" in name} == {str(file)}
+
+
+@pytest.mark.parametrize("rows", ["[]", "dict(a={})", "{'a': 1}", "{1: {}}", "{'a': {**b}}", "{'a': {'': 1}}"])
+def test_variants_must_be_written_out(tmp_path: Path, rows: str) -> None:
+    folder = write(tmp_path, mine=f"VARIANTS = {rows}\n" + RIGHT)
+    with pytest.raises(BadFile, match=r"mine\.py: line 1: VARIANTS must be a dict of backends, written out"):
+        catalog(backend_paths=[folder])
+
+
 def test_a_version_is_the_distributions_or_else_that_of_debians_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.catalog.source.packages_of_debian", lambda names: {"libthere-dev": "1.2-3"})
     of_debian = Source("backends", "a", "a.py", builtin=True, debian=("libthere-dev", "libgone-dev"))

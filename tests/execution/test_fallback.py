@@ -9,11 +9,12 @@ import pytest
 from scipy import sparse
 
 from adbench import Case, Namespace, Unsupported
-from adbench.execution.operators.fallback import FALLBACKS, FALLBACKS_OF_ARRAYS, lacking, prepare
+from adbench.execution.operators.fallback import lacking, prepare
 from adbench.model import tree
 from adbench.model.backend import OPERATORS, WITH_VECTOR, Backend, Operator
 from adbench.model.case import function_of
 from adbench.model.errors import MissingFunction
+from adbench.model.operator import DEFINITIONS
 
 calls: list[str] = []
 
@@ -93,7 +94,7 @@ SCALAR = Problem(
         "hessian": hessian,
     },
     {"jvp": (V,), "hvp": (V,), "vjp": (-2.0,)},
-    FALLBACKS,
+    {name: made.fallbacks for name, made in DEFINITIONS.items() if made.fallbacks},
 )
 
 N = 6
@@ -148,7 +149,7 @@ def array(case: Case) -> Problem:
             "jvp": ((np.linspace(1, 2, N + 1), {"w": np.linspace(-1, 1, N), "b": 0.5}),),
             "vjp": (np.arange(2.0 * N).reshape(N, 2) - 3,),
         },
-        FALLBACKS_OF_ARRAYS,
+        {name: made.fallbacks_of_arrays for name, made in DEFINITIONS.items() if made.fallbacks_of_arrays},
     )
 
 

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from adbench.catalog.selection import resolve
-from adbench.findings import conform as sweep
-from adbench.findings.conform_judge import Fault, judged, truth_at
-from adbench.findings.conform_known import THREADS, TRAPS, with_thread
-from adbench.findings.conform_points import Place, output_shape, places
-from adbench.findings.conform_scripts import script
-from adbench.findings.conform_worker import OF_SLOPE, THIRD, own_function
+from adbench.findings.conform import conformance as sweep
+from adbench.findings.conform.fault_script import script
+from adbench.findings.conform.fault_threads import THREADS, TRAPS, with_thread
+from adbench.findings.conform.judgement import Fault, judged, truth_at
+from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, own_function
+from adbench.findings.conform.places import Place, output_shape, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
 from adbench.model.backend import KnownBug

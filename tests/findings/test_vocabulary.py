@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from adbench.findings.conform_points import places
+from adbench.findings.conform.places import places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.as_text import own_text, text_of
 from adbench.findings.programs.generation import Coverage, drawn

@@ -17,7 +17,7 @@ from autograd.extend import defvjp, primitive
 from scipy.special import logsumexp as lse
 
 from adbench import tape
-from adbench.tape import function_gradients
+from adbench.tape import function_gradients, pqr
 
 X = np.array([0.3, 1.2, -0.73, 2.13, 0.9, -1.38])
 P = np.abs(X) + 0.2
@@ -199,7 +199,7 @@ wrong_rule = function_gradients(
 )
 
 
-@tape.compute_gradient
+@pqr.compute_gradient
 def wrong_gradient(x):
     v = 1 / (1 + np.exp(-x))
     return v, lambda: v * 0
@@ -208,7 +208,7 @@ def wrong_gradient(x):
 WRONG_RULES = {
     "autograd's primitive": (wrong_primitive, np.exp(X)),
     "tape.function_gradients": (wrong_rule, np.exp(X)),
-    "tape.compute_gradient": (wrong_gradient, 0.25 / np.cosh(X / 2) ** 2),
+    "pqr.compute_gradient": (wrong_gradient, 0.25 / np.cosh(X / 2) ** 2),
 }
 
 NUMPY = {

@@ -12,11 +12,11 @@ import pytest
 from adbench import Case
 from adbench.catalog.discovery import catalog
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, judged, operator_named, point
+from adbench.execution.operators.prepared_point import Known, Point, judged, point
 from adbench.execution.operators.references import known_at
 from adbench.model.backend import Backend
 from adbench.model.case import function_of
-from adbench.model.operator import needs_second_order
+from adbench.model.operator import definition, needs_second_order
 from tests.backends.loaded import backend
 from tests.oracle import expressions
 from tests.oracle.difficult import FAMILIES
@@ -94,7 +94,7 @@ class Prepared:
         args = self.backend.native_inputs((*at.args, *at.vector(self.operator)))
         if self.call is None:
             f = function_of(at.case, at.names, self.backend.xp, at.size)
-            self.call = fallback.prepare(self.backend, operator_named(self.operator), f, args, at.wrt).call
+            self.call = fallback.prepare(self.backend, definition(self.operator).name, f, args, at.wrt).call
         return self.backend.numpy_result(self.call(*args))
 
 

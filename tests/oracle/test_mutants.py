@@ -13,13 +13,13 @@ import pytest
 import adbench
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import Known, examined, operator_named, point
+from adbench.execution.operators.prepared_point import Known, examined, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.python_check import WrongGradient, assert_gradients
 from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
-from adbench.model.operator import batch_points, needs_second_order
+from adbench.model.operator import batch_points, definition, needs_second_order
 from adbench.oracle.precise import METHOD
 from adbench.tape.machine import loading
 from tests.oracle.mutant import Mutant
@@ -65,7 +65,7 @@ def word(mutant: Mutant, seed: int) -> tuple[str, str]:
     truth = with_points(known(mutant.case, seed, needs_second_order(mutant.operator)), at, count, seconds=3.0)
     elsewhere, native = at.native(used, mutant.operator)
     f = function_of(mutant.case, at.names, used.xp)
-    made = fallback.prepare(used, operator_named(mutant.operator), f, elsewhere, at.wrt)
+    made = fallback.prepare(used, definition(mutant.operator).name, f, elsewhere, at.wrt)
     verdict, entries = examined(at, mutant.operator, used.numpy_result(made.call(*native)), truth, None)
     if count:
         verdict = with_other_points(verdict, entries, at, used, f, made, count)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from adbench.catalog.discovery import catalog, text_of
+from adbench.catalog.dependencies import text_of
+from adbench.catalog.discovery import catalog
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.oracle import cache
 from adbench.oracle.reference import Reference

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from adbench.catalog.discovery import catalog
-from adbench.findings.conform import Cell, Conformance
-from adbench.findings.conform_judge import Fault
+from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.judgement import Fault
 from adbench.model.record import Run
 from adbench.reports.site.archive import archive
 from adbench.reports.site.folder import SiteFolder

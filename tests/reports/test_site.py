@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adbench.catalog.discovery import catalog
-from adbench.findings import conform
-from adbench.findings.conform import Cell, Conformance
+from adbench.findings.conform import conformance
+from adbench.findings.conform.conformance import Cell, Conformance
 from adbench.reports.site import addresses
 from adbench.reports.site.archive import archive
 from adbench.reports.site.families import OTHER
@@ -138,7 +138,7 @@ def stored(tmp_path: Path) -> Path:
     (tmp_path / "a.json").write_text(dumps(site.FIRST))
     (tmp_path / "copy.json").write_text(dumps(site.FIRST))
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(dumps(site.OTHER).encode()))
-    (tmp_path / "conform.json").write_text(conform.as_text(conform.as_plain(site.CONFORM)))
+    (tmp_path / "conform.json").write_text(conformance.as_text(conformance.as_plain(site.CONFORM)))
     (tmp_path / "cut.json.gz").write_bytes((tmp_path / "b.json.gz").read_bytes()[:-30])
     (tmp_path / "not.json.gz").write_text("{}")
     (tmp_path / "cut.json").write_text(dumps(site.FIRST)[:-20])
@@ -184,9 +184,9 @@ def test_a_compressed_run_is_the_run(stored: Path) -> None:
 
 def test_a_result_of_conform_survives_its_file(stored: Path) -> None:
     data = json.loads((stored / "conform.json").read_text("utf-8"))
-    found = conform.from_plain(data, stored)
+    found = conformance.from_plain(data, stored)
     assert isinstance(found, Conformance)
-    assert conform.as_plain(found) == conform.as_plain(site.CONFORM)
+    assert conformance.as_plain(found) == conformance.as_plain(site.CONFORM)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
+from adbench.tape import pqr
 from adbench.tape.pqr import compact
 from tests.tape import truth
 from tests.tape.truth import mp
@@ -26,27 +27,27 @@ X = rng.normal(size=4)
 def forms(n):
     """One of each form of shape (n, n), n = 6."""
     some = rng.normal
-    diagonal = tape.Diagonal(some(size=n))
-    lazy = tape.LazyProduct([(diagonal, tape.Dense(some(size=(n, n)))), (tape.Dense(some(size=(n, n))), diagonal)])
+    diagonal = pqr.Diagonal(some(size=n))
+    lazy = pqr.LazyProduct([(diagonal, pqr.Dense(some(size=(n, n)))), (pqr.Dense(some(size=(n, n))), diagonal)])
     matrix = some(size=(n, n))
     return [
-        tape.IdentityMultiple(1.0, n),
-        tape.IdentityMultiple(-2.5, n),
+        pqr.IdentityMultiple(1.0, n),
+        pqr.IdentityMultiple(-2.5, n),
         diagonal,
-        tape.OneInRow(np.array([3, -1, 0, 0, 5, 2]), some(size=n), n),
-        tape.OneInRow(np.array([1, 1, 4, 0, -1, -1]), 2.0, n),
-        tape.OneInColumn(np.array([2, 2, -1, 0, 1, 5]), some(size=n), n),
-        tape.Scaled(some(size=n), tape.Dense(some(size=(n, n)))),
-        tape.Scaled(3.0, diagonal),
-        tape.Kronecker(some(size=(2, 2)), some(size=(3, 3))),
-        tape.Kronecker(3, some(size=(2, 2))),
-        tape.Kronecker(some(size=(2, 2)), 3),
-        tape.Implicit((n, n), lambda w: w @ matrix, lambda v: matrix @ v, n),
-        tape.Implicit((n, n), lambda w: w @ matrix, None, n),
-        tape.Implicit((n, n), None, lambda v: matrix @ v, n),
+        pqr.OneInRow(np.array([3, -1, 0, 0, 5, 2]), some(size=n), n),
+        pqr.OneInRow(np.array([1, 1, 4, 0, -1, -1]), 2.0, n),
+        pqr.OneInColumn(np.array([2, 2, -1, 0, 1, 5]), some(size=n), n),
+        pqr.Scaled(some(size=n), pqr.Dense(some(size=(n, n)))),
+        pqr.Scaled(3.0, diagonal),
+        pqr.Kronecker(some(size=(2, 2)), some(size=(3, 3))),
+        pqr.Kronecker(3, some(size=(2, 2))),
+        pqr.Kronecker(some(size=(2, 2)), 3),
+        pqr.Implicit((n, n), lambda w: w @ matrix, lambda v: matrix @ v, n),
+        pqr.Implicit((n, n), lambda w: w @ matrix, None, n),
+        pqr.Implicit((n, n), None, lambda v: matrix @ v, n),
         lazy,
-        tape.LazyProduct([(tape.Dense(matrix), lazy), (diagonal, lazy)]),
-        tape.Dense(some(size=(n, n))),
+        pqr.LazyProduct([(pqr.Dense(matrix), lazy), (diagonal, lazy)]),
+        pqr.Dense(some(size=(n, n))),
     ]
 
 
@@ -93,31 +94,31 @@ def test_the_sum_of_any_two_forms_is_the_sum_of_their_matrices():
 
 def test_forms_closed_under_composition_and_sum_keep_their_form():
     identity, _, diagonal, row, *_ = forms(6)
-    column, scaled, kronecker = tape.OneInColumn(np.arange(6), 2.0, 6), forms(6)[6], tape.Kronecker(3, np.eye(2) + 1)
+    column, scaled, kronecker = pqr.OneInColumn(np.arange(6), 2.0, 6), forms(6)[6], pqr.Kronecker(3, np.eye(2) + 1)
     for a, b, expected in [
-        (identity, kronecker, tape.Kronecker),
-        (diagonal, diagonal, tape.Diagonal),
-        (diagonal, row, tape.OneInRow),
-        (row, diagonal, tape.OneInRow),
-        (row, row, tape.OneInRow),
-        (column, diagonal, tape.OneInColumn),
-        (diagonal, column, tape.OneInColumn),
-        (column, column, tape.OneInColumn),
-        (diagonal, kronecker, tape.Scaled),
-        (diagonal, scaled, tape.Scaled),
-        (kronecker, kronecker, tape.Kronecker),
+        (identity, kronecker, pqr.Kronecker),
+        (diagonal, diagonal, pqr.Diagonal),
+        (diagonal, row, pqr.OneInRow),
+        (row, diagonal, pqr.OneInRow),
+        (row, row, pqr.OneInRow),
+        (column, diagonal, pqr.OneInColumn),
+        (diagonal, column, pqr.OneInColumn),
+        (column, column, pqr.OneInColumn),
+        (diagonal, kronecker, pqr.Scaled),
+        (diagonal, scaled, pqr.Scaled),
+        (kronecker, kronecker, pqr.Kronecker),
     ]:
         assert type(a @ b) is expected
     assert (diagonal @ scaled).inner is scaled.inner
-    assert type(diagonal + identity) is tape.Diagonal
-    assert type(kronecker + kronecker) is tape.Kronecker
-    assert type(tape.Kronecker(kronecker.b, 3) + tape.Kronecker(kronecker.b, 3)) is tape.Kronecker
-    assert type(row + row) is tape.OneInRow
+    assert type(diagonal + identity) is pqr.Diagonal
+    assert type(kronecker + kronecker) is pqr.Kronecker
+    assert type(pqr.Kronecker(kronecker.b, 3) + pqr.Kronecker(kronecker.b, 3)) is pqr.Kronecker
+    assert type(row + row) is pqr.OneInRow
 
 
 def test_a_large_product_without_a_compact_form_stays_lazy():
-    wide = tape.Implicit((2000, 2000), lambda w: w, lambda v: v, 2000)
-    assert type(wide @ wide) is tape.LazyProduct
+    wide = pqr.Implicit((2000, 2000), lambda w: w, lambda v: v, 2000)
+    assert type(wide @ wide) is pqr.LazyProduct
 
 
 def test_a_lazy_product_visits_shared_factors_once():
@@ -127,9 +128,9 @@ def test_a_lazy_product_visits_shared_factors_once():
         calls.append(1)
         return w
 
-    form = tape.LazyProduct([(tape.Implicit((3, 3), counted, counted), tape.IdentityMultiple(1.0, 3))])
+    form = pqr.LazyProduct([(pqr.Implicit((3, 3), counted, counted), pqr.IdentityMultiple(1.0, 3))])
     for _ in range(30):  # 2³⁰ paths
-        form = tape.LazyProduct([(tape.IdentityMultiple(0.5, 3), form), (tape.IdentityMultiple(0.5, 3), form)])
+        form = pqr.LazyProduct([(pqr.IdentityMultiple(0.5, 3), form), (pqr.IdentityMultiple(0.5, 3), form)])
     same(form.left(np.ones(3)), np.ones(3))
     same(form.right(np.ones(3)), np.ones(3))
     assert len(calls) == 2
@@ -137,19 +138,19 @@ def test_a_lazy_product_visits_shared_factors_once():
 
 def test_errors_name_the_form_the_expected_and_the_given_shape():
     with pytest.raises(ValueError, match=r"Diagonal.left: the Jacobian has shape \(3, 3\).*length 3.*got shape \(2,\)"):
-        tape.Diagonal(np.ones(3)).left(np.ones(2))
+        pqr.Diagonal(np.ones(3)).left(np.ones(2))
     with pytest.raises(ValueError, match=r"Dense.right.*length 4 along axis 0.*got shape \(3, 4\)"):
-        tape.Dense(A).right(A)
+        pqr.Dense(A).right(A)
     with pytest.raises(ValueError, match=r"compose: shapes \(3, 4\) and \(3, 4\) do not match"):
-        tape.Dense(A) @ tape.Dense(A)
+        pqr.Dense(A) @ pqr.Dense(A)
     with pytest.raises(ValueError, match=r"add: shapes \(3, 4\) and \(2, 4\) do not match"):
-        tape.Dense(A) + tape.Dense(B.T)
+        pqr.Dense(A) + pqr.Dense(B.T)
     with pytest.raises(ValueError, match="expected a left or a right product, got neither"):
-        tape.Implicit((2, 2), None, None)
+        pqr.Implicit((2, 2), None, None)
     with pytest.raises(
         ValueError, match="compact_jacobian: mode: expected 'forward', 'hybrid' or 'dense', got 'reverse'"
     ):
-        tape.compact_jacobian(tape.sin, 1.0, "reverse")
+        pqr.compact_jacobian(tape.sin, 1.0, "reverse")
 
 
 # The two modes
@@ -174,33 +175,33 @@ def recurrence(x):
 
 
 CASES = {
-    "power": (lambda x: x**2, lambda x: x**2, A, tape.Diagonal),
-    "scalar": (lambda x: tape.sin(3.0 * x), lambda x: mp.sin(3 * x), 1.2, tape.IdentityMultiple),
-    "sum": (lambda x: tape.sum(x**2), lambda x: np.sum(x**2), A, tape.OneInColumn),
-    "column sums": (lambda x: tape.sum(x**3, 0), lambda x: np.sum(x**3, 0), A, tape.OneInColumn),
-    "recurrence": (recurrence, recurrence, A, tape.Diagonal),
-    "gather": (lambda x: tape.exp(x)[[0, 0, 2]], lambda x: mp.exp(x)[[0, 0, 2]], X, tape.OneInRow),
-    "join": (lambda x: tape.concatenate([x[1:], x**2]), lambda x: np.concatenate([x[1:], x**2]), X, tape.OneInRow),
-    "triangle": (lambda x: tape.tril(x), lambda x: np.tril(np.ones(A.shape)) * x, A, tape.OneInRow),
-    "broadcast": (lambda x: A * x, lambda x: A * x, X, tape.OneInRow),
+    "power": (lambda x: x**2, lambda x: x**2, A, pqr.Diagonal),
+    "scalar": (lambda x: tape.sin(3.0 * x), lambda x: mp.sin(3 * x), 1.2, pqr.IdentityMultiple),
+    "sum": (lambda x: tape.sum(x**2), lambda x: np.sum(x**2), A, pqr.OneInColumn),
+    "column sums": (lambda x: tape.sum(x**3, 0), lambda x: np.sum(x**3, 0), A, pqr.OneInColumn),
+    "recurrence": (recurrence, recurrence, A, pqr.Diagonal),
+    "gather": (lambda x: tape.exp(x)[[0, 0, 2]], lambda x: mp.exp(x)[[0, 0, 2]], X, pqr.OneInRow),
+    "join": (lambda x: tape.concatenate([x[1:], x**2]), lambda x: np.concatenate([x[1:], x**2]), X, pqr.OneInRow),
+    "triangle": (lambda x: tape.tril(x), lambda x: np.tril(np.ones(A.shape)) * x, A, pqr.OneInRow),
+    "broadcast": (lambda x: A * x, lambda x: A * x, X, pqr.OneInRow),
     "left product": (lambda x: B.T @ x.T, lambda x: B.T @ x.T, A, None),
-    "product": (lambda x: x @ B, lambda x: x @ B, A, tape.Kronecker),
+    "product": (lambda x: x @ B, lambda x: x @ B, A, pqr.Kronecker),
     "two products": (lambda x: x @ x.T @ x, lambda x: x @ x.T @ x, A, None),
-    "matrix times vector": (lambda x: A @ x, lambda x: A @ x, X, tape.Dense),
-    "vector times matrix": (lambda x: X @ x, lambda x: X @ x, B, tape.Kronecker),
-    "inner product": (lambda x: x @ x, lambda x: x @ x, X, tape.Dense),
+    "matrix times vector": (lambda x: A @ x, lambda x: A @ x, X, pqr.Dense),
+    "vector times matrix": (lambda x: X @ x, lambda x: X @ x, B, pqr.Kronecker),
+    "inner product": (lambda x: x @ x, lambda x: x @ x, X, pqr.Dense),
     "stack of matrices": (
         lambda x: x.reshape(3, 2, 2) @ B[:2],
         lambda x: x.reshape(3, 2, 2) @ B[:2],
         A,
-        tape.Implicit,
+        pqr.Implicit,
     ),
     "indexed assignment": (written, written, X, None),
     "filled": (filled, filled, X, None),
     "cumulative": (lambda x: tape.cumsum(x * x), lambda x: np.cumsum(x * x), X, None),
     "shared": (lambda x: x - tape.sum(x) * x[0], lambda x: x - np.sum(x) * x[0], X, None),
     "stack": (lambda x: tape.stack([x[0] * x[1], x[2]]), lambda x: np.stack([x[0] * x[1], x[2]]), X, None),
-    "norm": (lambda x: tape.linalg.norm(x), lambda x: mp.sqrt(np.sum(x * x)), A, tape.Implicit),
+    "norm": (lambda x: tape.linalg.norm(x), lambda x: mp.sqrt(np.sum(x * x)), A, pqr.Implicit),
 }
 
 
@@ -209,7 +210,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes_agree_with_fifty_digit_differences(name, mode):
     f, precise, x, form = CASES[name]
-    value, jacobian = tape.compact_jacobian(f, x, mode)
+    value, jacobian = pqr.compact_jacobian(f, x, mode)
     expected = truth.jacobian(precise, x)
     assert jacobian.shape == (np.size(value), np.size(x))
     np.testing.assert_allclose(jacobian.dense(), expected.reshape(jacobian.shape), rtol=2e-14, atol=1e-15)
@@ -221,26 +222,26 @@ def test_indexed_assignment_from_the_same_array_has_one_entry_in_a_row():
         a[2] = a[0]
         return 3.0 * a
 
-    jacobian = tape.compact_jacobian(f, X)[1]
-    assert type(jacobian) is tape.OneInRow
+    jacobian = pqr.compact_jacobian(f, X)[1]
+    assert type(jacobian) is pqr.OneInRow
     same(jacobian.dense(), 3.0 * np.eye(4)[[0, 1, 0, 3]])
 
 
 def test_a_result_that_does_not_depend_on_x_has_a_jacobian_of_zeros():
-    value, jacobian = tape.compact_jacobian(lambda x: np.ones(2), A)
+    value, jacobian = pqr.compact_jacobian(lambda x: np.ones(2), A)
     assert value.tolist() == [1.0, 1.0]
     assert jacobian.dense().tolist() == np.zeros((2, 12)).tolist()
 
 
 def test_zero_times_infinity_is_zero_in_compact_products():
     f = lambda x: x * tape.sqrt(x)  # noqa: E731  # a formula
-    assert tape.compact_jacobian(f, np.array([0.0, 4.0]))[1].dense().tolist() == [[0.0, 0.0], [0.0, 3.0]]
-    assert tape.compact_jacobian(f, 0.0)[1].dense().tolist() == [[0.0]]
+    assert pqr.compact_jacobian(f, np.array([0.0, 4.0]))[1].dense().tolist() == [[0.0, 0.0], [0.0, 3.0]]
+    assert pqr.compact_jacobian(f, 0.0)[1].dense().tolist() == [[0.0]]
 
 
 def test_a_constant_changed_after_the_call_does_not_reach_a_lazy_jacobian():
     b = B.copy()
-    jacobian = tape.compact_jacobian(lambda x: tape.cumsum(x @ b), A, "hybrid")[1]
+    jacobian = pqr.compact_jacobian(lambda x: tape.cumsum(x @ b), A, "hybrid")[1]
     before = jacobian.dense()
     b[:] = 0.0
     assert jacobian.dense().tolist() == before.tolist()
@@ -248,29 +249,29 @@ def test_a_constant_changed_after_the_call_does_not_reach_a_lazy_jacobian():
 
 def test_the_input_is_left_untouched_by_assignment_in_the_function():
     x = X.copy()
-    tape.compact_jacobian(written, x)
+    pqr.compact_jacobian(written, x)
     assert x.tolist() == X.tolist()
 
 
 def test_a_custom_rule_works_in_these_modes():
     cube = tape.function_gradients(lambda x: x**3, (lambda _v, adj, x: adj * 3.0 * x * x,), name="cube")
-    jacobian = tape.compact_jacobian(cube, X)[1]
-    assert type(jacobian) is tape.Diagonal
+    jacobian = pqr.compact_jacobian(cube, X)[1]
+    assert type(jacobian) is pqr.Diagonal
     same(jacobian.dense(), np.diag(3 * X**2))
 
 
 def test_a_missing_derivative_raises_an_error_that_names_it():
     one_way = tape.function_gradients(np.cumsum, reverse=(None,), name="one_way")
     with pytest.raises(tape.RuleError, match="one_way has no derivative in argument 0 in reverse mode"):
-        tape.compact_jacobian(one_way, X)[1].dense()
+        pqr.compact_jacobian(one_way, X)[1].dense()
     wrong = tape.function_gradients(np.cumsum, reverse=(lambda _v, adj, _x: adj[:2],), name="wrong")
     with pytest.raises(tape.RuleError, match=r"wrong: the gradient for argument 0.*expected \(4,\), got \(2,\)"):
-        tape.compact_jacobian(wrong, X)[1].dense()
+        pqr.compact_jacobian(wrong, X)[1].dense()
 
 
 def test_a_variable_of_a_finished_block_raises_an_error():
     kept = []
-    tape.compact_jacobian(lambda x: kept.append(x) or x, X)
+    pqr.compact_jacobian(lambda x: kept.append(x) or x, X)
     with pytest.raises(tape.TapeError, match="sin: an argument is a variable of a block that has ended"):
         tape.sin(kept[0])
 
@@ -283,9 +284,9 @@ def test_a_variable_of_a_finished_block_raises_an_error():
 def test_sum_of_squares_of_a_1000_by_1000_matrix_takes_less_than_ten_times_its_memory(mode, inside):
     m = rng.normal(size=(1000, 1000))
     f = lambda m: tape.sum(m**2)  # noqa: E731  # a formula
-    g = (lambda m: tape.back_gradient(f, m)) if inside else f
+    g = (lambda m: pqr.back_gradient(f, m)) if inside else f
     tracemalloc.start()
-    result = tape.with_gradient(g, mode, m=m)
+    result = pqr.with_gradient(g, mode, m=m)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_array_equal(result.gradient["m"], 2.0 * m)

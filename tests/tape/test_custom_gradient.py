@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape import compute_gradient, with_gradient
+from adbench.tape import pqr
+from adbench.tape.pqr import compute_gradient, with_gradient
 from tests.tape import truth
 from tests.tape.truth import mp
 
@@ -60,7 +61,7 @@ def test_value_and_gradient_are_each_computed_once_and_the_vector_is_the_diagona
 
 
 def test_a_diagonal_stays_compact_in_forward_mode():
-    assert type(tape.compact_jacobian(Counted().sigmoid, X)[1]) is tape.Diagonal
+    assert type(pqr.compact_jacobian(Counted().sigmoid, X)[1]) is pqr.Diagonal
 
 
 def test_a_custom_gradient_has_higher_orders():
@@ -103,7 +104,7 @@ def linear(form):
     "form",
     [
         W,
-        tape.Dense(W),
+        pqr.Dense(W),
         lambda left: left @ W,
         lambda right: W @ right,
         lambda left=None, right=None: W @ right if left is None else left @ W,
@@ -149,6 +150,6 @@ def test_errors_of_a_custom_gradient_name_function_argument_expected_and_found()
     check(compute_gradient(bare), r"bare should return \(value, gradient\)")
     check(linear(np.ones(4)), r"gradient for argument 0: expected shape \(2, 3\), got \(4,\)")
     check(linear((W, W)), "has 1 arguments and should return as many gradients in a tuple, got 2")
-    check(linear(tape.Dense(W.T)), r"expected shape \(2, 3\), got \(3, 2\)")
+    check(linear(pqr.Dense(W.T)), r"expected shape \(2, 3\), got \(3, 2\)")
     check(linear(lambda left: left), r"the product with left: expected shape \(1, 3\), got \(1, 2\)")
     check(lambda x: compute_gradient(lambda y: (x * y, x))(x), "uses a variable that is not among", tape.TapeError)

@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize
 
 from adbench import tape
-from adbench.tape import back_gradient, gradient_of, track_gradient, with_gradient
+from adbench.tape.pqr import back_gradient, gradient_of, track_gradient, with_gradient
 from tests.tape import truth
 from tests.tape.truth import mp
 

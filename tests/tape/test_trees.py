@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape import Tree
+from adbench.tape import Tree, pqr
 
 
 @dataclasses.dataclass
@@ -61,7 +61,7 @@ def test_every_functional_takes_dataclasses():
     assert tape.jacobian(lambda m: m.layers[0].weights[0] * m.scale, model)[1].scale.tolist() == [1.0, 2.0]
     assert tape.hvp(model_value, model, direction)[1].scale == 21.0
     assert tape.hessian(model_value, model)[2].scale.layers[0].weights.tolist() == (2.0 * W).tolist()
-    assert tape.with_gradient(model_value, "forward", m=model).gradient["m"].layers[0].bias == 2.0
+    assert pqr.with_gradient(model_value, "forward", m=model).gradient["m"].layers[0].bias == 2.0
 
 
 def test_a_function_may_return_a_dataclass():
@@ -99,7 +99,7 @@ def test_a_step_along_the_gradient_is_written_as_in_the_slides():
         z = (np.array([1.0, 2.0]) - params["mean"]) / tape.exp(params["log_sd"][0])
         return -0.5 * tape.sum(z * z) - 2 * params["log_sd"][0]
 
-    loglik = tape.with_gradient(log_likelihood, params=params)
+    loglik = pqr.with_gradient(log_likelihood, params=params)
     params = params + 0.1 * loglik.gradient["params"]
     assert isinstance(params, Tree)
     np.testing.assert_allclose(params["mean"], [0.1, 0.2], rtol=1e-15)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from sys import getrefcount
 from typing import Any
 
@@ -14,21 +14,10 @@ from adbench.execution.native.argument_layout import Layout, layout, leaves
 from adbench.execution.native.shared_object import Opened
 from adbench.model.backend import WITH_VECTOR, Call, Operator
 from adbench.model.errors import Unsupported
+from adbench.model.operator import DEFINITIONS, definition
 from adbench.model.tree import NAMESPACE, map_leaves
 
-CODES: Mapping[Operator, int] = {
-    "value": 0,
-    "gradient": 1,
-    "value_and_gradient": 1,
-    "jacobian": 1,  # of a scalar function: its gradient
-    "vjp": 2,
-    "jvp": 3,
-    "hvp": 4,
-    "hessian": 5,
-    "batch_gradient": 6,
-}
-
-GRADIENTS = ("value", "gradient", "value_and_gradient", "jacobian", "vjp", "batch_gradient")
+GRADIENTS = tuple(one.name for one in DEFINITIONS.values() if one.order < 2 and one.vector != "tangent")
 """The operators of a unit built for the gradient alone."""
 
 
@@ -82,23 +71,24 @@ class Prepared:
         wrt: tuple[int, ...],
         lacking: str,
     ) -> None:
-        self._open_for, self._operator, self._wrt = open_for, operator, wrt
+        self._open_for, self._wrt = open_for, wrt
         self._inputs = len(args) - (1 if operator in WITH_VECTOR else 0)
-        given = (*args[: self._inputs], *(args[-1] if operator in ("jvp", "hvp") else ()))
+        self._of = definition(operator)
+        given = (*args[: self._inputs], *(args[-1] if self._of.vector == "tangent" else ()))
         self._nested = any(isinstance(part, dict | list | tuple) for part in given)
         self._layout: Layout | None = None
         self._points = 0
         self.bind(args)
-        if not self.opened.shared.has(self.handle, CODES[operator]):
+        if not self.opened.shared.has(self.handle, self._of.code):
             raise Unsupported(lacking)
-        if operator == "hessian" and not all(isinstance(args[w], np.ndarray) for w in wrt):
+        if self._of.result == "hessian" and not all(isinstance(args[w], np.ndarray) for w in wrt):
             raise Unsupported("no Hessian for nested inputs; use hvp")
 
     def call(self) -> Call:
         """call(*args) -> a number, a Row, or the pair of both."""
         nested = self._nested
-        gives_number = self._operator in ("value", "jvp")
-        gives_both = self._operator == "value_and_gradient"
+        gives_number = self._of.result == "value"
+        gives_both = self._of.result == "pair"
 
         def call(*args: Any) -> Any:
             found = tuple(leaves(args)) if nested else args
@@ -126,7 +116,7 @@ class Prepared:
         """Bind these arguments, and allocate memory for the results."""
         inputs, vector = args[: self._inputs], args[self._inputs :]
         one = inputs
-        if self._operator == "batch_gradient":
+        if self._of.at_points:
             one = tuple(
                 map_leaves(lambda leaf: leaf[0, ...], arg) if k in self._wrt else arg for k, arg in enumerate(inputs)
             )
@@ -138,7 +128,7 @@ class Prepared:
             self.run, self.handle = self.opened.shared.run, self.opened.handle
         self._kept: list[Any] = []
         self._leaves = self._table(leaves(inputs))
-        if self._operator in ("jvp", "hvp"):  # the vector is in the order of `wrt`; C++ uses that of the inputs
+        if self._of.vector == "tangent":  # the vector is in the order of `wrt`; C++ uses that of the inputs
             vector = tuple(part for _, part in sorted(zip(self._wrt, vector[0], strict=True), key=lambda pair: pair[0]))
         self._vector = self._table(leaves(vector))
         self._args, self.parts = args, tuple(leaves(args)) if self._nested else args
@@ -147,9 +137,9 @@ class Prepared:
     def renew(self) -> None:
         """Allocate memory for the results."""
         assert self._layout is not None
-        self.row = Row(self._args, self._wrt, self._layout, square=self._operator == "hessian", points=self._points)
+        self.row = Row(self._args, self._wrt, self._layout, square=self._of.result == "hessian", points=self._points)
         out = self.row.numbers.ctypes.data
-        self.opened.shared.bind(self.handle, CODES[self._operator], self._leaves, self._vector, out)
+        self.opened.shared.bind(self.handle, self._of.code, self._leaves, self._vector, out)
         self.unheld = getrefcount(self.row)
 
     def _table(self, found: Iterable[Any]) -> Any:

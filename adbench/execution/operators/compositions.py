@@ -21,9 +21,8 @@ import numpy as np
 from adbench.model import tree
 from adbench.model.backend import Backend, Call, of_active
 from adbench.model.errors import Unsupported
-from adbench.model.operator import Operator
+from adbench.model.operator import TRANSFORMS, Operator, definition
 
-TRANSFORMS = {"forward": "jvp", "reverse": "vjp"}
 MOST_PASSES = 1_000
 """The most entries for forward over forward, which runs the function once for each entry of the inputs."""
 
@@ -35,10 +34,12 @@ def composed(
 
     Raises Unsupported, with the backend's reason, if it cannot nest the two modes.
     """
-    outer, inner = composition.removeprefix("hvp_").split("_over_")
-    for mode in (inner, outer):
-        if TRANSFORMS[mode] not in backend.nested:
-            raise Unsupported(backend.not_nested or f"{backend.name} has no nestable {TRANSFORMS[mode]} in NESTED")
+    modes = definition(composition).modes
+    assert modes is not None
+    outer, inner = modes
+    for transform in (TRANSFORMS[inner], TRANSFORMS[outer]):
+        if transform not in backend.nested:
+            raise Unsupported(backend.not_nested or f"{backend.name} has no nestable {transform} in NESTED")
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
     made = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
     if outer == inner == "forward":
@@ -120,11 +121,11 @@ class _Modes:
 
     def forward(self, g: Callable[..., Any], x: Any, v: Any) -> Any:
         """J v."""
-        return self.backend.nested["jvp"](g, x, v)
+        return self.backend.nested[TRANSFORMS["forward"]](g, x, v)
 
     def reverse(self, g: Callable[..., Any], x: Any) -> Any:
         """∇g of a scalar function."""
-        return self.backend.nested["vjp"](g, x, self.backend.to_native(1.0))
+        return self.backend.nested[TRANSFORMS["reverse"]](g, x, self.backend.to_native(1.0))
 
     def dot(self, a: Any, b: Any) -> Any:
         """Σ over the leaves' entries."""

@@ -1,18 +1,17 @@
 """Fallbacks: operators that a library lacks, computed from those it has, and labelled.
 
-One of `jvp` and `vjp` is enough for first order, one of `hvp`, `hessian` and the compositions of two modes for second.
-A scalar is an array of shape
-(): its Jacobian has one row. If the case declares the Jacobian's pattern, groups of columns that share no row are
-computed together (colouring.py).
+The file of each operator (adbench/model/operator) has its ways. One of `jvp` and `vjp` is enough for first order, one
+of `hvp`, `hessian` and the compositions of two modes for second. If the case declares the Jacobian's pattern, groups of
+columns that share no row are computed together (colouring.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,14 @@ from adbench.execution.operators.compositions import composed
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import function_of
+from adbench.model.combining import Here, Shape
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import BATCH, COMPOSITIONS, OF_ARRAYS, WITH_VECTOR, Operator
+from adbench.model.operator import BATCH, COMPOSITIONS, TRANSFORMS, WITH_VECTOR, Operator, definition
 
 NATIVE = "native"
 LOOP = "from gradient in a loop"
 OF_A_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def prepare(
     asked = _Request(backend, operator, f, args, wrt)
     if operator == BATCH and not backend.batched and not asked.is_array_valued:
         return _looped(backend, f, args, wrt)
-    if asked.is_array_valued and operator not in OF_ARRAYS:
+    if asked.is_array_valued and not definition(operator).of_arrays:
         raise Unsupported(f"an array-valued function has no {operator}; use jacobian, jvp or vjp")
     if operator in COMPOSITIONS:
         try:
@@ -92,10 +91,10 @@ def instead(
     if operator == BATCH:
         return _looped(backend, f, args, wrt)
     asked = _Request(backend, operator, f, args, wrt)
-    ways = FALLBACKS_OF_ARRAYS if asked.is_array_valued else FALLBACKS
-    further = FALLBACKS_BY_MODES if by_modes and not asked.is_array_valued else {}
-    shape = asked.shape
-    for needed, make in (*ways.get(operator, ()), *further.get(operator, ())):
+    made, shape = definition(operator), asked.shape
+    ways = made.fallbacks_of_arrays if asked.is_array_valued else made.fallbacks
+    further = made.fallbacks_by_modes if by_modes and not asked.is_array_valued else ()
+    for needed, make in (*ways, *further):
         try:
             calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
         except (Unsupported, NotImplementedError):
@@ -222,28 +221,11 @@ class _Request:
         if operator not in WITH_VECTOR:
             return self.own(operator, inputs)
         value = np.ones(self.shape) if self.shape else 1.0
-        ones = value if operator == "vjp" else tree.like(self.active(inputs), np.ones_like)
+        ones = value if definition(operator).vector == "cotangent" else tree.like(self.active(inputs), np.ones_like)
         return self.own(operator, (*inputs, *self.backend.native_inputs((ones,))))
 
 
-@dataclass(slots=True)
-class _Here:
-    """The operators of a fallback, at the current inputs: `here(operator, *vectors)`, all in numpy.
-
-    x: the active inputs; vectors: v or w, if the operator takes one; shape: the value's.
-    """
-
-    call: Callable[..., Any]
-    x: tuple[Any, ...]
-    vectors: tuple[Any, ...]
-    shape: Shape
-
-    def __call__(self, operator: Operator, *vectors: Any) -> Any:
-        """The result of the backend's operator."""
-        return self.call(operator, *vectors)
-
-
-def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_Here], Any], shape: Shape) -> Call:
+def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape) -> Call:
     backend, count = asked.backend, asked.inputs
 
     def call(*args: Any) -> Any:
@@ -253,7 +235,7 @@ def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[_
             native = backend.native_inputs(vectors)
             return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
 
-        return make(_Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
+        return make(Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
 
     return call
 
@@ -288,7 +270,7 @@ def _stack(backend: Backend, args: tuple[Any, ...], wrt: tuple[int, ...]) -> tup
 def _coloured(asked: _Request) -> Prepared:
     """The Jacobian of a declared pattern. Raises Unsupported if the backend lacks jvp."""
     outputs = int(np.prod(asked.shape, dtype=np.intp))
-    jvp = asked.part("jvp")
+    jvp = asked.part(TRANSFORMS["forward"])
     # It imports scipy's sparse matrices, which other workers do not need.
     from adbench.execution.operators.colouring import columns_in_groups
 
@@ -301,140 +283,3 @@ def _coloured(asked: _Request) -> Prepared:
         return grouped.jacobian(found)
 
     return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
-
-
-def _by_columns(here: _Here) -> Any:
-    """J, column by column: J e for every unit vector e of the inputs."""
-    return _stacked([_of_shape(here("jvp", unit), here.shape) for unit in tree.units(here.x)], here.shape, here.x)
-
-
-def _stacked(columns: Sequence[Any], shape: Shape, x: tuple[Any, ...]) -> Any:
-    """Columns of this shape, one for every entry of x, as arrays like x's leaves with this shape before theirs."""
-    following = iter(columns)
-
-    def leaf(value: Any) -> Any:
-        mine = [next(following) for _ in range(np.size(value))]
-        stacked = np.stack(mine, axis=-1) if mine else np.zeros((*shape, 0))
-        return stacked.reshape(shape + np.shape(value))
-
-    return tree.map_leaves(leaf, x)
-
-
-def _of_shape(value: Any, shape: Shape) -> Any:
-    if not shape and np.shape(value) != ():
-        raise Unsupported(f"this fallback needs a scalar function; its value has shape {np.shape(value)}")
-    return value
-
-
-def _by_rows(here: _Here) -> Any:
-    """J, row by row: eᵀ J for every unit vector e of the value; a scalar's only row is unchanged."""
-    if not here.shape:
-        return here("vjp", 1.0)
-    rows = [tree.leaves(here("vjp", unit)) for unit in _unit_values(here.shape)]
-    leaves = enumerate(tree.leaves(here.x))
-    return tree.filled(
-        here.x, [np.reshape([row[k] for row in rows], here.shape + np.shape(leaf)) for k, leaf in leaves]
-    )
-
-
-def _unit_values(shape: Shape) -> Iterator[Any]:
-    for place in np.ndindex(shape):
-        unit = np.zeros(shape)
-        unit[place] = 1.0
-        yield unit
-
-
-def _jacobian(here: _Here) -> Any:
-    """J in arrays, also if the library returns scipy.sparse's."""
-    pairs = zip(tree.leaves(here("jacobian")), tree.leaves(here.x), strict=True)
-    return tree.filled(here.x, [np.reshape(tree.dense(block), here.shape + np.shape(x)) for block, x in pairs])
-
-
-def _times(here: _Here, jacobian: Any) -> Any:
-    """J v = Σ over the inputs' entries."""
-    pairs = zip(tree.leaves(jacobian), tree.leaves(here.vectors[0]), strict=True)
-    if not here.shape:
-        return sum(np.sum(block * step) for block, step in pairs)
-    return sum(np.tensordot(block, step, axes=np.ndim(step)) for block, step in pairs)
-
-
-def _from_left(here: _Here, jacobian: Any) -> Any:
-    """wᵀ J = Σ over the value's entries."""
-    w = _of_shape(here.vectors[0], here.shape)
-    if not here.shape:
-        return tree.map_leaves(lambda row: row * w, jacobian)
-    return tree.map_leaves(lambda block: np.tensordot(w, block, axes=np.ndim(w)), jacobian)
-
-
-def _hessian_by_columns(here: _Here, hvp: Operator = "hvp") -> Any:
-    """For every leaf of x the blocks for all leaves of x, column by column: H e for every unit vector e."""
-    columns = [tree.leaves(here(hvp, unit)) for unit in tree.units(here.x)]
-    shapes = enumerate(map(np.shape, tree.leaves(here.x)))
-    return tree.filled(here.x, [_stacked([column[k] for column in columns], shape, here.x) for k, shape in shapes])
-
-
-def _hvp_by(composition: Operator, here: _Here) -> Any:
-    return here(composition, here.vectors[0])
-
-
-def _hvp_by_hessian(here: _Here) -> Any:
-    """For every leaf of x: Σ over the leaves of v of block times vector."""
-    steps = [np.asarray(step) for step in tree.leaves(here.vectors[0])]
-    blocks = tree.leaves(here("hessian"))
-    rows = [blocks[start : start + len(steps)] for start in range(0, len(blocks), len(steps))]
-    sums = [sum(np.tensordot(b, v, axes=v.ndim) for b, v in zip(row, steps, strict=True)) for row in rows]
-    return tree.filled(here.x, sums)
-
-
-Way = tuple[tuple[Operator, ...], Callable[[_Here], Any]]
-"""Fallbacks: their operators, and the function that combines them."""
-
-FALLBACKS: Mapping[Operator, tuple[Way, ...]] = {
-    "value": ((("value_and_gradient",), lambda here: here("value_and_gradient")[0]),),
-    "gradient": (
-        (("value_and_gradient",), lambda here: here("value_and_gradient")[1]),
-        (("vjp",), _by_rows),
-        (("jvp",), _by_columns),
-    ),
-    "value_and_gradient": (
-        (("value", "gradient"), lambda here: (here("value"), here("gradient"))),
-        (("value", "vjp"), lambda here: (here("value"), _by_rows(here))),
-        (("value", "jvp"), lambda here: (here("value"), _by_columns(here))),
-    ),
-    "jacobian": (
-        (("gradient",), lambda here: here("gradient")),
-        (("vjp",), _by_rows),
-        (("jvp",), _by_columns),
-    ),
-    "jvp": (
-        (("gradient",), lambda here: _times(here, here("gradient"))),
-        (("vjp",), lambda here: _times(here, _by_rows(here))),
-    ),
-    "vjp": (
-        (("gradient",), lambda here: _from_left(here, here("gradient"))),
-        (("jvp",), lambda here: _from_left(here, _by_columns(here))),
-    ),
-    "hvp": ((("hessian",), _hvp_by_hessian),),
-    "hessian": ((("hvp",), _hessian_by_columns),),
-}
-"""Fallbacks for scalar functions, the best first."""
-
-FALLBACKS_BY_MODES: Mapping[Operator, tuple[Way, ...]] = {
-    "hvp": tuple(((name,), partial(_hvp_by, name)) for name in COMPOSITIONS[::-1]),
-    "hessian": tuple(((name,), partial(_hessian_by_columns, hvp=name)) for name in COMPOSITIONS[::-1]),
-}
-"""Further ones for a function that the library's own way refuses. Double reverse, which most custom rules allow, is
-first."""
-
-FALLBACKS_OF_ARRAYS: Mapping[Operator, tuple[Way, ...]] = {
-    "jacobian": ((("jvp",), _by_columns), (("vjp",), _by_rows)),
-    "jvp": (
-        (("jacobian",), lambda here: _times(here, _jacobian(here))),
-        (("vjp",), lambda here: _times(here, _by_rows(here))),
-    ),
-    "vjp": (
-        (("jacobian",), lambda here: _from_left(here, _jacobian(here))),
-        (("jvp",), lambda here: _from_left(here, _by_columns(here))),
-    ),
-}
-"""Fallbacks for array-valued functions."""

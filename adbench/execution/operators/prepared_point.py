@@ -15,16 +15,9 @@ from adbench.execution.operators import many_points
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.case import Case, function_of
-from adbench.model.errors import UnknownName, Unsupported, UsageError
+from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
-from adbench.model.operator import (
-    BATCH,
-    EVERY_OPERATOR,
-    WITH_VECTOR,
-    Operator,
-    batch_points,
-    needs_second_order,
-)
+from adbench.model.operator import batch_points, definition
 from adbench.oracle.evidence import DOUBLE, SINGLE, EntryEvidence, Precision, Spread, lowest
 from adbench.oracle.leaves import DIRECTION
 from adbench.oracle.leaves import Point as Arguments
@@ -67,7 +60,7 @@ class Known:
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""
-        found = self.hessian if operator == "hessian" else self.hvp if needs_second_order(operator) else self.first
+        found: Reference | None = getattr(self, definition(operator).reference)
         if found is None:
             raise ValueError(f"the reference of {operator} was not computed")
         return found
@@ -141,9 +134,10 @@ class Point:
 
     def vector(self, operator: str) -> tuple[Any, ...]:
         """The operator's vector in numpy: none, v or w."""
-        if operator == "vjp":
+        vector = definition(operator).vector
+        if vector == "cotangent":
             return (cotangent(self.shape, self.seed),)
-        return (self.direction(DIRECTION),) if operator in WITH_VECTOR else ()
+        return (self.direction(DIRECTION),) if vector == "tangent" else ()
 
     def stacked(self, count: int) -> tuple[Any, ...]:
         """The inputs of many points around this one, which is the first (many_points.py).
@@ -227,7 +221,7 @@ def examined(
         judge = partial(judge_entries, single=at.single, within=at.within)
         return many_points.judged(x, count, result, known.points, claim, judge, spread=spread)
     return judge_entries(
-        operator,
+        definition(operator).judged_by,
         result,
         known.of(operator),
         nonzeros=at.nonzeros,
@@ -239,11 +233,3 @@ def examined(
     )
 
 
-def operator_named(name: str) -> Operator:
-    """The operator of that name, without its number of points. Raises UnknownName."""
-    for operator in EVERY_OPERATOR:
-        if operator == name:
-            return operator
-    if batch_points(name):
-        return BATCH
-    raise UnknownName("operator", name, EVERY_OPERATOR)

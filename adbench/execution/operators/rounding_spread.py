@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from adbench.execution.operators.prepared_point import Known, Point, examined
 from adbench.model import tree
 from adbench.model.backend import Backend
-from adbench.model.operator import batch_points, needs
+from adbench.model.operator import batch_points, definition, needs
 from adbench.oracle.evidence import EntryEvidence, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
@@ -98,7 +98,7 @@ class Judge:
 
     def _on_symmetric_changes(self, at: Point, result: Any, axes: Any) -> Any:
         """A second derivative as it acts on symmetric changes, for a vector that is one."""
-        if self.operator == "hessian":
+        if definition(self.operator).result == "hessian":
             return symmetrised(result, axes, both_sides=True)
         vector = tuple(symmetrised(v, axes) for v in at.vector(self.operator))
         moved = self.call(*self.backend.native_inputs((*at.args, *vector)))

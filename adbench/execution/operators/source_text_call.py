@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators import compositions
-from adbench.execution.operators.prepared_point import operator_named
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported, contained
-from adbench.model.operator import COMPOSITIONS, WITH_VECTOR
+from adbench.model.operator import COMPOSITIONS, WITH_VECTOR, definition
 
 REFUSAL = re.compile("does not require grad|functorch|vmap|is not implemented|not implemented for")
 """How torch says that a value depends on no input, and that it lacks a mode."""
@@ -71,7 +70,7 @@ def _answer(
     vector: tuple[Any, ...],
     operator: str,
 ) -> dict[str, Any]:
-    asked = operator_named(operator)
+    asked = definition(operator).name
     given = (*args, vector) if operator in WITH_VECTOR else args
     native = backend.native_inputs(given)
     try:

@@ -14,7 +14,7 @@ from adbench.catalog.installed import pip_command
 from adbench.execution.planning.request import Request
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError, contained
-from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_SECOND_ORDER, RELATIONS, batch_points, with_points
+from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_TRAPS, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
 from adbench.model.settings import MOST_SIZE, PROCESSOR
 
@@ -162,7 +162,7 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
     if case.is_trap:
-        own = tuple(name for name in case.possible_operators if name == "gradient" or name in OF_SECOND_ORDER)
+        own = tuple(name for name in case.possible_operators if name in OF_TRAPS)
         return [(size, operator) for size in sizes for operator in with_points(own if named is None else named)]
     if request.time and catalog.case_sources[name].builtin:
         if not request.sizes and (request.quick or not request.cases):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog
@@ -62,6 +63,8 @@ class Context:
         case, backend = self.catalog.case_sources[job.case], self.catalog.backends[job.backend]
         which = job.case if case.builtin else f"{case.path}:{job.case}"
         where = job.backend if backend.builtin else backend.path
+        if not backend.builtin and Path(backend.path).stem != job.backend:
+            where = f"{where}:{job.backend}"
         if job.threads or self.settings.device != PROCESSOR:
             cell = ["-c", which.rpartition(":")[0] or which, "-n", job.size, "-b", where, "--operator", job.operator]
             how = ["--seed", job.seed, "--threads", job.threads or self.settings.threads]

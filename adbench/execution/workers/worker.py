@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 
 from adbench.catalog import discovery
-from adbench.catalog.dependencies import dependencies, digest
+from adbench.catalog.dependencies import dependencies, digest, text_of
 from adbench.catalog.source import Source
 from adbench.execution.operators import fallback, on_device, prepared_point, relations
 from adbench.execution.operators.between_calls import Site, first_fault
@@ -37,7 +37,7 @@ from adbench.measure import clock, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
-from adbench.model.operator import batch_points
+from adbench.model.operator import batch_points, definition
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import PROCESSOR
@@ -141,7 +141,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
     at, seconds = _point(request), float(request["reference_seconds"])
     effort = float(request.get("effort_seconds", seconds))
-    text = discovery.text_of(Path(request["case"]["path"]))
+    text = text_of(Path(request["case"]["path"]))
     if not request["case"]["builtin"]:
         text += digest(dependencies(Path(request["case"]["path"]))) + references.fingerprint(at)
     if request.get("perturbed"):
@@ -196,7 +196,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep"):
         f = interruption.of(f)
     with phases.collecting() as parts:
-        asked = prepared_point.operator_named(operator)
+        asked = definition(operator).name
         made, prepare_ns, result, first_call_ns = _first_call(backend, asked, f, elsewhere, native, at.wrt)
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)

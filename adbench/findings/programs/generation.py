@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.findings.conform_points import inside
+from adbench.findings.conform.places import inside
 from adbench.findings.operations.operation import REAL, Domain
 from adbench.findings.programs.random_program import Input, Program, Step, compiled
 from adbench.findings.programs.vocabulary import (

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
-from adbench.findings.conform_judge import NEIGHBOURS, SPREADS
+from adbench.findings.conform.judgement import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
 from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
-from adbench.model.operator import OF_SECOND_ORDER
+from adbench.model.operator import OF_SECOND_ORDER, definition
 from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
 from adbench.oracle.leaves import Point
@@ -148,7 +148,7 @@ class Trial:
     def _fits(self, operator: str, arrays: Sequence[Any]) -> bool:
         """Whether the arrays have the shapes of a gradient, or the result is a number."""
         shapes = [leaf.values.shape for leaf in self.point.leaves]
-        wanted = {"jvp": [()], "value_and_gradient": [(), *shapes]}.get(operator, shapes)
+        wanted = {"value": [()], "pair": [(), *shapes]}.get(definition(operator).result, shapes)
         return [one.shape for one in arrays] == wanted and all(one.dtype == np.float64 for one in arrays)
 
     def _not_finite(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
@@ -256,7 +256,7 @@ class Trial:
             known = self.reference(operator in OF_SECOND_ORDER, seed)
             if known is None:
                 return None
-            verdict, entries = judge_entries(operator, self._structured(operator, arrays), known)
+            verdict, entries = judge_entries(definition(operator).judged_by, self._structured(operator, arrays), known)
             if verdict.word != "wrong":
                 return None
             found = verdict, entries, known.all_outputs
@@ -297,7 +297,7 @@ class Trial:
                 continue
             there = {
                 (one.where, one.index): one
-                for one in judge_entries(operator, self._structured(operator, arrays), known)[1]
+                for one in judge_entries(definition(operator).judged_by, self._structured(operator, arrays), known)[1]
             }
             for one in bad:
                 other = there.get((one.where, one.index))

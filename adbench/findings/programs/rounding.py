@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.findings.conform_judge import ULPS
+from adbench.findings.conform.judgement import ULPS
 from adbench.findings.programs.generation import value_of_step, values_of
 from adbench.findings.programs.random_program import PLACE, Input, Program, Step, compiled
 from adbench.model.namespace import PLAIN

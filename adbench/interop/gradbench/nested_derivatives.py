@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from adbench.execution.operators.compositions import TRANSFORMS
 from adbench.interop.gradbench.inputs import array, number, part
 from adbench.interop.gradbench.work import Prepared, Work, case_module
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported
+from adbench.model.operator import TRANSFORMS
 
 MODES = ("ff", "fr", "rf", "rr")
 NAMES = {"f": "forward", "r": "reverse"}

@@ -17,8 +17,8 @@ from adbench.interop.process.exchange import BadValue, Exchange
 from adbench.measure import phases
 from adbench.measure.memory import Figure
 from adbench.model import tree
-from adbench.model.backend import WITH_VECTOR
 from adbench.model.errors import Unsupported
+from adbench.model.operator import definition
 
 PROTOCOL = 1
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
@@ -127,7 +127,7 @@ class Call:
     def _given(self, args: tuple[Any, ...]) -> dict[str, Any]:
         encoded = self._program.exchange.encoded
         given = {"inputs": {name: encoded(arg) for name, arg in zip(self._names, args, strict=False)}}
-        return given | ({"vector": encoded(args[-1])} if self._operator in WITH_VECTOR else {})
+        return given | ({"vector": encoded(args[-1])} if definition(self._operator).vector else {})
 
 
 def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
@@ -151,14 +151,15 @@ def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
     found = tree.leaves(result)
     n = len(tree.leaves(x))
 
-    needed = {"value": 1, "jvp": 1, "value_and_gradient": 1 + n, "hessian": n * n}.get(operator, n)
+    result = definition(operator).result
+    needed = {"value": 1, "pair": 1 + n, "hessian": n * n}.get(result, n)
     if len(found) != needed:
         raise Failed(f"the program's {operator} has {len(found)} arrays; expected {needed}")
-    if operator in ("value", "jvp"):
+    if result == "value":
         return found[0]
-    if operator == "value_and_gradient":
+    if result == "pair":
         return found[0], tree.filled(x, found[1:])
-    if operator == "hessian":
+    if result == "hessian":
         return tree.filled(x, [tree.filled(x, found[k : k + n]) for k in range(0, n * n, n)])
     return tree.filled(x, found)
 

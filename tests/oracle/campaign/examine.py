@@ -8,11 +8,12 @@ import numpy as np
 
 from adbench import Case
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, judged, operator_named, point
+from adbench.execution.operators.prepared_point import Known, judged, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported
+from adbench.model.operator import definition
 from tests.oracle.campaign import cases as at
 from tests.oracle.campaign.fault import Fault
 
@@ -38,7 +39,7 @@ def words(backend: Backend, case: Case, operators: tuple[str, ...], seed: int) -
             prepared_with, native = here.native(backend, operator)
             f = backend.function(case, here.names, 1)
             try:
-                made = fallback.prepare(backend, operator_named(operator), f, prepared_with, here.wrt)
+                made = fallback.prepare(backend, definition(operator).name, f, prepared_with, here.wrt)
                 result: Any = backend.numpy_result(made.call(*native))
             except Exception as error:  # a fault that raises is always seen
                 found[operator] = f"raises {type(error).__name__}"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from adbench.execution.operators.prepared_point import Point
 from adbench.model import tree
-from adbench.model.operator import Operator
+from adbench.model.operator import Operator, definition
 from adbench.oracle.differences import CENTRAL_WEIGHTS, SECOND_WEIGHTS
 from adbench.oracle.operators import cotangent
 
@@ -47,9 +47,6 @@ DECIDED = 1e-2  # of a derivative: how far its differences may be from each othe
 CENTRE_WEIGHTS = (56 / 70, -28 / 70, 8 / 70, -1 / 70)
 """g(0) ≈ Σ_k w_k (g(kh) + g(-kh)), exact for polynomials of degree 7."""
 
-ORDERS: Mapping[str, tuple[int, ...]] = {"value": (0,), "value_and_gradient": (0, 1), "hvp": (2,), "hessian": (2,)}
-"""Operator -> the derivatives of g in its result; of any other it is the first."""
-
 
 @dataclass(frozen=True)
 class Neighbour:
@@ -65,7 +62,7 @@ class Neighbour:
 
     def decides(self, operator: Operator) -> bool:
         """Whether the result of the operator is known here."""
-        return bool(np.isfinite(self.derivatives[list(_orders(operator))]).all())
+        return bool(np.isfinite(self.derivatives[list(definition(operator).derivatives)]).all())
 
 
 class Neighbours:
@@ -110,12 +107,12 @@ class Neighbours:
 
     def args(self, operator: Operator, there: Neighbour) -> Args:
         """The arguments of a call there, in numpy."""
-        vectors: Mapping[str, Args] = {"jvp": (self.v,), "hvp": (self.v,), "vjp": (self.cotangent,)}
-        return (*there.args, *vectors.get(operator, ()))
+        vectors: Mapping[str | None, Args] = {"tangent": (self.v,), "cotangent": (self.cotangent,)}
+        return (*there.args, *vectors.get(definition(operator).vector, ()))
 
     def disagreement(self, operator: Operator, result: Any, there: Neighbour, tolerance: float) -> str:
         """How a result, in numpy, differs from the differences there; "" if they agree."""
-        for order, (got, size) in zip(_orders(operator), self._projected(operator, result), strict=True):
+        for order, (got, size) in zip(definition(operator).derivatives, self._projected(operator, result), strict=True):
             expected, error = float(there.derivatives[order]), float(there.errors[order])
             if not abs(got - expected) <= max(tolerance, AGREEMENT) * size + error:
                 return f"got {got:.9g} along a direction; differences of the function give {expected:.9g}"
@@ -124,15 +121,16 @@ class Neighbours:
     def _projected(self, operator: Operator, result: Any) -> list[tuple[float, float]]:
         """A result's own g(0), g'(0) or g''(0), each with the size of its terms."""
         v, w = [np.ravel(leaf) for leaf in tree.leaves(self.v)], np.ravel(self.w)
-        if operator == "value_and_gradient":
+        of = definition(operator)
+        if of.result == "pair":
             return [_dot([result[0]], [w]), _dot(tree.leaves(result[1]), v)]
-        if operator in ("value", "jvp"):
+        if of.result == "value":
             return [_dot([result], [w])]
-        if operator == "jacobian":
+        if of.result == "jacobian":
             return [_dot(tree.leaves(result), [np.outer(w, part) for part in v])]
-        if operator == "hessian":
+        if of.result == "hessian":
             return [_dot(tree.leaves(result), [np.outer(a, b) for a in v for b in v])]
-        factor = self.cotangent if operator == "vjp" and not self.at.shape else 1.0
+        factor = self.cotangent if of.vector == "cotangent" and not self.at.shape else 1.0
         return [_dot(tree.leaves(result), [part / factor for part in v])]
 
     def _neighbour(self, what: str, args: Args) -> Neighbour:
@@ -191,10 +189,6 @@ class Neighbours:
         place = np.unravel_index(entry, np.shape(tree.leaves(self.at.args)[leaf]))
         ends = [*(f"[{step!r}]" for step in steps), *([f"[{', '.join(map(str, place))}]"] if place else [])]
         return f"{self.at.names[which]}{''.join(ends)}"
-
-
-def _orders(operator: Operator) -> tuple[int, ...]:
-    return ORDERS.get(operator, (1,))
 
 
 def _of_one(leaf: int, entry: int) -> Change:

@@ -23,7 +23,7 @@ from adbench.execution.operators.relations.setting import (
 )
 from adbench.model import tree
 from adbench.model.errors import Unsupported
-from adbench.model.operator import Operator
+from adbench.model.operator import Operator, definition
 
 MOST_SUBSETS = 6
 Wrt = tuple[int, ...]
@@ -139,10 +139,10 @@ class _Variant:
         vector = setting.vector(subject.operator)
         got = setting.numpy(call(*setting.native((*setting.at.args, *self._of_active(vector)))))
         expected = subject.base
-        if self._leaves_out and vector and subject.operator != "vjp":
+        if self._leaves_out and definition(subject.operator).vector == "tangent":
             chosen = tuple(x if i in self.chosen else tree.like(x, np.zeros_like) for i, x in enumerate(vector[0]))
             expected = subject.result(subject.with_vector((chosen,)))
-        if subject.operator in ("value", "jvp"):
+        if definition(subject.operator).result == "value":
             sizes = combined(lambda a, b: np.abs(a) + np.abs(b), expected, subject.base)
             return subject.disagreement(got, expected, sizes)
         try:
@@ -156,11 +156,11 @@ class _Variant:
 
     def _completed(self, got: Any, whole: Any) -> Any:
         """The parts in the subject's order, with those of `whole` for omitted inputs."""
-        operator = self.subject.operator
-        if operator == "value_and_gradient":
+        result = definition(self.subject.operator).result
+        if result == "pair":
             value, gradient = _parts(got, 2)
             return value, self._inserted(gradient, whole[1])
-        if operator == "hessian":
+        if result == "hessian":
             blocks = _parts(got, len(self.wrt))
             rows = [self._row(i, row, whole[i]) for row, i in zip(blocks, self.chosen, strict=True)]
             return self._inserted(rows, whole)
@@ -178,7 +178,7 @@ class _Variant:
 
     def _of_active(self, vector: Args) -> Args:
         """The vector for these active inputs."""
-        if not vector or self.subject.operator == "vjp":
+        if definition(self.subject.operator).vector != "tangent":
             return vector
         return (tuple(vector[0][i] for i in self.chosen),)
 

@@ -29,6 +29,7 @@ from adbench.execution.operators.relations.setting import (
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
+from adbench.model.operator import definition
 
 NUDGE = 2.0**-10
 FACTORS = (-1.7, 0.003, 1_000_003.0)
@@ -228,7 +229,10 @@ def one_entry(subject: Subject) -> Iterator[str]:
                 what = "the result is that of the inputs before: " if is_kept else ""
                 yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
                 return
-        if operator in ("gradient", "jacobian"):  # so that each call follows one that differs in one entry
+        if not definition(operator).vector and definition(operator).result in (
+            "gradient",
+            "jacobian",
+        ):  # so that each call follows one that differs in one entry
             result(near.here)
     if found := difference(result(near.here), here, setting.noise(operator)):
         yield f"after calls that differ in one entry: {found}"
@@ -251,7 +255,7 @@ def not_a_number(subject: Subject) -> Iterator[str]:
     with_nan = moved(lambda _: np.nan)
     if not _is_nan_on_numpy(subject, with_nan[: len(setting.at.args)]):
         raise NotApplicable("plain numpy gives no NaN for a NaN in the first input")
-    if subject.operator not in ("value", "value_and_gradient"):
+    if 0 not in definition(subject.operator).derivatives:
         # A derivative that is the same at every input need not read the input. Compare two points on one side, because
         # the inputs themselves may be where a branch of the case ends.
         try:
@@ -266,7 +270,7 @@ def not_a_number(subject: Subject) -> Iterator[str]:
         raise
     except Exception:  # an exception is as good as NaN
         return
-    numbers = tree.leaves(result[0] if subject.operator == "value_and_gradient" else result)
+    numbers = tree.leaves(result[0] if definition(subject.operator).result == "pair" else result)
     if not any(np.isnan(leaf.data if hasattr(leaf, "tocsc") else leaf).any() for leaf in numbers):
         name = setting.at.names[which]
         yield f"{name} holds a NaN and plain numpy gives NaN, but the result has none: {_shown(numbers)}"

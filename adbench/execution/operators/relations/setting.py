@@ -18,7 +18,7 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import Case
-from adbench.model.operator import WITH_VECTOR, Operator, needs_second_order
+from adbench.model.operator import WITH_VECTOR, Operator, definition, needs_second_order
 
 Args = tuple[Any, ...]
 
@@ -94,7 +94,7 @@ class Setting:
     def entries(self, operator: Operator) -> int:
         """The size of the operator's dense result if it is a matrix, else 0."""
         total = sum(self.at.arguments.sizes)
-        return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(operator, 0)
+        return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(definition(operator).result, 0)
 
     def vector(self, operator: Operator) -> Args:
         """The standard vector of the operator, in numpy; () if it takes none."""
@@ -141,9 +141,7 @@ class Setting:
 
     def judges(self, operator: Operator) -> bool:
         """Whether there is a reference for the operator."""
-        if operator == "hessian":
-            return self.known.hessian is not None
-        return self.known.hvp is not None or not needs_second_order(operator)
+        return getattr(self.known, definition(operator).reference) is not None
 
     def native(self, args: Args) -> Args:
         """Native copies of numpy arguments, because a case may return its own arrays."""

@@ -1,0 +1,1 @@
+"""`adbench conform`: the sweep over the operations of each library."""

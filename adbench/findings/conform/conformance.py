@@ -1,0 +1,408 @@
+"""`adbench conform`: every operation of a library, at special points and over the whole range of exponents.
+
+Each library runs in a separate worker; this process computes the references meanwhile, and judges.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog.selection import Selection
+from adbench.execution.known_faults import of_backend
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer, WorkerLost
+from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.findings.conform.fault_script import script
+from adbench.findings.conform.fault_threads import with_thread
+from adbench.findings.conform.judgement import Fault, Judged, Truth, judged, truth_at
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
+from adbench.findings.conform.places import Place, places
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.operation import Operation
+from adbench.model.errors import BadFile
+from adbench.model.operator import definition
+from adbench.model.serialization import converted
+from adbench.model.settings import Settings
+
+TIMEOUT_SECONDS = 120.0
+OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
+"""The derivatives examined at further shapes, because compiling takes most of the time."""
+
+WORKER = "adbench.findings.conform.operation_worker"
+ORDER: Mapping[str, int] = {name: definition(name).order for name in ORDERS} | {THIRD: 3}
+"""The order of a derivative."""
+
+
+@dataclass
+class Cell:
+    """An operation on a library.
+
+    checked   judged results; silent: results at points where nothing can be judged
+    refused   operator -> why the library has none
+    faults    the worst for each operator and kind
+    digits    (order, exponent of |x|) -> the fewest correct digits at points of this size, for one argument
+    own       the library's expression, "" for the definition on its array functions
+    derivatives   those judged results that are no values
+    """
+
+    operation: str
+    library: str
+    family: str
+    own: str = ""
+    checked: int = 0
+    silent: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    digits: dict[tuple[int, int], float] = field(default_factory=dict)
+    derivatives: int = 0
+
+    @property
+    def worst(self) -> float | None:
+        """The fewest correct digits of a wrong number; 17 if all are right, None if nothing was judged."""
+        return min((fault.digits for fault in self.faults), default=17.0 if self.checked else None)
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """The result of a sweep.
+
+    libraries     library -> version
+    precision     the arithmetic of the results
+    missing       operations that were not examined, because of a time limit or an interruption
+    interrupted   the exit code for the signal that ended the sweep; 0: none did
+    """
+
+    libraries: Mapping[str, str]
+    cells: tuple[Cell, ...]
+    seed: int = 0
+    precision: str = "float64"
+    missing: tuple[str, ...] = ()
+    interrupted: int = 0
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults."""
+        return [fault for cell in self.cells for fault in cell.faults]
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """A sentence with the most frequent reason for each library of which no derivative was judged."""
+        found = []
+        for library in self.libraries:
+            cells = [cell for cell in self.cells if cell.library == library]
+            if not any(cell.derivatives for cell in cells):
+                refusals = Counter(reason for cell in cells for reason in cell.refused.values()).most_common(1)
+                reason = refusals[0][0] if refusals else "its values raise errors, or no point has a known derivative"
+                found.append(f"no derivative was checked with the backend {library}: {reason}")
+        return tuple(found)
+
+
+def conform(
+    chosen: Selection,
+    backends: Sequence[str],
+    operations: Sequence[str],
+    *,
+    seed: int = 0,
+    most_points: int | None = None,
+    single: bool = False,
+    seconds: float = math.inf,
+    told: Callable[[Operation, Sequence[Cell]], None] = lambda operation, cells: None,
+) -> Conformance:
+    """Examine these operations on these backends. An interruption ends the sweep, and what was finished is returned.
+
+    most_points   of an operation; None: all
+    single        compute in float32
+    seconds       begin no operation after this time
+    told          called after each operation with its cells
+    """
+    cells: list[Cell] = []
+    interrupted, deadline = 0, monotonic() + seconds
+    with Supervisor(default_limit()) as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings(seed=seed))
+        libraries = [_Library(name, context, single) for name in backends]
+        rows = [OPERATIONS[name] for name in operations]
+        try:
+            with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
+                for operation, asked, futures in answers:
+                    made = _examined(operation, asked, libraries, futures, single)
+                    told(operation, made)
+                    cells += made
+                    if monotonic() > deadline:
+                        break
+        except KeyboardInterrupt as signal:
+            interrupted = getattr(signal, "code", 130)
+    versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
+    done = {cell.operation for cell in cells}
+    missing = tuple(name for name in operations if name not in done)
+    return Conformance(versions, tuple(cells), seed, "float32" if single else "float64", missing, interrupted)
+
+
+def _examined(
+    operation: Operation,
+    asked: Sequence[Place],
+    libraries: Sequence[_Library],
+    futures: Sequence[Future[Answers]],
+    single: bool,
+) -> list[Cell]:
+    """The cells of an operation, one for each library."""
+    made = [_cell(operation, library.name) for library in libraries]
+    truths = [truth_at(operation, place, single) for place in asked]
+    for cell, library, future in zip(made, libraries, futures, strict=True):
+        for truth, of_place in zip(truths, future.result(), strict=True):
+            _count(cell, truth, judged(truth, cell.library, of_place), of_place)
+        cell.faults = [with_thread(fault, library.known) for fault in _worst_of_each(cell.faults)]
+    return made
+
+
+def _cell(operation: Operation, library: str) -> Cell:
+    return Cell(operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or "")
+
+
+def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mapping[str, Any]) -> None:
+    """Add the verdicts at one point to a cell."""
+    cell.refused |= {operator: answer["refused"] for operator, answer in answers.items() if "refused" in answer}
+    cell.silent += len(answers) - len(verdicts)
+    exponent = _exponent(truth.place)
+    for one in verdicts:
+        if one.digits is None:
+            cell.silent += 1
+            continue
+        cell.checked += 1
+        cell.derivatives += one.operator != "value"
+        if one.operator == "value" and one.fault and not cell.own and one.fault.kind not in ("crashes", "hangs"):
+            continue  # our formula overflows on the way, and no function of the library is to blame
+        if one.fault is not None:
+            cell.faults.append(one.fault)
+        if exponent is not None:
+            key = ORDER[one.operator], exponent
+            cell.digits[key] = min(cell.digits.get(key, 17.0), one.digits)
+
+
+def _exponent(place: Place) -> int | None:
+    """The decimal exponent of the only number of a point."""
+    if len(place.arguments) != 1 or np.ndim(place.arguments[0]) or not place.arguments[0]:
+        return None
+    return math.floor(math.log10(abs(place.arguments[0])))
+
+
+def _worst_of_each(faults: Sequence[Fault]) -> list[Fault]:
+    """For each operator and kind the fault with the fewest digits, at the plainest point."""
+    found: dict[Any, Fault] = {}
+    for fault in faults:
+        best = found.get(fault.key)
+        if best is None or _rank(fault) < _rank(best):
+            found[fault.key] = fault
+    return sorted(found.values(), key=_rank)
+
+
+def _rank(fault: Fault) -> tuple[float, float]:
+    """Fewest digits first, then numbers near one."""
+    numbers = [np.asarray(value, dtype=np.float64) for value in fault.point.values()]
+    with np.errstate(all="ignore"):
+        size = sum(float(np.abs(np.log(np.abs(array[array != 0]))).sum()) for array in numbers)
+    return round(fault.digits), size
+
+
+Answers = list[dict[str, Any]]
+"""For each point: operator -> the library's result, or the reason why it is missing."""
+
+
+def _answers(
+    supervisor: Supervisor,
+    libraries: Sequence[_Library],
+    operations: Sequence[Operation],
+    seed: int,
+    most_points: int | None,
+    single: bool,
+) -> Generator[tuple[Operation, list[Place], list[Future[Answers]]], None, None]:
+    """For each operation its points and each library's answers, which are computed ahead."""
+    pools = [ThreadPoolExecutor(1) for _ in libraries]
+    try:
+        chosen = [_points(one, seed, single)[:most_points] for one in operations]
+        futures = [
+            [pool.submit(library.answers, one, asked) for pool, library in zip(pools, libraries, strict=True)]
+            for one, asked in zip(operations, chosen, strict=True)
+        ]
+        yield from zip(operations, chosen, futures, strict=True)
+    finally:
+        supervisor.close()  # ends a request that is under way, for which the pools would wait
+        for pool in pools:
+            pool.shutdown(cancel_futures=True)
+
+
+def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
+    """The derivatives that are examined at points of this kind."""
+    if place.kind == "shape":
+        return OF_SHAPES
+    return (*ORDERS, THIRD) if operation.slope is not None else ORDERS
+
+
+def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
+    """The points of an operation; in float32, only those within its range."""
+    found = places(operation, seed)
+    return [place for one in found if (place := one.in_single) is not None] if single else list(found)
+
+
+class _Library:
+    """A backend's worker; it is started again when it dies."""
+
+    def __init__(self, name: str, context: Context, single: bool) -> None:
+        self.name, self.worker, self._single = name, ResidentWorker(context, name), single
+        self.known = of_backend(context.catalog.backends[name], context.catalog.cases).bugs
+        self._flushes: bool | None = None
+
+    def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
+        """Of all points."""
+        if self._flushes is None:
+            request = {"do": "call", "function": f"{WORKER}:flushes"}
+            try:
+                self._flushes = bool(self.worker.ask(request, TIMEOUT_SECONDS))
+            except NoAnswer:  # the answers to the operations have the reason
+                self._flushes = False
+        found: dict[int, dict[str, Any]] = defaultdict(dict)
+        kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
+        for _, same in groupby(kept, key=lambda k: points[k].shapes):
+            numbers = list(same)
+            answers = self._asked(operation, [points[k] for k in numbers], _operators(operation, points[numbers[0]]))
+            found.update(zip(numbers, answers, strict=True))
+        return [found[k] for k in range(len(points))]
+
+    def _asked(self, operation: Operation, points: Sequence[Place], operators: Sequence[str]) -> Answers:
+        """The answers, where a crash or a hang belongs to as few points and operators as possible."""
+        request = {
+            "do": "call",
+            "function": f"{WORKER}:derivatives",
+            "operation": operation.name,
+            "places": [packed(place) for place in points],
+            "operators": list(operators),
+            "single": self._single,
+        }
+        try:
+            found: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
+            return found
+        except WorkerLost as lost:
+            kind, reason = {"crashed": "crashes", "timed_out": "hangs"}.get(lost.status, "crashes"), lost.reason
+        except NoAnswer as no:
+            return [{name: {"refused": no.reason} for name in operators} for _ in points]
+        if len(operators) > 1:
+            parts = [self._asked(operation, points, [operator]) for operator in operators]
+            return [{name: answer for part in parts for name, answer in part[k].items()} for k in range(len(points))]
+        if len(points) > 1 and kind == "crashes":
+            half = len(points) // 2
+            return self._asked(operation, points[:half], operators) + self._asked(operation, points[half:], operators)
+        return [{operators[0]: {kind: reason}} for _ in points]
+
+
+def as_plain(found: Conformance) -> dict[str, Any]:
+    """The result for JSON; numbers that are not finite are strings."""
+    return {
+        "adbench conform": 1,
+        "seed": found.seed,
+        "precision": found.precision,
+        "libraries": dict(found.libraries),
+        "missing": list(found.missing),
+        "cells": [
+            {
+                "operation": cell.operation,
+                "library": cell.library,
+                "family": cell.family,
+                "own": cell.own,
+                "checked": cell.checked,
+                "derivatives": cell.derivatives,
+                "silent": cell.silent,
+                "worst_digits": None if cell.worst is None else round(cell.worst, 1),
+                "refused": cell.refused,
+                "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
+                "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
+            }
+            for cell in found.cells
+        ],
+    }
+
+
+def _plain_fault(fault: Fault, own: str) -> dict[str, Any]:
+    return {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, own)}
+
+
+def from_plain(data: Any, file: Path) -> Conformance:
+    """The result in the JSON data of a file of --save. Raises BadFile."""
+    try:
+        cells = [_cell_of(plain) for plain in data["cells"]]
+        libraries = converted(data["libraries"], dict[str, str])
+        if unknown := [cell.library for cell in cells if cell.library not in libraries]:
+            raise ValueError(f"cells of {unknown[0]!r}, which is not among its libraries")
+        about = int(data["seed"]), str(data["precision"]), converted(data["missing"], tuple[str, ...])
+        return Conformance(libraries, tuple(cells), *about)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
+
+
+def _cell_of(plain: Mapping[str, Any]) -> Cell:
+    older = {"derivatives": plain["checked"]}  # files of an earlier adbench lack the number
+    cell = converted({**older, **plain, "digits": {}}, Cell, strict=False)
+    cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
+    return cell
+
+
+def as_text(plain: Mapping[str, Any]) -> str:
+    """Valid JSON; arguments that are not finite are strings."""
+    return json.dumps(_finite(plain), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, Mapping):
+        return {key: _finite(value) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_finite(part) for part in plain]
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:
+    """The result in a file of --save, to be continued with these libraries. Raises BadFile."""
+    found = from_plain(read_baseline(file), file)
+    if set(found.libraries) != set(libraries):
+        raise BadFile(f"{file} is a result of {', '.join(found.libraries)}; pass the same libraries with -b")
+    return found
+
+
+def joined(before: Conformance, now: Conformance) -> Conformance:
+    """The result of a sweep and of its continuation, which examined some of the missing operations."""
+    order = {name: k for k, name in enumerate(OPERATIONS)}
+    done = {cell.operation for cell in now.cells}
+    cells = sorted((*before.cells, *now.cells), key=lambda cell: order.get(cell.operation, len(order)))
+    return replace(now, cells=tuple(cells), missing=tuple(name for name in before.missing if name not in done))
+
+
+def read_baseline(file: Path) -> dict[str, Any]:
+    """The result in a file of --save. Raises BadFile."""
+    try:
+        plain: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        new_faults(Conformance({}, ()), plain)
+    except OSError as error:
+        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{file} is not a result of adbench conform --save ({error!r})") from error
+    return plain
+
+
+def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
+    """The faults that the baseline, a result as JSON, does not have."""
+    old = {
+        (fault["library"], fault["operation"], fault["operator"], fault["kind"])
+        for cell in baseline["cells"]
+        for fault in cell["faults"]
+    }
+    return [fault for fault in found.faults if fault.key not in old]

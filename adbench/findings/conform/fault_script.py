@@ -1,0 +1,75 @@
+"""A stand-alone program for a fault of an operation, which imports only the library."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from adbench.findings.conform.judgement import Fault
+from adbench.findings.operations import OPERATIONS
+from adbench.findings.operations.as_text import text_of
+from adbench.findings.programs.random_program import PLACE
+from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_NUMBER, THIRD, in_library
+
+ENTRY = re.compile(r"(?P<name>[a-z])(?:\[(?P<index>[\d, ]+)\])?$")
+
+
+def script(fault: Fault, expression: str) -> str:
+    """The program; for a library that has no such one, the command that repeats the sweep of this operation.
+
+    expression   of the library; "" for the definition of the table
+    """
+    library = LIBRARIES.get(fault.library)
+    computed = None if library is None else library.computed(fault.operator)
+    definition, helpers, has_all = "", list[str](), True
+    if library is not None and not expression and fault.operation in OPERATIONS:
+        text, definition = text_of(OPERATIONS[fault.operation])
+        expression = PLACE.sub(lambda match: [*fault.point][int(match[1])], text)
+        expression, helpers, has_all = in_library(f"{definition}\n\n\n{expression}".strip(), library)
+        definition, _, expression = expression.rpartition("\n\n\n")
+    if library is None or computed is None or not expression or not has_all:
+        return f"adbench conform -b {fault.library} --operation {fault.operation}\n"
+    head, found = library.head_for(computed), ENTRY.match(fault.entry)
+    if fault.precision == "float32":
+        head = head.replace("torch.float64", "torch.float32").replace(
+            '"jax_enable_x64", True', '"jax_enable_x64", False'
+        )
+    lines = [head, ""]
+    lines += [f"{name} = array({_written(value)})" for name, value in fault.point.items() if name not in fault.active]
+    lines[:0] = [f"import {name}" for name in sorted(set(INNER.findall(expression)))]
+    lines += [f"\n{text}\n" for text in (*helpers, definition) if text]
+    body = f"{library.numpy}.sum(w * ({expression}))" if "w" in fault.point else expression
+    lines += ["", f"def f({', '.join(fault.active)}):", f"    return {body}", "", ""]
+    if fault.operator == THIRD:
+        lines.append(f"slope = {'torch.func' if library.module == 'torch' else library.module}.grad(f)")
+    lines.append(f"at = {_tuple([fault.point[name] for name in fault.active])}")
+    if fault.vector:
+        lines.append(f"v = {_tuple(fault.vector)}")
+    if fault.operator == "hvp_forward_over_forward":
+        lines.append(f"unit = {_tuple(_unit(fault, found))}")
+    lines.append(f"got = {computed}")
+    if fault.operator not in OF_ONE_NUMBER and found is not None and found["name"] in fault.active:
+        entry = f"[{found['index']}]" if found["index"] else ""
+        lines.append(f"got = got[{fault.active.index(found['name'])}]{entry}")
+    lines += ['print("got     ", float(got))', f'print("expected", "{fault.expected}")']
+    return "\n".join(lines) + "\n"
+
+
+def _unit(fault: Fault, entry: re.Match[str] | None) -> list[Any]:
+    """The unit vector of the entry, as nested lists."""
+    parts = [np.zeros(np.shape(fault.point[name])) for name in fault.active]
+    if entry is not None:
+        index = tuple(map(int, entry["index"].split(","))) if entry["index"] else ()
+        parts[fault.active.index(entry["name"])][index] = 1.0
+    return [part.tolist() for part in parts]
+
+
+def _tuple(values: Any) -> str:
+    return f"({' '.join(f'array({_written(value)}),' for value in values)})"
+
+
+def _written(value: Any) -> str:
+    """Nested lists of floats as Python text."""
+    return repr(value).replace("inf", 'float("inf")').replace("nan", 'float("nan")')

@@ -1,0 +1,170 @@
+"""The pages of the site, one after the other: each as its address and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adbench.findings.conform.conformance import Conformance
+from adbench.version import __version__
+
+from ..content import formatting
+from ..content.footnotes import Footnotes
+from ..content.formatting import OUTCOMES
+from ..content.run_findings import state
+from ..content.traps import trap_map
+from ..content.traps.trap_map import LEVELS, TrapMap
+from ..figures import plots
+from ..html import conform, embedding, over_time, page
+from . import addresses, backend_facts, case_facts
+from .archive import Archive, Stored
+
+POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
+"""Only files of the site: no script in a hostile name would run. On a disk 'self' is nothing, so `file:` is named."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Faulty operations of a family on a library; `level` 0 to 4 is the colour."""
+
+    faulty: int
+    of: int
+
+    @property
+    def level(self) -> int:
+        """By the share of faulty ones."""
+        return sum(self.faulty > share * self.of for share in LEVELS)
+
+
+class Site:
+    """All pages of an archive and of results of `adbench conform`."""
+
+    def __init__(self, archive: Archive, conformances: Sequence[Conformance]) -> None:
+        self.archive, self.conformances = archive, conformances
+        self.traps: TrapMap | None = trap_map.trap_map(archive.merged)
+        self.footnotes = Footnotes(archive.merged)
+
+    @property
+    def count(self) -> int:
+        """How many files `files` gives."""
+        machines = self.archive.machines
+        own = len(self.archive.cases) + len(self.archive.merged.backends) + len(self.archive.runs) + len(machines)
+        return 5 + own + sum(len(of) > 1 for of in machines.values()) + len(self.conformances)
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """(address, text) of each file, made one after the other: all of them together may be large."""
+        archive = self.archive
+        yield "style.css", page.style("trap_map.css", "conform.css", "site.css")
+        yield "site.js", page.asset("tables.js", "site.js")
+        yield "search-index.js", f"const INDEX = {embedding.plain_json(self._index())};\n"
+        yield ".nojekyll", ""
+        yield "index.html", self._start()
+        for backend in archive.merged.backends:
+            about = backend_facts.facts(archive, backend, self.traps, self.footnotes)
+            yield self._page(addresses.backend_page(backend), "site_backend.html", backend, about=about)
+        with plots.style():
+            for case in archive.cases:
+                of_case = case_facts.facts(archive, case)
+                yield self._page(addresses.case_page(case), "site_case.html", case, about=of_case)
+        for machine, stored in archive.machines.items():
+            title = _machine_title(machine, stored)
+            yield self._page(addresses.machine_page(machine), "site_machine.html", title, **_machine(machine, stored))
+            if len(stored) > 1:
+                named = [(f"{one.run.created[:16]} {one.label}".rstrip(), one.run) for one in stored]
+                yield addresses.over_time_page(machine), over_time.render(named, home="../index.html")
+        for one in archive.runs:
+            yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")
+        for found in self.conformances:
+            (library,) = found.libraries
+            yield addresses.conform_page(library, found.precision), conform.render(found, home="../index.html")
+
+    def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
+        shared = {
+            "addresses": addresses,
+            "archive": self.archive,
+            "pairs": lambda facts: [(name.replace("_", " "), page.fact(name, value)) for name, value in facts.items()],
+            "root": "../" * address.count("/"),
+            "policy": POLICY,
+            "title": f"{formatting.short(title, 60)} – adbench",
+            "made_by": __version__,
+            "has_traps": self.traps is not None,
+            "conformances": self.conformances,
+        }
+        return address, page.environment().get_template(template).render(shared | context)
+
+    def _start(self) -> str:
+        archive = self.archive
+        families = list(dict.fromkeys(cell.family for found in self.conformances for cell in found.cells))
+        examined = [(found, *_shares(found, families)) for found in self.conformances]
+        _, text = self._page(
+            "index.html",
+            "site_start.html",
+            "Automatic differentiation: correct, fast, small?",
+            ranking=archive.ranking,
+            traps=self.traps,
+            folds=page.Folds(large=False),
+            families=families,
+            examined=examined,
+            machines=[(machine, _machine_title(machine, of), of) for machine, of in archive.machines.items()],
+            noise={stored.identity: _noise(stored) for stored in archive.runs},
+        )
+        return text
+
+    def _index(self) -> list[list[str]]:
+        """[kind, name, further words, address] of each page that the search finds."""
+        archive = self.archive
+        run = archive.merged.findings.run
+        found = [["backend", name, "", addresses.backend_page(name)] for name in archive.merged.backends]
+        found += [
+            ["case", name, f"{archive.family(name)} {run.cases.get(name, '')}"[:200], addresses.case_page(name)]
+            for name in archive.cases
+        ]
+        found += [
+            ["machine", _machine_title(machine, of), machine, addresses.machine_page(machine)]
+            for machine, of in archive.machines.items()
+        ]
+        found += [["run", _run_title(of), of.identity, addresses.run_page(of.identity)] for of in archive.runs]
+        if self.traps:
+            bugs = {b.trap: b for lists in self.traps.lists.values() for of in lists for b in of.bugs}
+            found += [["trap", trap, bug.function, "index.html#traps"] for trap, bug in bugs.items()]
+        return [[formatting.visible(text) for text in entry] for entry in found]
+
+
+def _shares(found: Conformance, families: Sequence[str]) -> tuple[Share, list[Share]]:
+    """All families together, then each."""
+    examined = [cell for cell in found.cells if cell.checked]
+    every = [[cell for cell in examined if cell.family == family] for family in families]
+    total, *shares = (Share(sum(bool(cell.faults) for cell in of), len(of)) for of in (examined, *every))
+    return total, shares
+
+
+def _machine(machine: str, stored: Sequence[Stored]) -> dict[str, Any]:
+    return {
+        "machine": machine,
+        "stored": stored,
+        "noise": {one.identity: _noise(one) for one in stored},
+        "words": {one.identity: _words(one) for one in stored},
+        "over_time": addresses.over_time_page(machine) if len(stored) > 1 else "",
+    }
+
+
+def _noise(stored: Stored) -> tuple[str, str]:
+    """(state, noise floor) of a run."""
+    floor = stored.cells.findings.floor
+    return state(floor), formatting.MISSING if floor.reach is None else formatting.percent(floor.reach)
+
+
+def _words(stored: Stored) -> list[tuple[formatting.Word, int]]:
+    """How many cells of a run have each outcome."""
+    every = [cell.word for cell in stored.cells.every_single()]
+    return [(word, every.count(word)) for word in OUTCOMES if word in every]
+
+
+def _machine_title(machine: str, stored: Sequence[Stored]) -> str:
+    processor = stored[0].run.machine.get("processor")
+    return f"{formatting.short(str(processor), 60) if processor else 'unknown processor'} ({machine})"
+
+
+def _run_title(stored: Stored) -> str:
+    return " ".join(filter(None, (stored.when, stored.label)))

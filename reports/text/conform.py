@@ -1,0 +1,105 @@
+"""The result of `adbench conform` in the terminal, its table of operations, and its progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from rich.text import Text
+
+from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.judgement import Fault
+from adbench.findings.operations.operation import Operation
+
+from ..content import formatting
+from .drawing import printed
+
+LINE_SECONDS = 30.0
+MOST_SHOWN = 60
+"""Faults in the terminal; the page and the JSON have all."""
+
+
+class Progress:
+    """One line on stderr: on a terminal it is rewritten, elsewhere there is another at most every half minute."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._faulty = total, 0, 0
+        self._started = self._last = monotonic()
+        self._rewritten = sys.stderr.isatty()
+
+    def told(self, operation: Operation, cells: Sequence[Cell]) -> None:
+        """Count an operation."""
+        self._done += 1
+        self._faulty += any(cell.faults for cell in cells)
+        now = monotonic()
+        if self._rewritten or now - self._last > LINE_SECONDS:
+            self._last = now
+            left = (now - self._started) / self._done * (self._total - self._done)
+            line = f"{self._done} of {self._total} operations, {self._faulty} at fault, {formatting.seconds(left)} left"
+            begin, end = ("\r\x1b[K", "") if self._rewritten else ("", "\n")
+            print(f"{begin}{line}: {operation.name}", end=end, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._rewritten:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: bool, against: bool) -> str:
+    """A line for each library, then the faults, the worst of each operation first."""
+    parts: list[Any] = [_summary(found, name) for name in found.libraries]
+    if found.missing:
+        parts.append(Text(f"{len(found.missing)} not examined: {formatting.listed(found.missing)}"))
+    if against:
+        parts.append(Text(f"{formatting.plural(len(faults), 'fault')} that the baseline lacks"))
+    for (library, operation), of_operation in _grouped(faults).items():
+        worst = min(of_operation, key=lambda fault: fault.digits)
+        orders = ", ".join(dict.fromkeys(fault.operator.replace("_", " ") for fault in of_operation))
+        parts.append(Text(f"\n{library} {operation}: {orders}", style="bold"))
+        parts.append(Text(f"  {described(worst)}"))
+        if sum(isinstance(part, Text) for part in parts) > 2 * MOST_SHOWN:
+            parts.append(Text("\nmore: write the page with -o FILE"))
+            break
+    return printed(parts, width=width, colour=colour)
+
+
+def _summary(found: Conformance, library: str) -> Text:
+    cells = [cell for cell in found.cells if cell.library == library]
+    examined = [cell for cell in cells if cell.checked]
+    faulty = [cell for cell in examined if cell.faults]
+    results = formatting.count(sum(cell.checked for cell in examined))
+    version = f" {found.libraries[library]}" if found.libraries[library] else ""
+    return Text(
+        f"{library}{version}: {formatting.plural(len(faulty), 'operation')} at fault of {len(examined)} examined "
+        f"({sum(bool(cell.own) for cell in examined)} by the library's function), {results} results"
+    )
+
+
+def _grouped(faults: Sequence[Fault]) -> dict[tuple[str, str], list[Fault]]:
+    found: dict[tuple[str, str], list[Fault]] = {}
+    for fault in faults:
+        found.setdefault((fault.library, fault.operation), []).append(fault)
+    return found
+
+
+def described(fault: Fault) -> str:
+    """The point, both numbers and the digits in one line."""
+    where = ", ".join(f"{name} = {formatting.short(repr(value), 60)}" for name, value in fault.point.items())
+    of = f" for {fault.entry}" if fault.entry else ""
+    digits = f", {fault.digits:.1f} digits correct" if fault.kind == "digits" else ""
+    thread = f" ({fault.thread})" if fault.thread else ""
+    got = formatting.short(fault.got, 120)
+    return f"{fault.operator} at {where}: got {got}{of}, expected {fault.expected}{digits}{thread}"
+
+
+def table(operations: Sequence[Operation], libraries: Sequence[str]) -> str:
+    """The operations with each library's own function, and the numbers of these."""
+    families = [library.partition("_")[0] for library in libraries]
+    lines = []
+    for operation in operations:
+        own = [f"{name}: {operation.own[name]}" for name in dict.fromkeys(families) if name in operation.own]
+        lines.append(f"{operation.name:28} {operation.signature:22} {'; '.join(own)}".rstrip())
+    bound = ", ".join(f"{sum(n in one.own for one in operations)} of {n}" for n in dict.fromkeys(families))
+    return "\n".join([*lines, f"{len(operations)} operations; own functions: {bound}"]) + "\n"
