@@ -231,5 +231,3 @@ def examined(
         spread=spread,
         agreed=agreed,
     )
-
-
