@@ -364,7 +364,7 @@ def _round_to(xp: Any, a: Any, unit: int) -> Any:
     return xp.round(xp.reals(a) / unit) * unit if unit > 1 else xp.round(a)
 
 
-for _name in ("sinc", "i0", "real", "imag", "fabs"):
+for _name in ("fabs", "fix", "i0", "imag", "nan_to_num", "real", "sinc"):
     FUNCTIONS[f"numpy.{_name}"] = namesake(_name)
 
 
@@ -372,21 +372,6 @@ for _name in ("sinc", "i0", "real", "imag", "fabs"):
 def _angle(xp: Any, z: Any, deg: bool = False) -> Any:
     found = xp.atan2(xp.imag(z), xp.real(z))
     return xp.degrees(found) if deg else found
-
-
-@known_as("numpy.fix")
-def _fix(xp: Any, x: Any) -> Any:
-    return xp.trunc(x)
-
-
-@known_as("numpy.nan_to_num")
-def _nan_to_num(xp: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    largest = float(np.finfo(np.float64).max)
-    x = xp.where(xp.isnan(x), nan, x)
-    infinite = np.asarray(xp.isinf(x), dtype=np.bool_)
-    above = np.asarray(np.asarray(x) > 0, dtype=np.bool_)
-    x = xp.where(infinite & above, largest if posinf is None else posinf, x)
-    return xp.where(infinite & ~above, -largest if neginf is None else neginf, x)
 
 
 @known_as("numpy.isclose")
