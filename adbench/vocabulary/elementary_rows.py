@@ -59,7 +59,7 @@ ROWS = (
     Function("isnan"),
     Function("signbit"),
     # of complex numbers
-    Function("conj", "conjugate conj_physical _conj_physical", analytic=True),
+    Function("conj", "conjugate conj_physical _conj_physical"),
     Function("real"),
     Function("imag"),
     # of two numbers

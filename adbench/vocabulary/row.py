@@ -52,6 +52,11 @@ class Function:
         """All names, its own first."""
         return tuple(dict.fromkeys(filter(None, (self.name, self.numpy, self.scipy, *self.aliases.split()))))
 
+    @property
+    def is_examined(self) -> bool:
+        """Whether `adbench conform` examines it: a function of one number with a path in a library."""
+        return self.arity == 1 and bool(self.torch or self.jax)
+
 
 def table(rows: Iterable[Function]) -> Mapping[str, Function]:
     """Name -> function. Raises ValueError if two functions have one name, or if a row contradicts itself."""
