@@ -16,6 +16,18 @@ LARGEST = 1.7976931348623157e308
 POSITIVE = ((0.0, inf),)
 
 
+def _angle(xp: Any, z: Any, deg: bool = False) -> Any:
+    angle = xp.atan2(xp.imag(z), xp.real(z))
+    return xp.degrees(angle) if deg else angle
+
+
+def _round(xp: Any, x: Any, decimals: int = 0) -> Any:
+    if decimals == 0:
+        return xp.rint(x)
+    x, unit = xp.asarray(x), 10 ** abs(decimals)
+    return xp.rint(x * unit) / unit if decimals > 0 else xp.rint(x / unit) * unit
+
+
 def _boxcox(xp: Any, x: Any, power: Any) -> Any:
     scale = xp.where(power == 0, 1.0, power)
     return xp.where(power == 0, xp.log(x), (x**scale - 1) / scale)
@@ -69,6 +81,7 @@ def _growing(bessel: str) -> Callable[..., Any]:
 
 ROWS = (
     # of one number
+    Function("angle", definition=_angle),
     Function("cosm1", definition=_cosm1),
     Function("entr", torch="torch.special.entr", jax="jax.scipy.special.entr", domain=POSITIVE, singular=(0.0,),
              definition=lambda xp, x: xp.where(x < 0, -inf, -xp.xlogy(x, x))),
@@ -79,6 +92,7 @@ ROWS = (
     Function("nan_to_num", torch="torch.nan_to_num", jax="jax.numpy.nan_to_num", definition=_nan_to_num),
     Function("one_minus_square", definition=lambda xp, x: (1 + x) * (1 - x)),
     Function("rgamma", definition=lambda xp, x: 1 / xp.gamma(x)),
+    Function("round", "around", definition=_round),
     Function("rsqrt", torch="torch.rsqrt", jax="jax.lax.rsqrt", domain=POSITIVE, singular=(0.0,),
              definition=lambda xp, x: 1 / xp.sqrt(x)),
     # Bessel functions

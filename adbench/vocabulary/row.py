@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Interval = tuple[float, float]
 Noise = Literal["library", "rounded", "squares"]
@@ -13,9 +12,9 @@ Noise = Literal["library", "rounded", "squares"]
 requires; a few units, and the square of 1 + x² in the denominator of the second derivative."""
 
 
-@dataclass(frozen=True)
-class Function:
-    """A function of numbers, which libraries apply to arrays element by element.
+class Function(NamedTuple):
+    """A function of numbers, which libraries apply to arrays element by element. A tuple, because the table is
+    imported by every process.
 
     name         in the array API, or else in scipy.special
     aliases      all other names of this function, in any library, in words

@@ -121,11 +121,6 @@ def divided(xp: Any, a: Any, b: Any, *, rounding_mode: str | None = None) -> Any
     return quotient if rounding_mode is None else xp.floor(quotient) if rounding_mode == "floor" else xp.trunc(quotient)
 
 
-def rounded(xp: Any, x: Any, *, decimals: int = 0) -> Any:
-    """The nearest number with this many decimals."""
-    return xp.round(x) if decimals == 0 else xp.round(x * 10.0**decimals) / 10.0**decimals
-
-
 def clamped(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:
     """x between min and max."""
     return xp.clip(x, min, max)
@@ -181,7 +176,6 @@ FORMULAS: Mapping[str, Function] = {
     "add": lambda xp, a, b, *, alpha=1: a + scaled(alpha, b),
     "addcdiv": lambda xp, x, a, b, *, value=1: x + scaled(value, a) / b,
     "addcmul": lambda xp, x, a, b, *, value=1: x + scaled(value, a) * b,
-    "angle": lambda xp, x: xp.atan2(xp.imag(x), xp.real(x)),
     "clamp": clamped,
     "clamp_max": lambda xp, x, most: xp.minimum(x, most),
     "clamp_min": lambda xp, x, least: xp.maximum(x, least),
@@ -203,7 +197,6 @@ FORMULAS: Mapping[str, Function] = {
     "polar": lambda xp, size, angle: size * xp.cos(angle) + size * xp.sin(angle) * np.array(1j, dtype=object),
     "relu": lambda xp, x: xp.where(np.asarray(x > 0), x, 0.0),
     "remainder": lambda xp, a, b: a % b,
-    "round": rounded,
     "rsub": lambda xp, a, b, alpha=1: b - scaled(alpha, a),
     "silu": lambda xp, x: x * xp.expit(x),
     "softplus": softplus,

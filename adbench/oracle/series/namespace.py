@@ -138,7 +138,7 @@ class Balls(Arrays):
         self.copysign = self._several(copysign)
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
-        self.round = self.rint = self._one(_nearest)
+        self.rint = self._one(_nearest)
         self.isnan = self._test(lambda a: math.isnan(_size(a)))
         self.isinf = self._test(lambda a: math.isinf(_size(a)))
         self.isfinite = self._test(lambda a: math.isfinite(_size(a)))
