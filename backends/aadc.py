@@ -13,6 +13,7 @@ from aadc import math
 
 from adbench import Namespace, Operator, Unsupported, phase
 from adbench.catalog.discovery import first_line
+from adbench.vocabulary import of_numpy
 
 from .support.flat import Leaves, result
 from .support.symbols import Kind
@@ -43,9 +44,12 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 UNARY = "sin cos tan exp log sqrt sinh cosh tanh asin acos atan erf floor log2 log10"
-NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
-    **{NAMES.get(name, name): partial(of_number, getattr(math, name)) for name in UNARY.split() if hasattr(math, name)},
+    **{
+        name: partial(of_number, getattr(math, its))
+        for name, its in of_numpy(UNARY.split()).items()
+        if hasattr(math, its)
+    },
     "absolute": lambda x: abs(number(x)),
     "log1p": lambda x: math.log(1.0 + number(x)),
     "logaddexp": logaddexp,

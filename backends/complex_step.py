@@ -10,6 +10,7 @@ import optree
 
 from adbench import Namespace, Operator, Unsupported
 from adbench.optional import library
+from adbench.vocabulary import FUNCTIONS
 
 LICENCE = "BSD-3-Clause"  # ours
 
@@ -17,11 +18,11 @@ STEP = 1e-100  # its square is 0: no truncation and no cancellation
 
 # Functions that numpy continues analytically, or that only move entries. Others would be silently wrong: abs is the
 # modulus, cholesky and eigh conjugate, floor of a complex number is an error.
-ANALYTIC = (
-    "acos acosh arange arccos arcsin arctan asarray asin asinh atan atanh broadcast_to concat concatenate cos cosh "
-    "cumprod cumsum cumulative_prod cumulative_sum einsum exp expm1 eye flip full full_like linspace log log10 log1p "
-    "log2 matmul matrix_transpose mean multiply newaxis ones ones_like outer permute_dims pi pow power prod reshape "
-    "roll sin sinh sqrt square squeeze stack sum take tan tanh tensordot tile tril triu vecdot where zeros zeros_like"
+OF_NUMBERS = [name for row in FUNCTIONS.values() if row.analytic for name in row.names]
+OF_ARRAYS = (
+    "arange asarray broadcast_to concat concatenate cumprod cumsum cumulative_prod cumulative_sum einsum eye flip full "
+    "full_like linspace matmul matrix_transpose mean multiply newaxis ones ones_like outer permute_dims pi pow power "
+    "prod reshape roll squeeze stack sum take tensordot tile tril triu vecdot where zeros zeros_like"
 )
 
 
@@ -89,7 +90,7 @@ def vector_norm(x: Any, *, axis: int | None = None, ord: float = 2) -> Any:
 
 
 analytic = SimpleNamespace(
-    **{name: getattr(np, name) for name in ANALYTIC.split() if hasattr(np, name)},
+    **{name: getattr(np, name) for name in [*OF_NUMBERS, *OF_ARRAYS.split()] if hasattr(np, name)},
     __name__="complex numpy",
     linalg=SimpleNamespace(
         __name__="complex numpy.linalg",

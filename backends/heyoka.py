@@ -8,6 +8,7 @@ import heyoka
 import numpy as np
 
 from adbench import Operator, Unsupported
+from adbench.vocabulary import of_numpy
 
 from .support.symbols import Kind, Traced, derivatives, namespace, recorded
 
@@ -55,15 +56,8 @@ def extremum(before: Callable[..., Any], x: Any, y: Any) -> Any:
     return choose(before(x, y), x, choose(heyoka.eq(y, y), choose(heyoka.eq(x, x), y, x), y))
 
 
-SAME = "sin cos tan sinh cosh tanh exp expm1 log log1p sqrt"
+SAME = "sin cos tan sinh cosh tanh exp expm1 log log1p sqrt acos acosh asin asinh atan atan2 atanh"
 OTHER = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
     "equal": "eq",
     "greater": "gt",
     "greater_equal": "gte",
@@ -72,8 +66,7 @@ OTHER = {
     "not_equal": "neq",
 }
 RULES: dict[str, Callable[..., Any]] = {
-    **{name: of_expressions(getattr(heyoka, name)) for name in SAME.split()},
-    **{name: of_expressions(getattr(heyoka, its)) for name, its in OTHER.items()},
+    **{name: of_expressions(getattr(heyoka, its)) for name, its in {**of_numpy(SAME.split()), **OTHER}.items()},
     "power": of_expressions(lambda x, y: x**y),
     "sum": lambda numbers: heyoka.sum([expression(number) for number in numbers]),
     "where": choose,

@@ -9,6 +9,7 @@ import sympy
 from sympy.codegen import cfunctions, numpy_nodes
 
 from adbench import Operator, Unsupported
+from adbench.vocabulary import of_numpy
 
 from .support.symbols import Kind, Traced, derivatives, namespace, recorded
 
@@ -37,15 +38,8 @@ def logarithm_of_sum(x: float, y: float) -> float:
     return float(np.logaddexp(x, y))
 
 
-SAME = "sin cos tan sinh cosh tanh exp log sqrt floor"
+SAME = "sin cos tan sinh cosh tanh exp log sqrt floor acos acosh asin asinh atan atan2 atanh"
 OTHER = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
     "equal": "Eq",
     "greater": "Gt",
     "greater_equal": "Ge",
@@ -71,8 +65,7 @@ def extremum(which: Any, x: Any, y: Any) -> Any:
 
 
 RULES = {
-    **{name: getattr(sympy, name) for name in SAME.split()},
-    **{name: getattr(sympy, its) for name, its in OTHER.items()},
+    **{name: getattr(sympy, its) for name, its in {**of_numpy(SAME.split()), **OTHER}.items()},
     **{name: getattr(cfunctions, name) for name in ("expm1", "log1p", "log2", "log10", "hypot")},
     "logaddexp": numpy_nodes.logaddexp,
     "absolute": lambda x: choose(x < 0, -x, x),  # Abs and its derivatives are complex

@@ -13,6 +13,7 @@ import xad.math as math
 from xad import value as value_of
 
 from adbench import Operator, Unsupported
+from adbench.vocabulary import of_numpy
 
 from .support.flat import on_numbers
 from .support.objects import Objects
@@ -30,11 +31,11 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 SAME = (
-    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh exp exp2 expm1 cos cosh floor hypot log log10 log1p log2 sin "
-    "sinh sqrt tan tanh"
+    "acos acosh asin asinh atan atan2 atanh exp exp2 expm1 cos cosh floor hypot log log10 log1p log2 sin sinh sqrt tan "
+    "tanh"
 )
 OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(math, name.replace("arc", "a")) for name in SAME.split()},
+    **{name: getattr(math, its) for name, its in of_numpy(SAME.split()).items()},
     "absolute": math.abs,
     "logaddexp": logaddexp,
     "maximum": lambda x, y: x if x != x else math.max(x, y),  # XAD's loses a NaN

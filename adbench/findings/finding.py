@@ -13,26 +13,27 @@ import numpy as np
 
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
+from adbench.vocabulary import FUNCTIONS
 
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
 """What the library does: a wrong number; NaN or infinity for a finite one; an exception; it dies; no answer; another
 number than its eager or compiled variant where the true one is unknown."""
 
-VERTICAL = frozenset(
-    {"sqrt", "asin", "acos", "acosh", "atanh", "log", "log1p", "log2", "log10", "pow", "half_power", "integer_power"}
-    | {"vector_norm", "std", "std_axis", "hypot", "atan2", "divide", "divide_constant", "negative_power", "masked_sqrt"}
-    | {
-        "power",
-        "power_of_any_base",
-        "power_0.5",
-        "power_1.5",
-        "power_minus_0.5",
-        "rsqrt",
-        "float_power",
-        "cbrt",
-        "xlogy",
-    }
-    | {"frobenius_norm", "dist", "cdist", "normalize", "cosine_similarity", "lp_pool1d", "logit", "entr", "erfinv"}
+AT_ONE = frozenset(name for name, row in FUNCTIONS.items() if 1.0 in row.singular)
+AT_ZERO = frozenset(name for name, row in FUNCTIONS.items() if 0.0 in row.singular)
+"""Functions whose derivative is infinite there."""
+
+VERTICAL_AT_ZERO = frozenset(
+    {"negative_power", "half_power", "power", "power_0.5", "power_1.5"}
+    | {"vector_norm", "frobenius_norm", "std", "std_axis", "dist"}
+)
+"""Other operations whose derivative is infinite where their operand or their value is 0."""
+
+VERTICAL = (
+    VERTICAL_AT_ZERO
+    | {name for name, row in FUNCTIONS.items() if row.singular}
+    | {"integer_power", "float_power", "power_of_any_base", "power_minus_0.5", "masked_sqrt"}
+    | {"divide", "divide_constant", "atan2", "xlogy", "cdist", "normalize", "cosine_similarity", "lp_pool1d"}
 )
 """Operations with an infinite derivative somewhere: 0 · inf is the NaN of most programs, whatever multiplies by 0."""
 

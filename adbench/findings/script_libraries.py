@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from adbench.model.namespace import ALIASES
 from adbench.model.operator import DEFINITIONS
+from adbench.vocabulary import FUNCTIONS
 
 THIRD = "third_order"
 COMPUTED: Mapping[str, str] = {
@@ -78,11 +79,8 @@ def run(h, at):
 TORCH_NAMES = {
     "permute_dims": "torch.permute", "expand_dims": "torch.unsqueeze", "max": "torch.amax", "min": "torch.amin",
     "cumulative_sum": "torch.cumsum", "cumulative_prod": "torch.cumprod", "linalg.trace": "torch.trace",
-    "astype": "torch.Tensor.to", "matrix_transpose": "torch.adjoint", "pi": "torch.pi", "expit": "torch.special.expit",
-    "ndtr": "torch.special.ndtr", "log_ndtr": "torch.special.log_ndtr", "xlog1py": "torch.special.xlog1py",
-    "ndtri": "torch.special.ndtri", "erfcx": "torch.special.erfcx", "i1": "torch.special.i1",
-    "zeta": "torch.special.zeta", "gammainc": "torch.special.gammainc", "gammaincc": "torch.special.gammaincc",
-    "asarray": "torch.tensor",
+    "astype": "torch.Tensor.to", "matrix_transpose": "torch.adjoint", "pi": "torch.pi", "asarray": "torch.tensor",
+    **{name: row.torch for name, row in FUNCTIONS.items() if row.torch},
 }  # fmt: skip
 TORCH_HELPERS = {
     "std": "def std(x, axis=None):\n    return torch.std(x, dim=axis, correction=0)",
@@ -100,16 +98,10 @@ JAX_HELPERS = {
     "derivative": "def derivative(g, x):\n    return jax.grad(g)(x)",
     "log1p_exp": "def log1p_exp(x):\n    return jnp.logaddexp(0.0, x)",
 }
-JAX_SPECIAL = """
-    betainc betaln digamma erf erfc erfinv exp1 expi expit gamma gammainc gammaincc i1 log_ndtr logit multigammaln ndtr
-    ndtri polygamma xlog1py xlogy zeta
-"""
-JAX_NAMES = {name: f"jax.scipy.special.{name}" for name in JAX_SPECIAL.split()}
-JAX_NAMES["lgamma"] = "jax.scipy.special.gammaln"
+JAX_NAMES = {name: row.jax for name, row in FUNCTIONS.items() if row.jax.startswith("jax.scipy.") and name != "i0"}
+"""Of jax's two functions i0, the backend's is jax.numpy's."""
 NUMPY_HELPERS = {"loop": TORCH_HELPERS["loop"]}
-OLDER = {name: older[0] for name, older in ALIASES.items() if older} | {
-    "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm",
-}  # fmt: skip
+OLDER = {**ALIASES, "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm"}
 """The names of libraries that follow an older numpy."""
 
 

@@ -14,25 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from adbench.model.errors import MissingFunction
+from adbench.vocabulary import FUNCTIONS
 
 State = TypeVar("State")
 
-# standard name -> older numpy names; the first one found is used
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "acos": ("arccos",),
-    "acosh": ("arccosh",),
-    "asin": ("arcsin",),
-    "asinh": ("arcsinh",),
-    "atan": ("arctan",),
-    "atan2": ("arctan2",),
-    "atanh": ("arctanh",),
-    "concat": ("concatenate",),
-    "cumulative_prod": ("cumprod",),
-    "cumulative_sum": ("cumsum",),
-    "matrix_transpose": (),
-    "permute_dims": ("transpose",),
-    "pow": ("power",),
+ALIASES: Mapping[str, str] = {
+    **{name: row.numpy for name, row in FUNCTIONS.items() if row.numpy},
+    "concat": "concatenate",
+    "cumulative_prod": "cumprod",
+    "cumulative_sum": "cumsum",
+    "permute_dims": "transpose",
 }
+"""Standard name -> numpy's older name, of functions of numbers and of arrays."""
 
 
 def loop(step: Callable[[int, State], State], state: State, n: int) -> State:
@@ -71,8 +64,8 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy, pickle and inspect look these up; they are not library functions
             raise AttributeError(name)
-        older = ALIASES.get(name, ())
-        for candidate in (*older, name) if self._prefer_older else (name, *older):
+        older = ALIASES.get(name, name)
+        for candidate in (older, name) if self._prefer_older else (name, older):
             found = getattr(self._module, candidate, None)
             if found is not None:
                 setattr(self, name, found)  # later look-ups are plain attributes and cost no measured time
@@ -107,9 +100,6 @@ def derivative(g: Callable[[Any], Any], x: Any) -> Any:
     return found if found.ndim else found[()]
 
 
-_SCIPY = {"lgamma": "gammaln", "digamma": "psi"}
-
-
 class _Numpy:
     """numpy, then scipy's special functions if scipy is installed."""
 
@@ -118,7 +108,8 @@ class _Numpy:
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name, None)
         if found is None and importlib.util.find_spec("scipy"):
-            found = getattr(importlib.import_module("scipy.special"), _SCIPY.get(name, name), None)
+            row = FUNCTIONS.get(name)
+            found = getattr(importlib.import_module("scipy.special"), (row and row.scipy) or name, None)
         if found is None:
             raise AttributeError(name)
         return found

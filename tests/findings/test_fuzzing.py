@@ -18,12 +18,13 @@ from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
 from adbench.findings.programs.generation import Coverage, drawn
 from adbench.findings.programs.judging import Trial, differing
-from adbench.findings.programs.known import explanation
+from adbench.findings.programs.known import explanation, is_vertical
 from adbench.findings.programs.laboratory import Laboratory
 from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.backend import KnownBug
 from adbench.model.settings import Settings
+from adbench.vocabulary import FUNCTIONS
 from tests.findings.planted import backend, laboratory, planted
 from tests.support.command import adbench
 from tests.support.marks import one_in
@@ -113,6 +114,18 @@ def test_known_bugs_explain_findings_with_the_same_functions_and_outcome() -> No
     overflow = Finding(large, "hvp", "tape", "nan", "nan", "0.0", "x0", "")
     raises = [KnownBug("trap_square_of_singular_values", (), "raises", "", "")]
     assert explanation(overflow, raises, chosen.catalog.cases) == "", "its slope is infinite because sinh overflows"
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "vertical"),
+    [("log", 0.0, True), ("log", 1.0, False), ("lgamma", 2.0, False), ("logit", 1.0, True), ("hypot", 0.0, True)],
+)
+def test_a_slope_is_infinite_at_the_singular_numbers_of_the_function_and_not_at_its_roots(
+    name: str, x: float, vertical: bool
+) -> None:
+    places = ", ".join(["{0}"] * FUNCTIONS[name].arity)
+    program = Program((Input(x),), (Step(name, f"xp.{name}({places})", (0,)),))
+    assert is_vertical(Finding(program, "gradient", "torch", "nan", "nan", "0.0", "x0", "")) is vertical
 
 
 def test_a_trap_of_a_matrix_function_explains_only_programs_that_call_it() -> None:

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from adbench.findings.programs.campaign import minimised
+from adbench.findings.programs.expressions import table
 from adbench.findings.programs.generation import Coverage, drawn
-from adbench.findings.programs.vocabulary import table
 from tests.findings.planted import laboratory, planted
 
 NAMES = """

@@ -9,10 +9,10 @@ import pytest
 
 from adbench import check_cell
 from adbench.findings.finding import Finding, read, write
+from adbench.findings.programs.expressions import STRUCTURAL, table
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import ran, write_files
 from adbench.findings.programs.scripts import script
-from adbench.findings.programs.vocabulary import STRUCTURAL, table
 from adbench.findings.script_libraries import COMPUTED, LIBRARIES, in_library
 from adbench.model.errors import BadFile
 from tests.support.command import adbench

@@ -10,34 +10,29 @@ import pytest
 import scipy.special
 from flint import arb
 
-from adbench.oracle.series import ball, functions
+from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, arithmetic
 from adbench.oracle.series.functions import SEVERAL, UNARY
+from adbench.vocabulary import FUNCTIONS
 from tests.oracle import second_opinion
 from tests.oracle.balls import quotients
 
 BITS = 192
-INSIDE = {
-    "acosh": (1.3, 4.0, 250.0),
-    "lambertw": (-0.3, 0.5, 20.0),
-    "ndtri": (0.01, 0.4, 0.97),
-    "logit": (0.01, 0.4, 0.97),
-    "zeta": (1.2, 3.0, 7.5),
+INSIDE: dict[tuple[float, float], tuple[float, ...]] = {
+    (-math.inf, math.inf): (-1.3, 0.3, 2.6),
+    (-1.0, math.inf): (-0.8, 1e-9, 3.0),
+    (-1.0, 1.0): (-0.9, 0.25, 0.7),
+    (0.0, math.inf): (1e-3, 0.7, 40.0),
+    (0.0, 1.0): (0.01, 0.4, 0.97),
+    (1.0, math.inf): (1.3, 4.0, 250.0),
 }
-POSITIVE = {"log", "log10", "log2", "sqrt", "exp1"}
-WITHIN_ONE = {"acos", "asin", "atanh", "erfinv"}
+"""Domain -> numbers in it."""
+PLACES = {"gamma": (-1.3, 0.3, 2.6), "expi": (-1.3, 0.3, 2.6), "lambertw": (-0.3, 0.5, 20.0)}
+"""Numbers outside of the domain too, where the oracle has a series on both sides of a pole."""
 
 
 def places(name: str) -> tuple[float, ...]:
-    if name in INSIDE:
-        return INSIDE[name]
-    if name in WITHIN_ONE:
-        return (-0.9, 0.25, 0.7)
-    if name in POSITIVE:
-        return (1e-3, 0.7, 40.0)
-    if name == "log1p":
-        return (-0.8, 1e-9, 3.0)
-    return (-1.3, 0.3, 2.6)
+    return PLACES.get(name) or INSIDE[next(iter(FUNCTIONS[name].domain), (-math.inf, math.inf))]
 
 
 SIGNATURES: dict[str, list[tuple[float, ...]]] = {
@@ -118,11 +113,11 @@ SPECIAL = (
     *(0.0, 1.0, -1.0, 0.5, -2.0, 1e-300, -1e-300, 1e-9, 30.0, -30.0, 700.0, -700.0, 1e8),
     *(math.inf, -math.inf, math.nan),
 )
-OTHERS = {"lgamma": "gammaln", "atan2": "arctan2"}
 
 
 def in_double_precision(name: str, *x: float) -> float:
-    function = getattr(scipy.special, OTHERS.get(name, name), None) or getattr(np, OTHERS.get(name, name), None)
+    row = FUNCTIONS[name]
+    function = getattr(scipy.special, row.scipy or name, None) or getattr(np, row.numpy or name, None)
     with np.errstate(all="ignore"):
         value = np.logaddexp(0.0, *x) if function is None else function(*x)
     return float(value.real if value.imag == 0 else math.nan)
@@ -201,9 +196,11 @@ def test_a_whole_power_of_a_ball_around_zero_is_a_ball_around_zero() -> None:
             assert found.contains(0**exponent)
 
 
-@pytest.mark.parametrize("name", functions.AT_INFINITIES)
-def test_values_at_infinities_are_those_of_scipy(name: str) -> None:
-    theirs: Any = getattr(scipy.special, name, None) or (lambda x: np.logaddexp(0.0, x))
-    found = [complex(theirs(x)) for x in (-np.inf, np.inf)]
+@pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.limits is not None])
+def test_limits_are_the_values_at_infinities_of_numpy_and_scipy(name: str) -> None:
+    row = FUNCTIONS[name]
+    theirs: Any = getattr(scipy.special, row.scipy or name, None) or getattr(np, row.numpy or name, None)
+    with np.errstate(all="ignore"):
+        found = [complex((theirs or (lambda x: np.logaddexp(0.0, x)))(x)) for x in (-np.inf, np.inf)]
     expected = [x.real if x.imag == 0 else np.nan for x in found]
-    np.testing.assert_array_equal(functions.AT_INFINITIES[name], expected)
+    np.testing.assert_array_equal(row.limits, expected)

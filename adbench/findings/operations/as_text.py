@@ -31,7 +31,7 @@ def text_of(operation: Operation) -> tuple[str, str]:
     """(expression, definitions): the first with {0}, {1} for the arguments, the second with the helpers it calls."""
     function = operation.definition
     assert isinstance(function, FunctionType)
-    if function.__closure__:  # made by `Family.add_same`: xp.name(x, y)
+    if function.__closure__:  # made by `Family.add_functions`: xp.name(x, y)
         (name,) = (cell.cell_contents for cell in function.__closure__)
         return f"{XP}.{name}({', '.join(f'{{{k}}}' for k in range(operation.arity))})", ""
     tree = _function(function)

@@ -8,27 +8,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adbench.findings.operations.operation import BETWEEN, POSITIVE, REAL, UNIT, Domain, Family
+from adbench.findings.operations.operation import POSITIVE, REAL, UNIT, Domain, Family
+from adbench.vocabulary import FUNCTIONS
 
-EVERYWHERE = {"torch": "torch.{}(x)", "jax": "jax.numpy.{}(x)"}
-OF_TWO = {"torch": "torch.{}(x, y)", "jax": "jax.numpy.{}(x, y)"}
-SPECIAL = {"torch": "torch.special.{}(x)", "jax": "jax.scipy.special.{}(x)"}
-IN_JAX = {"jax": "jax.scipy.special.{}(x)"}
 F = "torch.nn.functional."
 LOG_2 = math.log(2.0)
 
 elementary = Family("elementary functions")
-elementary.add_same("abs atan asinh cos cosh exp exp2 expm1 negative sin sinh square tan tanh", own=EVERYWHERE)
-elementary.add_same("sinc", "()->()", Domain(-1e6, 1e6, largest=30.0), own=EVERYWHERE)
-elementary.add_same("log log10 log2 sqrt", "()->()", POSITIVE, own=EVERYWHERE)
-elementary.add_same("acos asin atanh", "()->()", BETWEEN, own=EVERYWHERE)
-elementary.add_same("acosh", "()->()", Domain(lower=1.0), own=EVERYWHERE)
-elementary.add_same("log1p", "()->()", Domain(lower=-1.0), own=EVERYWHERE)
-elementary.add_same("reciprocal", own=EVERYWHERE)
-elementary.add_same("cbrt", own={"jax": "jax.numpy.cbrt(x)"})
+elementary.add_functions("abs atan asinh cos cosh exp exp2 expm1 negative sin sinh square tan tanh")
+elementary.add_functions("sinc", Domain(-1e6, 1e6, largest=30.0))
+elementary.add_functions("log log10 log2 sqrt acos asin atanh acosh log1p reciprocal cbrt")
 elementary.add("degrees", lambda xp, x: x * (180.0 / xp.pi), torch="torch.rad2deg(x)", jax="jax.numpy.degrees(x)")
 elementary.add("radians", lambda xp, x: x * (xp.pi / 180.0), torch="torch.deg2rad(x)", jax="jax.numpy.radians(x)")
-elementary.add_same("floor ceil trunc sign", own=EVERYWHERE)
+elementary.add_functions("floor ceil trunc sign")
 elementary.add(
     "rsqrt", lambda xp, x: 1 / xp.sqrt(x), "()->()", POSITIVE, torch="torch.rsqrt(x)", jax="jax.lax.rsqrt(x)"
 )
@@ -59,8 +51,7 @@ elementary.add("clip", lambda xp, x: xp.clip(x, -0.5, 0.75), torch="torch.clip(x
                jax="jax.numpy.clip(x, -0.5, 0.75)")  # fmt: skip
 
 of_two = Family("functions of two numbers")
-of_two.add_same("maximum minimum logaddexp", "(),()->()", own=OF_TWO)
-of_two.add_same("hypot atan2", "(),()->()", own=OF_TWO)
+of_two.add_functions("maximum minimum logaddexp hypot atan2")
 of_two.add("add", lambda xp, x, y: x + y, "(),()->()", torch="torch.add(x, y)", jax="jax.numpy.add(x, y)")
 of_two.add("subtract", lambda xp, x, y: x - y, "(),()->()", torch="torch.sub(x, y)", jax="jax.numpy.subtract(x, y)")
 of_two.add("multiply", lambda xp, x, y: x * y, "(),()->()", torch="torch.mul(x, y)", jax="jax.numpy.multiply(x, y)")
@@ -87,16 +78,7 @@ of_two.add("remainder", lambda xp, x, y: x - xp.floor(x / y) * y, "(),()->()", D
 of_two.add("fmod", lambda xp, x, y: x - xp.floor(x / y) * y, "(),()->()", Domain(0.6, 0.9), Domain(0.1, 0.5),
            torch="torch.fmod(x, y)", jax="jax.numpy.fmod(x, y)")  # fmt: skip
 special = Family("special functions")
-special.add_same("erf erfc i0 i1", own=SPECIAL)
-special.add_same("erfinv", "()->()", BETWEEN, own=SPECIAL)
-special.add_same("logit", "()->()", UNIT, own=SPECIAL)
-special.add_same("ndtr log_ndtr expit", own=SPECIAL)
-special.add_same("ndtri", "()->()", UNIT, own=SPECIAL)
-special.add_same("lgamma", own={"torch": "torch.{}(x)", "jax": "jax.scipy.special.gammaln(x)"})
-special.add_same("digamma", own=SPECIAL)
-special.add_same("gamma expi", "()->()", POSITIVE, own=IN_JAX)
-special.add_same("exp1", "()->()", POSITIVE, own=IN_JAX)
-special.add("erfcx", lambda xp, x: xp.erfcx(x), torch="torch.special.erfcx(x)")
+special.add_functions("erf erfc i0 i1 erfinv logit ndtr log_ndtr expit ndtri lgamma digamma gamma expi exp1 erfcx")
 special.add("i0e", lambda xp, x: xp.exp(-xp.abs(x)) * xp.i0(x), torch="torch.special.i0e(x)",
             jax="jax.scipy.special.i0e(x)")  # fmt: skip
 special.add("i1e", lambda xp, x: xp.exp(-xp.abs(x)) * xp.i1(x), torch="torch.special.i1e(x)",
@@ -109,16 +91,12 @@ special.add("multigammaln", lambda xp, x: xp.multigammaln(x, 3), "()->()", Domai
             torch="torch.special.multigammaln(x, 3)", jax="jax.scipy.special.multigammaln(x, 3)")  # fmt: skip
 special.add("entr", lambda xp, x: -xp.xlogy(x, x), "()->()", POSITIVE, torch="torch.special.entr(x)",
             jax="jax.scipy.special.entr(x)")  # fmt: skip
-special.add("xlogy", lambda xp, x, y: xp.xlogy(x, y), "(),()->()", REAL, POSITIVE, torch="torch.special.xlogy(x, y)",
-            jax="jax.scipy.special.xlogy(x, y)")  # fmt: skip
-special.add("xlog1py", lambda xp, x, y: xp.xlog1py(x, y), "(),()->()", REAL, Domain(lower=-1.0),
-            torch="torch.special.xlog1py(x, y)", jax="jax.scipy.special.xlog1py(x, y)")  # fmt: skip
+special.add_functions("xlogy xlog1py")
 special.add("rel_entr", lambda xp, x, y: xp.xlogy(x, x) - xp.xlogy(x, y), "(),()->()", POSITIVE, POSITIVE,
             jax="jax.scipy.special.rel_entr(x, y)")  # fmt: skip
 special.add("kl_div", lambda xp, x, y: xp.xlogy(x, x) - xp.xlogy(x, y) - x + y, "(),()->()", POSITIVE, POSITIVE,
             jax="jax.scipy.special.kl_div(x, y)")  # fmt: skip
-special.add("betaln", lambda xp, x, y: xp.betaln(x, y), "(),()->()", POSITIVE, POSITIVE,
-            jax="jax.scipy.special.betaln(x, y)")  # fmt: skip
+special.add_functions("betaln")
 shape_parameter = Domain(0.0, 30.0, special=(0.5, 1.0, 3.0), active=False)
 special.add("gammainc", lambda xp, x, y: xp.gammainc(y, x), "(),()->()", POSITIVE, shape_parameter,
             torch="torch.special.gammainc(y, x)", jax="jax.scipy.special.gammainc(y, x)")  # fmt: skip
@@ -175,5 +153,8 @@ activations.add("squareplus", lambda xp, x: (x + xp.sqrt(x * x + 4.0)) / 2.0, ja
 activations.add("log1mexp", lambda xp, x: xp.log(-xp.expm1(-x)), "()->()", POSITIVE, jax="jax.nn.log1mexp(x)")
 activations.add("prelu", lambda xp, x, y: _positive_part(xp, x) + y * _negative_part(xp, x), "(),()->()",
                 torch="torch.where(x > 0, x, y * x)", jax="jax.nn.leaky_relu(x, y)")  # fmt: skip
+
+NAMED = {operation.name for family in (elementary, of_two, special, activations) for operation in family}
+special.add_functions(" ".join(name for name, row in FUNCTIONS.items() if row.is_examined and name not in NAMED))
 
 FAMILIES = (elementary, of_two, special, activations)

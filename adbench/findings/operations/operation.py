@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from adbench.vocabulary import FUNCTIONS
+
 ARGUMENTS = "xyzab"
 """The names of the arguments in a library's own expression, in order."""
 
@@ -139,12 +141,15 @@ class Family:
         count = len(_dimensions(signature.split("->")[0]))
         self.rows.append(Operation(name, definition, signature, domain or (REAL,) * count, own, batch, self.title))
 
-    def add_same(self, names: str, signature: str = "()->()", *domain: Domain, own: Mapping[str, str]) -> None:
-        """Add functions that libraries call by this name; ``own`` maps a library to a pattern such as "torch.{}(x)"."""
+    def add_functions(self, names: str, *domain: Domain) -> None:
+        """Add functions of numbers by their rows in the table of functions; ``domain`` replaces the one there."""
         for name in names.split():
-            called = {library: text.format(name) for library, text in own.items()}
-            every = domain or (REAL,) * len(_dimensions(signature.split("->")[0]))
-            self.rows.append(Operation(name, _called(name), signature, every, called, family=self.title))
+            row = FUNCTIONS[name]
+            every = domain or tuple(Domain(*interval) for interval in row.domain) or (REAL,) * row.arity
+            paths = {"torch": row.torch, "jax": row.jax}
+            own = {library: f"{path}({', '.join(ARGUMENTS[: row.arity])})" for library, path in paths.items() if path}
+            signature = ",".join(["()"] * row.arity) + "->()"
+            self.rows.append(Operation(name, _called(name), signature, every, own, family=self.title))
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self.rows)

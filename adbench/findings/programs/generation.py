@@ -18,8 +18,7 @@ import numpy as np
 
 from adbench.findings.conform.places import inside
 from adbench.findings.operations.operation import REAL, Domain
-from adbench.findings.programs.random_program import Input, Program, Step, compiled
-from adbench.findings.programs.vocabulary import (
+from adbench.findings.programs.expressions import (
     DERIVATIVE,
     LOOP,
     STRUCTURAL,
@@ -29,6 +28,7 @@ from adbench.findings.programs.vocabulary import (
     parameters,
     table,
 )
+from adbench.findings.programs.random_program import Input, Program, Step, compiled
 from adbench.model.errors import AdbenchError
 from adbench.model.namespace import PLAIN
 

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from adbench.findings.finding import VERTICAL, Finding
+from adbench.findings.finding import AT_ONE, AT_ZERO, VERTICAL, VERTICAL_AT_ZERO, Finding
 from adbench.findings.programs.generation import values_of
-from adbench.findings.programs.rounding import AT_ONE
 from adbench.model.backend import KnownBug, known_bug
 from adbench.model.case import Case
 
@@ -27,26 +26,6 @@ NEUTRAL = frozenset({"sum", "asarray", "reshape", "mean"})
 
 
 OUTCOMES = ("wrong", "nan", "raises")
-AT_ZERO = (
-    "log",
-    "log2",
-    "log10",
-    "pow",
-    "negative_power",
-    "sqrt",
-    "half_power",
-    "vector_norm",
-    "std",
-    "std_axis",
-    "hypot",
-    "power",
-    "power_0.5",
-    "power_1.5",
-    "rsqrt",
-    "cbrt",
-    "frobenius_norm",
-    "dist",
-)
 VERTICAL_TRAPS = ("trap_half_square_root", "trap_x_sqrt_x", "trap_square_of_sqrt")
 
 
@@ -58,8 +37,11 @@ def is_vertical(finding: Finding) -> bool:
         operands = [np.asarray(values[number]) for number in step.operands]
         if step.name in AT_ONE and (np.abs(operands[0]) == 1).any():
             return True
-        is_finite = step.name in AT_ZERO and np.isfinite(operands[0]).all()  # a result of 0 at infinity has slope 0
-        if is_finite and ((operands[0] == 0).any() or not np.asarray(values[known + k]).any()):
+        if not np.isfinite(operands[0]).all():  # a result of 0 at infinity has slope 0
+            continue
+        if step.name in AT_ZERO | VERTICAL_AT_ZERO and (operands[0] == 0).any():
+            return True
+        if step.name in VERTICAL_AT_ZERO and not np.asarray(values[known + k]).any():
             return True
     return False
 

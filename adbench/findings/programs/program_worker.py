@@ -13,8 +13,8 @@ import numpy as np
 
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
+from adbench.findings.programs.expressions import table
 from adbench.findings.programs.judging import Trial, agree, differing
-from adbench.findings.programs.vocabulary import table
 from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported
 

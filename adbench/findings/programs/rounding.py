@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adbench.findings.conform.judgement import ULPS
+from adbench.findings.finding import AT_ONE
 from adbench.findings.programs.generation import value_of_step, values_of
 from adbench.findings.programs.random_program import PLACE, Input, Program, Step, compiled
 from adbench.model.namespace import PLAIN
@@ -16,9 +17,8 @@ from adbench.oracle.differences import UNIT_ROUNDOFF
 ADDED = 16.0
 """Rounding errors, relative to the terms that reverse mode adds, which no library need avoid."""
 
-AT_ONE = frozenset({"asin", "acos", "atanh", "acosh"})
-AT_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
-"""Operations whose slope is infinite, or jumps, where their operand is ±1, or their value 0."""
+VALUE_ZERO = frozenset({"vector_norm", "std", "std_axis", "hypot", "sqrt", "half_power", "abs"})
+"""Operations whose slope is infinite, or jumps, where their value is 0."""
 TOO_CLOSE = 1e-12
 SAME_SLOPE = 0.1
 """Slopes on two sides of a point that differ by more, relative to the larger one, are those of a kink."""
@@ -138,9 +138,9 @@ def rounding_decides(program: Program) -> bool:
         if step.name in AT_ONE and (np.abs(np.abs(operands[0]) - 1) < TOO_CLOSE).any():
             return True
         size = max((float(np.abs(one).max(initial=0.0)) for one in operands), default=0.0)
-        if step.name in AT_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
+        if step.name in VALUE_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
             return True
-        if (step.own or step.name == "pow") and step.name not in AT_ONE | AT_ZERO and _bends(step, values, size):
+        if (step.own or step.name == "pow") and step.name not in AT_ONE | VALUE_ZERO and _bends(step, values, size):
             return True
     return False
 

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from adbench.findings.finding import Finding
+from adbench.findings.programs.expressions import TOTAL
 from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Input, Program, Step
-from adbench.findings.programs.vocabulary import TOTAL
 
 SECONDS = 60.0
 NICE = (0.0, 1.0, 2.0, -1.0, 0.5, 3.0)

@@ -355,38 +355,8 @@ def _clip(xp: Any, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None
     return xp.clip(a, a_min if min is None else min, a_max if max is None else max)
 
 
-@known_as("numpy.round", "numpy.around")
-def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
-    return xp.round(xp.reals(a) * 10**decimals) / 10**decimals if decimals > 0 else _round_to(xp, a, 10**-decimals)
-
-
-def _round_to(xp: Any, a: Any, unit: int) -> Any:
-    return xp.round(xp.reals(a) / unit) * unit if unit > 1 else xp.round(a)
-
-
-for _name in ("sinc", "i0", "real", "imag", "fabs"):
+for _name in ("angle", "around", "fabs", "fix", "i0", "imag", "nan_to_num", "real", "round", "sinc"):
     FUNCTIONS[f"numpy.{_name}"] = namesake(_name)
-
-
-@known_as("numpy.angle")
-def _angle(xp: Any, z: Any, deg: bool = False) -> Any:
-    found = xp.atan2(xp.imag(z), xp.real(z))
-    return xp.degrees(found) if deg else found
-
-
-@known_as("numpy.fix")
-def _fix(xp: Any, x: Any) -> Any:
-    return xp.trunc(x)
-
-
-@known_as("numpy.nan_to_num")
-def _nan_to_num(xp: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    largest = float(np.finfo(np.float64).max)
-    x = xp.where(xp.isnan(x), nan, x)
-    infinite = np.asarray(xp.isinf(x), dtype=np.bool_)
-    above = np.asarray(np.asarray(x) > 0, dtype=np.bool_)
-    x = xp.where(infinite & above, largest if posinf is None else posinf, x)
-    return xp.where(infinite & ~above, -largest if neginf is None else neginf, x)
 
 
 @known_as("numpy.isclose")

@@ -15,13 +15,14 @@ import numpy as np
 
 from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIONS
 from adbench.functions.from_numpy.name_table import FUNCTIONS
-from adbench.functions.from_numpy.number_functions import ELEMENTWISE, SAME_AS
+from adbench.functions.from_numpy.number_functions import ELEMENTWISE
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import Complex
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import LostPrecision, Real
+from adbench.vocabulary import CANONICAL
 
 FLOAT64 = np.dtype(np.float64)
 IGNORED = ("casting", "order", "subok", "copy", "like", "device", "overwrite_a", "overwrite_b", "check_finite")
@@ -44,15 +45,6 @@ METHODS = frozenset(
     )
 )
 """Methods that numpy's numbers also have."""
-
-OF_ELEMENTS = frozenset(
-    (
-        *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "ceil", "cos", "cosh"),
-        *("deg2rad", "degrees", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "hypot", "log", "log10", "log1p"),
-        *("log2", "rad2deg", "radians", "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
-    )
-)
-"""Functions that numpy calls on the elements of an array of objects, as methods of this name."""
 
 
 class Calls:
@@ -132,8 +124,7 @@ class Calls:
             return self._handled(name, ELEMENTWISE[name], inputs, options)
         if ufunc is np.power or set("".join(ufunc.types)) <= set("O->"):  # the operator; or made by frompyfunc
             return ufunc(*inputs, **options)
-        known = SAME_AS.get(name, name)
-        if not known.startswith("_") and (function := getattr(self.xp, known, None)) is not None:
+        if (function := getattr(self.xp, name, None)) is not None:
             return function(*inputs, **options)
         module = "numpy" if getattr(np, name, None) is ufunc else "scipy.special"
         raise Unsupported(f"{module}.{name} has no translation to the oracle's numbers")
@@ -312,8 +303,9 @@ def _of_number(name: str) -> Callable[..., Any]:
 
 for _name in METHODS:
     setattr(Number, _name, _of_array(_name))
-for _name in OF_ELEMENTS:
-    setattr(Number, _name, _of_number(_name))
+for _name in CANONICAL:  # numpy calls these on the elements of an array of objects
+    if isinstance(getattr(np, _name, None), np.ufunc) and not hasattr(Real, _name):
+        setattr(Number, _name, _of_number(_name))
 
 
 def _refuse() -> NoReturn:

@@ -17,70 +17,37 @@ from flint import arb, arb_series, ctx
 from adbench.optional import library
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import INF, NAN, NEGATIVE_INF, ONE, ZERO, Ball, Special, add, div, mul, neg, sign, sub
+from adbench.vocabulary import FUNCTIONS
 
 Unary = Callable[[Ball], Ball]
 Binary = Callable[[Ball, Ball], Ball]
 
 
-FLAT = frozenset({"erf", "erfc", "exp", "expit", "expm1", "log1p_exp", "ndtr", "tanh"})
-"""Functions that approach a finite limit at an infinity faster than any power."""
-
-
-FAST = frozenset({"cosh", "exp", "exp2", "expm1", "log1p_exp", "sinh"})
-"""Functions that are infinite at an infinity, and grow no slower than a power."""
-
-
-inf, nan = math.inf, math.nan
-AT_INFINITIES: Mapping[str, tuple[float, float]] = {
-    "digamma": (nan, inf),
-    "erf": (-1.0, 1.0),
-    "erfc": (2.0, 0.0),
-    "erfcx": (inf, 0.0),
-    "erfinv": (nan, nan),
-    "exp1": (nan, 0.0),
-    "expi": (-0.0, inf),
-    "expit": (0.0, 1.0),
-    "gamma": (nan, inf),
-    "gammaln": (-inf, inf),
-    "i0": (nan, nan),
-    "i1": (nan, nan),
-    "j0": (nan, nan),
-    "j1": (nan, nan),
-    "lambertw": (nan, inf),
-    "log1p_exp": (0.0, inf),
-    "log_ndtr": (-inf, -0.0),
-    "logit": (nan, nan),
-    "ndtr": (0.0, 1.0),
-    "ndtri": (nan, nan),
-}
-"""Functions of one number that numpy lacks -> their values at -∞ and ∞, as in scipy.special."""
-
-
 def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as in numpy and scipy."""
+    row = FUNCTIONS[name]
     numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
-    if name in AT_INFINITIES:
-        below, above = AT_INFINITIES[name]
-        found = {-inf: below, inf: above}.get(numbers[0], nan)
+    if row.limits is not None:
+        below, above = row.limits
+        found = {-math.inf: below, math.inf: above}.get(numbers[0], math.nan)
     else:
-        function = getattr(np, name, None) or getattr(library("scipy.special", f"the true value of {name}"), name)
+        scipys = row.scipy or name
+        function = getattr(np, row.numpy or name, None) or getattr(library("scipy.special", f"{name}'s value"), scipys)
         try:
             with np.errstate(all="ignore"):
                 found = float(function(*numbers))
         except (TypeError, ValueError):
             return NAN
     still = all(a.moves == ball.CONSTANT for a in operands if isinstance(a, Special))
-    if (
-        name in ("atan", "arctan2") and math.isfinite(found) and still
-    ):  # multiples of π/4, to more digits than a float has
+    if name in ("atan", "atan2") and math.isfinite(found) and still:  # π/4 k, with all digits
         return arb.pi() * round(found / (math.pi / 4)) / 4
-    flat = name in FLAT and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
+    flat = row.exponential and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
     if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet not constant
         ball.on_flat()
         return arb_series([found], ball.terms())
-    if math.isfinite(found) or still or name in FAST:
+    if math.isfinite(found) or still or row.exponential:
         return ball.special(found, *operands)
-    wild = name in ("gammaln", "digamma") and operands[0].value < 0  # through pole after pole
+    wild = name in ("lgamma", "digamma") and operands[0].value < 0  # through pole after pole
     return ball.NOT_KNOWN if wild else Special(found, ball.LOST)
 
 
@@ -589,7 +556,7 @@ UNARY: Mapping[str, Unary] = {
     "asin": asin,
     "digamma": _unless_pole("digamma", _composed(partial(_digamma, 0)), NAN),
     "gamma": _unless_pole("gamma", _of_flint("gamma"), NAN),
-    "lgamma": _unless_pole("gammaln", _log_gamma, INF),
+    "lgamma": _unless_pole("lgamma", _log_gamma, INF),
     "log": log,
     "log1p": log1p,
     "reciprocal": partial(div, ONE),
@@ -599,22 +566,6 @@ UNARY: Mapping[str, Unary] = {
     "tan": _tan,
 }
 exp = UNARY["exp"]
-
-UNARY_ALIASES: Mapping[str, str] = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "deg2rad": "radians",
-    "gammaln": "lgamma",
-    "loggamma": "lgamma",
-    "psi": "digamma",
-    "rad2deg": "degrees",
-    "sigmoid": "expit",
-    "softplus": "log1p_exp",
-}
 
 _FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "atan2": atan2,
@@ -632,9 +583,8 @@ _FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "zeta": zeta,
 }
 SEVERAL: Mapping[str, Callable[..., Ball]] = {
-    **{name: _several({"atan2": "arctan2"}.get(name, name), function) for name, function in _FINITE_SEVERAL.items()},
+    **{name: _several(name, function) for name, function in _FINITE_SEVERAL.items()},
     "logaddexp": logaddexp,
     "xlog1py": xlog1py,
     "xlogy": xlogy,
 }
-SEVERAL_ALIASES: Mapping[str, str] = {"arctan2": "atan2"}

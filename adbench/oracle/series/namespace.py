@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,9 +19,10 @@ from adbench.oracle.series.algebra.transforms import Fourier
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
 from adbench.oracle.series.ball import Ball, NeedsTerms, Special
 from adbench.oracle.series.complex_numbers import Complex
-from adbench.oracle.series.functions import SEVERAL, SEVERAL_ALIASES, UNARY, UNARY_ALIASES, copysign
+from adbench.oracle.series.functions import SEVERAL, UNARY, copysign
 from adbench.oracle.series.linalg import Linalg
 from adbench.oracle.series.number import Real
+from adbench.vocabulary import FUNCTIONS
 
 FROM_NUMPY = (
     "add",
@@ -127,25 +129,27 @@ class Balls(Arrays):
             setattr(self, name, self._one(self._computed(name, unary), name))
         for name, several in SEVERAL.items():
             setattr(self, name, self._several(self._computed(name, several)))
-        for alias, name in {**UNARY_ALIASES, **SEVERAL_ALIASES}.items():
-            setattr(self, alias, getattr(self, name))
         for name in ("real", "imag", "conj"):
             setattr(self, name, self._broadcast(self._part(name), 1))
-        self.conjugate = self.conj
-        self.abs = self.fabs = self.absolute = self._one(self._computed("abs", ball.absolute), "__abs__")
+        self.abs = self._one(self._computed("abs", ball.absolute), "__abs__")
         self.maximum = self._several(self._computed("maximum", ball.larger))
         self.minimum = self._several(self._computed("minimum", ball.smaller))
         self.centred = self._several(self._computed("centred", ball.sub))
         self.copysign = self._several(copysign)
         self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
-        self.round = self.rint = self._one(_nearest)
+        self.rint = self._one(_nearest)
         self.isnan = self._test(lambda a: math.isnan(_size(a)))
         self.isinf = self._test(lambda a: math.isinf(_size(a)))
         self.isfinite = self._test(lambda a: math.isfinite(_size(a)))
         self.signbit = self._test(lambda a: ball.compared(a, ball.ZERO) == -1)
-        self.concatenate, self.pow, self.power = self.concat, self._power, self._power
+        self.concatenate, self.pow = self.concat, self._power
         self.arange, self.amax, self.amin = self._arange, self.max, self.min
+        for name, row in FUNCTIONS.items():
+            if row.definition is not None:
+                setattr(self, name, partial(row.definition, self))
+            for alias in row.names:
+                setattr(self, alias, getattr(self, name))
 
     # Elementwise -----------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
 from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo, with_complex
+from adbench.vocabulary import FUNCTIONS
 
 U = 2.0**-53
 STEP_BITS = 20
@@ -37,8 +38,11 @@ TABLE = 4093
 LIBRARY_ULPS = 4
 """In vectorised libraries, functions like exp and tanh have errors of a few units in the last place, not of half."""
 
-CORRECTLY_ROUNDED = ("abs", "reciprocal", "sqrt", "square")
+CORRECTLY_ROUNDED = frozenset(name for name, row in FUNCTIONS.items() if row.noise == "rounded")
 """Functions that IEEE 754 requires to be correctly rounded."""
+
+SQUARED = frozenset(name for name, row in FUNCTIONS.items() if row.noise == "squares")
+"""Functions whose second derivatives have (1 + x²)² or the like in a denominator."""
 
 SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
 """float64 has full precision between these sizes."""
@@ -453,10 +457,6 @@ def _centred(stream: Stream, function: Binary, x: Ball, mean: Ball) -> Ball:
 
 
 SPECIAL: Mapping[str, Callable[..., Ball]] = {"centred": _centred, "maximum": _chosen, "minimum": _chosen}
-
-
-SQUARED = ("acosh", "asinh", "atan", "atan2")
-"""Functions whose second derivatives have (1 + x²)² or the like in a denominator."""
 
 
 def _with_slopes(value: Ball, slopes: Ball) -> Ball:

@@ -9,9 +9,9 @@ import pytest
 from adbench.findings.conform.places import places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.as_text import own_text, text_of
+from adbench.findings.programs.expressions import STRUCTURAL, inner, table
 from adbench.findings.programs.generation import Coverage, drawn
 from adbench.findings.programs.random_program import Input, Program, Step
-from adbench.findings.programs.vocabulary import STRUCTURAL, inner, table
 from adbench.model.namespace import PLAIN
 
 

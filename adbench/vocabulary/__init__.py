@@ -1,0 +1,24 @@
+"""The table of elementwise functions: for each one its names, its domain, its limits, and its noise.
+
+A new function needs a row here, and a series in `adbench.oracle.series.functions` or a definition by other functions.
+The names of backends, the translations of users' functions, the special values and the noise of the oracle, and the
+operations of `adbench conform` follow from the row. The engine's rules and the oracle's series are independent of it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from adbench.vocabulary import derived_rows, elementary_rows, special_rows
+from adbench.vocabulary.row import Function, table
+
+__all__ = ["CANONICAL", "FUNCTIONS", "Function", "of_numpy"]
+
+FUNCTIONS: Mapping[str, Function] = table((*elementary_rows.ROWS, *special_rows.ROWS, *derived_rows.ROWS))
+"""Name -> function."""
+
+CANONICAL: Mapping[str, str] = {name: row.name for row in FUNCTIONS.values() for name in row.names}
+"""Any name of a function -> the name in `FUNCTIONS`."""
+
+
+def of_numpy(names: Iterable[str]) -> dict[str, str]:
+    """numpy's name of each function -> the name in the array API. Raises KeyError for an unknown function."""
+    return {FUNCTIONS[name].numpy or name: name for name in names}
