@@ -214,9 +214,12 @@ CONSTANTS = {
     "DEGREES": 180.0 / math.pi,
     "nan": math.nan,
 }
-_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
+_FIRST = "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 sin"
+OF_MATH = f"{_FIRST} sinh sqrt tan tanh trunc atan2 copysign hypot pow".split()
+"""The functions of Python's `math` that rows may call."""
+
 _SCOPE: dict[str, Any] = {
-    **{name: getattr(math, name) for name in (_NAMES + " log10 log1p log2 pow sin sinh sqrt tan tanh trunc").split()},
+    **{name: getattr(math, name) for name in OF_MATH},
     **CONSTANTS,
     "special": special,
     "Active": Active,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd, X
 from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.simd import Code, Module, Name, Simd, X
 
 INLINE = 2_500
 """The most instructions of kernels in one module; later ones are calls, because LLVM's time grows with the module."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adbench.tape.compiled.kernels.simd import SUBNORMAL, ZERO_OR_NOT_FINITE, Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import Delayed, Operand, Step
 from adbench.tape.compiled.lowering.storage import Registers, Uniform
+from adbench.tape.machine.simd import SUBNORMAL, ZERO_OR_NOT_FINITE, Code, Name, Simd, literal
 
 
 @dataclass
