@@ -16,7 +16,8 @@ from typing import Any
 
 from adbench.tape.callbacks import reverse_pass_callback
 from adbench.tape.core import sweep
-from adbench.tape.core.node import Array, Scalar, new_leaf
+from adbench.tape.core.functionals import is_on
+from adbench.tape.core.node import new_leaf
 from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import Value
 from adbench.tape.levels import current, loop
@@ -47,10 +48,6 @@ def _turns(step: Step, which: range, state: Any) -> Any:
     return state
 
 
-def _on(tape: Tape, value: Value) -> bool:
-    return isinstance(value, (Scalar, Array)) and value.tape is tape
-
-
 def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
     """These iterations: the tape keeps only the state before them and a callback."""
     before, rebuild = flatten(state, "checkpointed_loop: state")
@@ -60,11 +57,11 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
     after: list[Any] = []
 
     def again() -> None:
-        adjoints = [y.cell.adj if _on(tape, y) else 0.0 for y in after]
+        adjoints = [y.cell.adj if is_on(y, tape) else 0.0 for y in after]
         here = len(tape)
-        starts = [new_leaf(tape, s.val) if _on(tape, s) else s for s in before]
+        starts = [new_leaf(tape, s.val) if is_on(s, tape) else s for s in before]
         # Captured: a step that assigns to its state must not reach the leaf whose adjoint the sweep needs.
-        cells = [s.cell if _on(tape, s) else None for s in starts]
+        cells = [s.cell if is_on(s, tape) else None for s in starts]
         reached, _ = flatten(_turns(step, which, rebuild(starts)), "checkpointed_loop: state")
         _seed(tape, reached, adjoints)
         sweep.PASSES[0](reversed(tape[here:]))
@@ -73,15 +70,15 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
             if cell is not None:
                 _give(s.cell, cell.adj)
 
-    if any(_on(tape, y) for y in ends):
+    if any(is_on(y, tape) for y in ends):
         reverse_pass_callback(again)
-    after.extend(new_leaf(tape, y.val) if _on(tape, y) else y for y in ends)
+    after.extend(new_leaf(tape, y.val) if is_on(y, tape) else y for y in ends)
     return rebuild_ends(after)
 
 
 def _seed(tape: Tape, reached: Sequence[Any], adjoints: Sequence[Value]) -> None:
     for y, adjoint in zip(reached, adjoints, strict=True):
-        if _on(tape, y):
+        if is_on(y, tape):
             _give(y.cell, adjoint)
 
 

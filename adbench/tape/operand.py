@@ -27,7 +27,8 @@ def _reflected(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
     return lambda self, other: rule(other, self)
 
 
-def _operator(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
+def operator_of(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
+    """The operator that calls this rule."""
     return lambda self, other: rule(self, other)
 
 
@@ -202,7 +203,7 @@ for _name, _rule in {
     "floordiv": e.floor_divide,
     "mod": e.remainder,
 }.items():
-    setattr(Operand, f"__{_name}__", _operator(_rule))
+    setattr(Operand, f"__{_name}__", operator_of(_rule))
     setattr(Operand, f"__r{_name}__", _reflected(_rule))
 for _name, _rule in {"neg": e.negative, "abs": e.absolute}.items():
     setattr(Operand, f"__{_name}__", _method(_rule))

@@ -64,7 +64,7 @@ UNKNOWN_SLOPE = function_gradients(
 
 
 def some(at: Value) -> bool:
-    """Whether a condition holds anywhere; True for a symbol, whose value is unknown."""
+    """Whether a condition holds or a number is not 0 anywhere; True for active values, whose 0 may have derivatives."""
     return isinstance(at, Active) or bool(np.any(at))
 
 

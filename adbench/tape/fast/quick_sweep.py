@@ -97,27 +97,18 @@ def sweep(
 def add(cell: Any, part: Value, own: bool) -> None:
     """cell.adj += part, an array of the cell's shape or one number for all; with `own`, no one else holds `part`."""
     have = cell.adj
-    if type(have) is float:
-        if have == 0.0:
-            cell.adj = part
-            cell.own = own
-            return
-        if own and type(part) is np.ndarray:
-            part += have
-            cell.adj = part
-            cell.own = True
-            return
-    elif type(have) is np.ndarray and type(part) in PLAIN:
-        if cell.own:
-            have += part
-            return
-        if own and type(part) is np.ndarray:
-            part += have
-            cell.adj = part
-            cell.own = True
-            return
-    cell.adj = total = have + part
-    cell.own = type(total) is np.ndarray
+    if type(have) is float and have == 0.0:
+        cell.adj = part
+        cell.own = own
+    elif type(have) is np.ndarray and cell.own and type(part) in PLAIN:
+        have += part
+    elif own and type(part) is np.ndarray and type(have) in PLAIN:
+        part += have
+        cell.adj = part
+        cell.own = True
+    else:
+        cell.adj = total = have + part
+        cell.own = type(total) is np.ndarray
 
 
 # Compact records of arrays: products with known partials

@@ -108,33 +108,35 @@ _REGULAR_OF |= dict.fromkeys((e.degrees, e.radians, e.remainder, c.logit), "val 
 _REGULAR_OF |= dict.fromkeys((e.sin, e.cos), "True")
 """Functions whose partials need no check: as factors they do what the rule does, at any number."""
 
-_OF_ONE = """
+
+def recorded(parts: str) -> str:
+    """Source that records the number `val` with these cells and partials, and returns its scalar."""
+    node = "node = Scalar(); node.adj = 0.0; node.tape = tape; node.val = val"
+    return f"{node}; tape.append((rule, node, {parts})); return node"
+
+
+_OF_ONE = f"""
 def run(x):
     try:
         if type(x) is Scalar:
             a = x.val
-            val = {value}
-            p = {p}
-            if {p_is_regular}:
-                node = Scalar()
-                node.adj = 0.0
-                node.tape = tape = x.tape
-                node.val = val
-                tape.append((rule, node, x, None, p, None))
-                return node
+            val = {{value}}
+            p = {{p}}
+            if {{p_is_regular}}:
+                tape = x.tape; {recorded("x, None, p, None")}
         elif type(x) is float:
             a = x
-            val = {value}
+            val = {{value}}
             if val - val == 0.0:
                 return float64(val)
     except (ValueError, ArithmeticError):
         pass  # the rule gives numpy's result: inf or nan with a warning
     if not isinstance(x, Active):
         return rule.value(x)
-    return x.interpret(rule, (x,), {{}}) if rule.special is None else rule.special(rule, x, (x,), {{}})
+    return x.interpret(rule, (x,), dict()) if rule.special is None else rule.special(rule, x, (x,), dict())
 """
 
-_OF_TWO = """
+_OF_TWO = f"""
 def run(x, y):
     kind, other = type(x), type(y)
     try:
@@ -144,44 +146,29 @@ def run(x, y):
             if other is Scalar:
                 if y.tape is tape:
                     b = y.val
-                    val = {value}
-                    p = {p}
-                    q = {q}
-                    if {p_is_regular} and {q_is_regular}:
-                        node = Scalar()
-                        node.adj = 0.0
-                        node.tape = tape
-                        node.val = val
-                        tape.append((rule, node, x, y, p, q))
-                        return node
+                    val = {{value}}
+                    p = {{p}}
+                    q = {{q}}
+                    if {{p_is_regular}} and {{q_is_regular}}:
+                        {recorded("x, y, p, q")}
             elif other is float or other is int or other is float64:
                 b = float(y)
-                val = {value}
-                p = {p}
-                if {p_is_regular}:
-                    node = Scalar()
-                    node.adj = 0.0
-                    node.tape = tape
-                    node.val = val
-                    tape.append((rule, node, x, None, p, b))
-                    return node
+                val = {{value}}
+                p = {{p}}
+                if {{p_is_regular}}:
+                    {recorded("x, None, p, b")}
         elif other is Scalar:
             if kind is float or kind is int or kind is float64:
                 a = float(x)
                 b = y.val
-                val = {value}
-                q = {q}
-                if {q_is_regular}:
-                    node = Scalar()
-                    node.adj = 0.0
-                    node.tape = tape = y.tape
-                    node.val = val
-                    tape.append((rule, node, None, y, a, q))
-                    return node
+                val = {{value}}
+                q = {{q}}
+                if {{q_is_regular}}:
+                    tape = y.tape; {recorded("None, y, a, q")}
         elif kind is float and other is float:
             a = x
             b = y
-            val = {value}
+            val = {{value}}
             if val - val == 0.0:
                 return float64(val)
     except (ValueError, ArithmeticError):
@@ -214,9 +201,12 @@ CONSTANTS = {
     "DEGREES": 180.0 / math.pi,
     "nan": math.nan,
 }
-_NAMES = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log"
+_FIRST = "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 sin"
+OF_MATH = f"{_FIRST} sinh sqrt tan tanh trunc atan2 copysign hypot pow".split()
+"""The functions of Python's `math` that rows may call."""
+
 _SCOPE: dict[str, Any] = {
-    **{name: getattr(math, name) for name in (_NAMES + " log10 log1p log2 pow sin sinh sqrt tan tanh trunc").split()},
+    **{name: getattr(math, name) for name in OF_MATH},
     **CONSTANTS,
     "special": special,
     "Active": Active,

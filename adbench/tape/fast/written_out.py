@@ -17,6 +17,7 @@ from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room, snapshot
+from adbench.tape.fast.scalar_functions import recorded
 from adbench.tape.identities import recognised
 from adbench.tape.rules.elementwise import absolute, add, divide, multiply, negative, power, square, subtract
 from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
@@ -24,6 +25,18 @@ from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
 Operator = Callable[[Any, Any], Value]
 
 # Arrays, with an array of the same shape, a scalar, or a constant
+
+
+def _recorded(tape: Any, rule: Rule, val: Value, shape: tuple[int, ...], cells: Any, saved: Any, params: Any) -> Array:
+    """`core.node.push` of an array of this shape."""
+    node = Array()
+    node.val = val
+    node.tape = tape
+    node.cell = out = Cell()
+    out.adj = 0.0
+    out.shape = shape
+    tape.append((rule, out, cells, saved, params, ASK))
+    return node
 
 
 def _array_operator(
@@ -56,21 +69,11 @@ def _array_operator(
         if not known:
             return rule(other, self) if reflected else rule(self, other)
         a, b = (theirs, mine) if reflected else (mine, theirs)
-        node = Array()
-        node.val = compute(a, b) if mine.size < LARGE else rule.value(a, b, room(cell.shape))
-        node.tape = tape
-        node.cell = out = Cell()
-        out.adj = 0.0
-        out.shape = cell.shape
+        val = compute(a, b) if mine.size < LARGE else rule.value(a, b, room(cell.shape))
         p, q = partials or (b, a)
-        if its_cell is not None:
-            cells = (its_cell, cell) if reflected else (cell, its_cell)
-            tape.append((rule, out, cells, (p, q), None, ASK))
-        elif reflected:
-            tape.append((rule, out, (None, cell), (theirs, q), None, ASK))
-        else:
-            tape.append((rule, out, (cell, None), (p, theirs), None, ASK))
-        return node
+        saved = ((theirs, q) if reflected else (p, theirs)) if its_cell is None else (p, q)
+        cells = (its_cell, cell) if reflected else (cell, its_cell)
+        return _recorded(tape, rule, val, cell.shape, cells, saved, None)
 
     return operate
 
@@ -91,18 +94,10 @@ def _with_scalar(
             return rule(other, self) if reflected else rule(self, other)
         theirs = other if partials else snapshot(other)
         a, b = (theirs, self.val) if reflected else (self.val, theirs)
-        node = Array()
-        node.val = compute(a, b) if other.size < LARGE else rule.value(a, b, room(other.shape))
-        node.tape = tape = self.tape
-        node.cell = out = Cell()
-        out.adj = 0.0
-        out.shape = other.shape
+        val = compute(a, b) if other.size < LARGE else rule.value(a, b, room(other.shape))
         p, q = partials or (b, a)
-        if reflected:
-            tape.append((rule, out, (None, self), (theirs, q), None, ASK))
-        else:
-            tape.append((rule, out, (self, None), (p, theirs), None, ASK))
-        return node
+        cells, saved = ((None, self), (theirs, q)) if reflected else ((self, None), (p, theirs))
+        return _recorded(self.tape, rule, val, other.shape, cells, saved, None)
 
     return operate
 
@@ -135,15 +130,10 @@ def _array_truediv(self: Any, other: Any) -> Value:
 
 def _divided(self: Any, cell: Any, b: float) -> Value:
     """array / b, where b is the value of a scalar with this cell, or a constant if there is no cell."""
-    node = Array()
     a = self.val
-    node.val = val = a / b if a.size < LARGE else np.divide(a, b, room(a.shape))
-    node.tape = tape = self.tape
-    node.cell = out = Cell()
-    out.adj = 0.0
-    out.shape = a.shape
-    tape.append((divide, out, (self.cell, cell), (1.0 / b, b if cell is None else (val, -1.0 / b)), None, ASK))
-    return node
+    val = a / b if a.size < LARGE else np.divide(a, b, room(a.shape))
+    saved = (1.0 / b, b if cell is None else (val, -1.0 / b))
+    return _recorded(self.tape, divide, val, a.shape, (self.cell, cell), saved, None)
 
 
 def _array_pow(self: Any, other: Any) -> Value:
@@ -151,14 +141,8 @@ def _array_pow(self: Any, other: Any) -> Value:
         a, tape = self.val, self.tape
         if type(a) is not np.ndarray or tape.remembers:
             return square(self)
-        node = Array()
-        node.val = a * a if a.size < LARGE else np.square(a, room(a.shape))
-        node.tape = tape
-        node.cell = out = Cell()
-        out.adj = 0.0
-        out.shape = a.shape
-        tape.append((square, out, (self.cell,), (None, (a,)), {}, ASK))
-        return node
+        val = a * a if a.size < LARGE else np.square(a, room(a.shape))
+        return _recorded(tape, square, val, a.shape, (self.cell,), (None, (a,)), {})
     return power(self, other)
 
 
@@ -166,60 +150,39 @@ def _array_neg(self: Any) -> Value:
     a = self.val
     if type(a) is not np.ndarray:
         return negative(self)
-    node = Array()
-    node.val = -a if a.size < LARGE else np.negative(a, room(a.shape))
-    node.tape = tape = self.tape
-    node.cell = out = Cell()
-    out.adj = 0.0
-    out.shape = a.shape
-    tape.append((negative, out, (self.cell,), (MINUS_ONE,), None, ASK))
-    return node
+    val = -a if a.size < LARGE else np.negative(a, room(a.shape))
+    return _recorded(self.tape, negative, val, a.shape, (self.cell,), (MINUS_ONE,), None)
 
 
 OF_ARRAYS |= {"truediv": _array_truediv, "pow": _array_pow, "neg": _array_neg}
 
 # Scalars, with a scalar or a constant
 
-_TEMPLATE = """
-def {name}(self, other):
+_TEMPLATE = f"""
+def {{name}}(self, other):
     try:
         if type(other) is Scalar:
             tape = self.tape
             if other.tape is tape:
-                {both}{repeated}
-                node = Scalar()
-                node.adj = 0.0
-                node.tape = tape
-                node.val = val
-                tape.append(({rule}, node, self, other, {p}, {q}))
-                return node
+                {{both}}{{repeated}}
+                {recorded("self, other, {p}, {q}")}
         elif (kind := type(other)) is float or kind is int:
-            {constant}
-            node = Scalar()
-            node.adj = 0.0
-            node.tape = tape = self.tape
-            node.val = val
-            tape.append(({rule}, node, self, None, {p_of_constant}, other))
-            return node
+            {{constant}}
+            tape = self.tape; {recorded("self, None, {p_of_constant}, other")}
         elif kind is float64:
-            return {name}(self, float(other))
+            return {{name}}(self, float(other))
     except ArithmeticError:
         pass  # the rule gives numpy's result: inf or nan with a warning
     return otherwise(self, other)
 
 
-def r{name}(self, other):
+def r{{name}}(self, other):
     try:
         if (kind := type(other)) is float or kind is int:
-            {reflected}{underflow}
-            node = Scalar()
-            node.adj = 0.0
-            node.tape = tape = self.tape
-            node.val = val
-            tape.append(({rule}, node, None, self, other, {q_of_constant}))
-            return node
+            {{reflected}}{{underflow}}
+            tape = self.tape; {recorded("None, self, other, {q_of_constant}")}
         elif kind is float64:
-            return r{name}(self, float(other))
+            return r{{name}}(self, float(other))
     except ArithmeticError:
         pass
     return otherwise_reflected(self, other)
@@ -257,7 +220,6 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
 
     source = _TEMPLATE.format(
         name=name,
-        rule="rule",
         both=value("self.val", "other.val"),
         repeated=_REPEATED if rule is multiply else "",
         underflow=_UNDERFLOW if rule is divide else "",

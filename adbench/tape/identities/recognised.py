@@ -63,16 +63,12 @@ def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[
 # Squares: rules of the root's arguments, and of the root r for the value
 
 
-def _no_slope(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
-    return 0.0
-
-
 def _square_last(*inputs: Value, **_params: Any) -> Value:
     return np.square(inputs[-1])
 
 
 def _elementwise(name: str, *gradients: Callable[..., Value]) -> Rule:
-    rule = function_gradients(_square_last, (*gradients, _no_slope), name=name, fresh=True)
+    rule = function_gradients(_square_last, (*gradients, e.no_slope), name=name, fresh=True)
     rule.native = lambda k, *inputs: k.binary("fmul", inputs[-1], inputs[-1])
     return rule
 
@@ -117,8 +113,8 @@ _OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.
 
 _OF_NORM = function_gradients(
     _square_last,
-    reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), _no_slope),
-    forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), _no_slope),
+    reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), e.no_slope),
+    forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), e.no_slope),
     name="square of norm",
     fresh=True,
 )
@@ -144,8 +140,8 @@ def _of_svdvals_along(_v: Value, tan: Value, a: Value, s: Value) -> Value:
 
 _OF_SVDVALS = function_gradients(
     _square_last,
-    reverse=(_of_svdvals_back, _no_slope),
-    forward=(_of_svdvals_along, _no_slope),
+    reverse=(_of_svdvals_back, e.no_slope),
+    forward=(_of_svdvals_along, e.no_slope),
     name="square of svdvals",
     fresh=True,
 )

@@ -26,6 +26,7 @@ from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.singular import some
 from adbench.tape.values import shape_of, value_of
 
 t = matrix_transpose
@@ -41,11 +42,6 @@ class EighResult(NamedTuple):
 def _eigh_value(a: Value, basis: Value) -> Value:
     w, v = np.linalg.eigh(a)
     return np.concatenate([w[..., None, :], v if basis is None else v @ basis], -2)
-
-
-def needs_vectors(adj: Value) -> bool:
-    """Whether any adjoint is not 0, or is active: an active 0 may have derivatives."""
-    return isinstance(adj, Active) or bool(np.any(adj))
 
 
 def _differences(w: Value) -> Value:
@@ -74,7 +70,7 @@ def _eigh_back(val: Value, adj: Value, _a: Value, basis: Value) -> Value:
     """
     w, v = val[..., 0, :], val[..., 1:, :]
     inner = diagonal_matrix(adj[..., 0, :])
-    if needs_vectors(adj[..., 1:, :]):
+    if some(adj[..., 1:, :]):
         m = matmul(t(v), adj[..., 1:, :])
         equal = equal_values(val, w, "eigh: a second derivative through eigenvectors" + ADVICE)
         off = off_diagonal(m)

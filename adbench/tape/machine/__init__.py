@@ -1,1 +1,1 @@
-"""Machine code by LLVM: how it is loaded, and the code for scalars of the eager engine."""
+"""Machine code by LLVM: how it is written and loaded, and the code for scalars of the eager engine."""

@@ -11,8 +11,8 @@ keeps the parts of objects elsewhere than `layout` expects, the Python versions 
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -27,36 +27,25 @@ from adbench.tape.machine import layout
 from adbench.tape.machine.builtin_function import TAKES_ARRAY, TAKES_ONE_OBJECT, builtin_function, builtin_method
 from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.row_code import translated, write_row
+from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.sweep_code import write_release, write_sweep
-from adbench.tape.machine.writer import (
-    BYTE,
-    NO,
-    NULL,
-    NUMBER,
-    POINTER,
-    ZERO,
-    Module,
-    Operand,
-    Writer,
-    integer,
-    number,
-)
+from adbench.tape.machine.writer import ZERO, Operand, Writer
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.indexing import getitem
 from adbench.tape.values import MINUS_ONE, ONE
 
-Partial = Callable[["Writer", Operand, Operand, Any], Any]  # (writer, a, b, val) -> a new reference to ∂(a ∘ b)/∂…
+Partial = Callable[[Writer, Operand, Operand, X], Name]  # (writer, a, b, val) -> a new reference to ∂(a ∘ b)/∂…
 
-OPERATORS: dict[str, tuple[Rule, str, Partial, Partial]] = {
-    # name: the rule, LLVM's instruction, ∂(a ∘ b)/∂a and ∂(a ∘ b)/∂b, as in `written_out`
-    "add": (e.add, "fadd", lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(ONE)),
-    "sub": (e.subtract, "fsub", lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(MINUS_ONE)),
-    "mul": (e.multiply, "fmul", lambda w, a, b, _: w.own(b.object), lambda w, a, b, _: w.own(a.object)),
+OPERATORS: dict[str, tuple[Rule, Callable[[X, X], X], Partial, Partial]] = {
+    # name: the rule, a ∘ b, ∂(a ∘ b)/∂a and ∂(a ∘ b)/∂b, as in `written_out`
+    "add": (e.add, operator.add, lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(ONE)),
+    "sub": (e.subtract, operator.sub, lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(MINUS_ONE)),
+    "mul": (e.multiply, operator.mul, lambda w, a, b, _: w.own(b.object), lambda w, a, b, _: w.own(a.object)),
     "truediv": (
         e.divide,
-        "fdiv",
-        lambda w, a, b, _: w.new_float(w.build.fdiv(number(1.0), b.number)),
-        lambda w, a, b, val: w.new_float(w.build.fdiv(w.build.fneg(val), b.number)),
+        operator.truediv,
+        lambda w, a, b, _: w.new_float(1.0 / b.number),
+        lambda w, a, b, val: w.new_float(-val / b.number),
     ),
 }
 
@@ -64,7 +53,8 @@ FUNCTIONS = {rule: f"function_{rule.name}" for rule in translated()}
 
 
 def _written() -> Module:
-    """The module with all functions. Raises UnknownLayoutError."""
+    """The module of the operators, of elements and of the sweep. Raises UnknownLayoutError."""
+    layout.check()
     module = Module()
     _record(module)
     for name in OPERATORS:
@@ -79,149 +69,131 @@ def _written() -> Module:
 
 def _record(module: Module) -> None:
     """record(rule, a, b, p, q, val, tape): append (rule, node, a, b, p, q) to the tape, and return the node."""
-    w = Writer(module, "record", *[POINTER] * 5, NUMBER, POINTER)
-    rule, a, b, p, q, val, tape = w.made.args
-    made = w.new_float(val), w.call("PyType_GenericAlloc", w.literal(Scalar), integer(0))
-    val_, node = made
-    record = w.call("PyTuple_New", integer(6))
-    for thing in (*made, record, p, q):
+    w = Writer(module, "record", *["ptr"] * 5, "double", "ptr")
+    rule, a, b, p, q, val, tape = w.arguments
+    number, node = w.new_float(w.numbers.x(val)), w.call("PyType_GenericAlloc", w.literal(Scalar), 0)
+    record = w.call("PyTuple_New", 6)
+    for thing in (number, node, record, p, q):
         w.require(w.exists(thing))
-    w.put_slot(node, "val", val_)
+    w.put_slot(node, "val", number)
     w.put_slot(node, "adj", w.own_literal(ZERO))
     w.put_slot(node, "tape", w.own(tape))
     for k, part in enumerate((w.own(rule), w.own(node), w.own(a), w.own(b), p, q)):
         w.put(record, layout.ITEMS_OF_TUPLE + k * layout.WORD, part)
     failed = w.call("PyList_Append", tape, record)
     w.call("Py_DecRef", record)
-    w.require(w.build.icmp_signed("==", failed, NO))
-    w.build.ret(node)
-    w.write(w.leave)
-    w.build.ret(NULL)  # no memory is left: Python has set the error, and the parts are lost
-    w.made.linkage = "internal"
+    w.require(w.same(failed, 0, "i32"))
+    w.ret(node)
+    w.leave()
+    w.ret("null")  # no memory is left: Python has set the error, and the parts are lost
+    w.end("internal ")
 
 
 def _operator(module: Module, name: str) -> None:
     """The operator of two objects, one of which is a `Scalar`."""
-    rule, instruction, partial_a, partial_b = OPERATORS[name]
-    w = Writer(module, f"operator_{name}", POINTER, POINTER)
-    build, (v, u) = w.build, w.made.args
-    none, divides = w.literal(None), name == "truediv"
-    first, second, both, with_constant = w.block(), w.block(), w.block(), w.block()
+    rule, compute, partial_a, partial_b = OPERATORS[name]
+    w = Writer(module, f"operator_{name}", "ptr", "ptr")
+    v, u = w.arguments
 
-    def compute(a: Any, b: Any) -> Any:
-        if divides:
-            w.require(build.fcmp_unordered("!=", b, number(0.0)))
-        return getattr(build, instruction)(a, b)
+    def value(a: X, b: X) -> X:
+        if name == "truediv":
+            w.require(b.is_("une", 0.0))
+        return compute(a, b)
 
-    is_first, is_second = w.is_a(v, Scalar), w.is_a(u, Scalar)
-    build.cbranch(is_first, first, second)
+    def of_both(a: Operand, b: Operand, tape: Name) -> None:
+        val = value(a.number, b.number)
+        if name == "mul":  # a product that is 0 may be the square of a root
+            w.require(val.is_("une", 0.0))
+        w.record(rule, v, u, partial_a(w, a, b, val), partial_b(w, a, b, val), val, tape)
 
-    w.write(first)
-    a, tape = w.scalar(v), w.tape(v)
-    build.cbranch(is_second, both, with_constant)
+    def of_first(a: Operand, c: X, tape: Name) -> None:
+        val = value(a.number, c)
+        other = Operand(c, w.recorded_constant(u, c))
+        w.record(rule, v, w.literal(None), partial_a(w, a, other, val), other.object, val, tape)
 
-    w.write(both)
-    w.require(w.same(tape, w.slot(u, "tape")))
-    b = w.scalar(u)
-    val = compute(a.number, b.number)
-    if name == "mul":  # a product that is 0 may be the square of a root
-        w.require(build.fcmp_unordered("!=", val, number(0.0)))
-    w.record(rule, v, u, partial_a(w, a, b, val), partial_b(w, a, b, val), val, tape)
+    def of_second(c: X, b: Operand, tape: Name) -> None:
+        val = value(c, b.number)
+        if name == "truediv":  # if the quotient underflows, another factor may bring its partial back
+            w.require(w.numbers.logic("or", (val / b.number).is_("une", 0.0), val.is_("oeq", 0.0)))
+        other = Operand(c, w.recorded_constant(v, c))
+        w.record(rule, w.literal(None), u, other.object, partial_b(w, other, b, val), val, tape)
 
-    w.write(with_constant)
-    c = w.constant(u)
-    val = compute(a.number, c)
-    other = Operand(c, w.recorded_constant(u, c))
-    w.record(rule, v, none, partial_a(w, a, other, val), other.object, val, tape)
-
-    w.write(second)
-    w.require(is_second)
-    b, tape = w.scalar(u), w.tape(u)
-    c = w.constant(v)
-    val = compute(c, b.number)
-    if divides:  # if the quotient underflows, another factor may bring its partial back
-        gone = build.fcmp_ordered("==", build.fdiv(val, b.number), number(0.0))
-        w.require(build.not_(build.and_(gone, build.fcmp_unordered("!=", val, number(0.0)))))
-    other = Operand(c, w.recorded_constant(v, c))
-    w.record(rule, none, u, other.object, partial_b(w, other, b, val), val, tape)
-
-    w.write(w.leave)
+    w.of_two(v, u, of_both, of_first, of_second)
+    w.leave()
     w.python_in_order(OF_SCALARS[name], OF_SCALARS[f"r{name}"], v, u)
+    w.end()
 
 
 def _negative(module: Module) -> None:
-    w = Writer(module, "operator_neg", POINTER)
-    (v,) = w.made.args
+    w = Writer(module, "operator_neg", "ptr")
+    (v,) = w.arguments
     a, tape = w.scalar(v), w.tape(v)
-    w.record(
-        e.negative, v, w.literal(None), w.own_literal(MINUS_ONE), w.own_literal(None), w.build.fneg(a.number), tape
-    )
-    w.write(w.leave)
+    w.record(e.negative, v, w.literal(None), w.own_literal(MINUS_ONE), w.own_literal(None), -a.number, tape)
+    w.leave()
     w.python(OF_SCALARS["neg"], v)
+    w.end()
 
 
 def _power(module: Module) -> None:
     """v ** u with a constant u, as `written_out` for u = 2 and `scalar_functions` for all others."""
-    w = Writer(module, "operator_pow", POINTER, POINTER, POINTER)
-    build, (v, u, modulus) = w.build, w.made.args
-    none, square, general, two, with_modulus = w.literal(None), w.block(), w.block(), w.block(), w.block()
+    w = Writer(module, "operator_pow", "ptr", "ptr", "ptr")
+    code, k, (v, u, modulus), none = w.code, w.numbers, w.arguments, w.literal(None)
+    square, general, two, with_modulus = w.blocks(4)
     w.require(w.same(modulus, none))
     w.require(w.is_a(v, Scalar))
-    a, tape = w.scalar(v), w.tape(v)
-    c = w.constant(u)
-    w.require(build.fcmp_unordered("!=", a.number, number(0.0)))
-    is_square = build.and_(build.fcmp_ordered("==", c, number(2.0)), build.not_(w.is_a(u, np.float64)))
-    build.cbranch(is_square, square, general)
+    (a, _), tape, c = w.scalar(v), w.tape(v), w.constant(u)
+    w.require(a.is_("une", 0.0))
+    of_numpy = k.logic("xor", w.is_a(u, np.float64), k.truth)
+    w.branch(k.logic("and", c.is_("oeq", 2.0), of_numpy), square, general)
 
-    w.write(square)
-    val, p = build.fmul(a.number, a.number), w.new_float(build.fadd(a.number, a.number))
-    w.record(e.power, v, none, p, w.own(u), val, tape)
+    code.begin(square)
+    w.record(e.power, v, none, w.new_float(a + a), w.own(u), a * a, tape)
 
-    w.write(general)
-    val = w.call("pow", a.number, c)
-    p = build.fmul(c, w.call("pow", a.number, build.fsub(c, number(1.0))))
-    w.require(build.fcmp_ordered("==", build.fsub(val, val), number(0.0)))  # `math` raises an error for infinity
-    w.require_regular(p)
+    code.begin(general)
+    val = k.x(k.called("pow", a.name, c.name))
+    p = c * k.x(k.called("pow", a.name, (c - 1.0).name))
+    w.require_finite(val)
+    for condition, bound in (("ogt", 1e-300), ("olt", 1e300)):  # a regular partial, as in `scalar_functions`
+        w.require((p * p).is_(condition, bound))
     w.record(e.power, v, none, w.new_float(p), w.new_float(c), val, tape)
 
-    w.write(w.leave)
-    build.cbranch(w.same(modulus, none), two, with_modulus)
-    w.write(two)
+    w.leave()
+    w.branch(w.same(modulus, none), two, with_modulus)
+    code.begin(two)
     w.python_in_order(OF_SCALARS["pow"], lambda u, v: u.__rpow__(v), v, u)
-    w.write(with_modulus)
+    code.begin(with_modulus)
     w.python(OF_SCALARS["pow"], v, u, modulus)
+    w.end()
 
 
 def _element(module: Module) -> None:
     """x[index] for an element of a vector or matrix on a tape, by one or two integers that are not negative."""
-    w = Writer(module, "element", POINTER, POINTER)
-    build, (x, index) = w.build, w.made.args
+    w = Writer(module, "element", "ptr", "ptr")
+    code, (x, index) = w.code, w.arguments
     val, tape, reads = w.slot(x, "val", Array), w.tape(x, Array), w.slot(x, "reads", Array)
     w.require(w.exists(reads))
     cells, saved = w.item(reads, 0), w.item(reads, 1)
     w.require(w.same(w.part(w.part(cells, layout.ITEMS_OF_LIST), 0), w.slot(x, "cell", Array)))
-    shared, anew = w.block(), w.block()
+    shared, anew = w.blocks(2)
     place, offset = w.offset(val, index)
-    build.cbranch(build.icmp_unsigned("<", place, integer(len(PARAMS))), shared, anew)
+    element = w.numbers.x(code.load(w.element(val, offset)))
+    w.branch(code.emit(f"icmp ult i64 {place}, {len(PARAMS)}"), shared, anew)
 
-    w.write(shared)
-    first = build.gep(w.literal(PARAMS), [integer(layout.ITEMS_OF_TUPLE)], source_etype=BYTE)
-    params = w.own(build.load(build.gep(first, [place], source_etype=POINTER), typ=POINTER))
-    w.record(getitem, cells, saved, params, w.own_literal(ASK), w.element_at(val, offset), tape)
+    code.begin(shared)
+    first = w.at(w.literal(PARAMS), layout.ITEMS_OF_TUPLE)
+    params = w.own(w.part(w.at(first, place, "ptr")))
+    w.record(getitem, cells, saved, params, w.own_literal(ASK), element, tape)
 
-    w.write(anew)
+    code.begin(anew)
     params = w.call("PyDict_New")
     w.require(w.exists(params))
     failed = w.call("PyDict_SetItem", params, w.literal("index"), index)
-    w.require(build.icmp_signed("==", failed, NO))
-    w.record(getitem, cells, saved, params, w.own_literal(ASK), w.element_at(val, offset), tape)
+    w.require(w.same(failed, 0, "i32"))
+    w.record(getitem, cells, saved, params, w.own_literal(ASK), element, tape)
 
-    w.write(w.leave)
+    w.leave()
     w.python(read, x, index)
-
-
-def _loaded(module: Module, *, level: int) -> Loaded:
-    return Loaded(f"{module.llvm}\n@environment = global [1 x ptr] zeroinitializer", [], level=level)
+    w.end()
 
 
 class MachineCode:
@@ -236,8 +208,10 @@ class MachineCode:
         _record(functions)
         of_two = {rule: write_row(functions, rule, name) for rule, name in FUNCTIONS.items()}
         self._places = {name: layout.place_of(name) for name in (*OPERATORS, "neg", "pow")}
-        self._kept = [code.kept, functions.kept]
-        self._loaded = [_loaded(code, level=2), _loaded(functions, level=0)]  # level 2 would take twice as long to load
+        self._loaded = [
+            Loaded(module.text(), module.environment, level=level)
+            for module, level in ((code, 2), (functions, 0))  # level 2 would take twice as long to load for functions
+        ]
         self.sweep, self.release = (
             builtin_function(name, self.address(name), TAKES_ONE_OBJECT) for name in ("sweep", "release")
         )

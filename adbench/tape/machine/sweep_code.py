@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, Cell
 from adbench.tape.machine import layout
 from adbench.tape.machine.object_layouts import FLOAT_VALUE
-from adbench.tape.machine.writer import BYTE, INT, NUMBER, POINTER, SHORT, Module, Writer, integer, number
+from adbench.tape.machine.simd import Module, Name, X
+from adbench.tape.machine.writer import Writer
 from adbench.tape.rules.indexing import getitem
 
 FAR, NEAR, NEXT = 24, 12, 6
@@ -19,153 +16,147 @@ FAR, NEAR, NEXT = 24, 12, 6
 
 def write_sweep(module: Module) -> None:
     """sweep(self, records): sweep the next records of a reversed tape, up to one that Python must treat."""
-    w = Writer(module, "sweep", POINTER, POINTER)
-    build, (_, records) = w.build, w.made.args
-    known, begin, turn, body, compact, asks, of_scalars, of_element, after, done = (w.block() for _ in range(10))
-    build.cbranch(w.is_a(records, type(reversed([]))), known, done)
+    w = Writer(module, "sweep", "ptr", "ptr")
+    code, (_, records) = w.code, w.arguments
+    known, begin, turn, body, compact, asks, of_scalars, of_element, after, done = w.blocks(10)
+    w.branch(w.is_a(records, type(reversed([]))), known, done)
 
-    w.write(known)
+    code.begin(known)
     listed = w.part(records, layout.LISTED)
-    build.cbranch(w.exists(listed), begin, done)
-    w.write(begin)
+    w.branch(w.exists(listed), begin, done)
+    code.begin(begin)
     items = w.part(listed, layout.ITEMS_OF_LIST)
-    start = w.part(records, layout.PLACE, INT)
-    build.branch(turn)
+    w.go(turn)
 
-    w.write(turn)
-    place = build.phi(INT)
-    place.add_incoming(start, begin)
-    w.put(records, layout.PLACE, place)
-    build.cbranch(build.icmp_signed(">=", place, integer(0)), body, done)
+    code.begin(turn)
+    place = w.part(records, layout.PLACE, "i64")
+    w.branch(code.emit(f"icmp sge i64 {place}, 0"), body, done)
 
-    w.write(body)
+    code.begin(body)
     _ask_early(w, items, place)
-    record = build.load(build.gep(items, [place], source_etype=POINTER), typ=POINTER)
+    record = w.part(w.at(items, place, "ptr"))
     w.require(w.is_a(record, tuple))
     rule, out, a, b, p, q = (w.item(record, k) for k in range(6))
     w.require(w.is_a(out, Scalar))
     held = w.slot(out, "adj")
     w.require(w.is_a(held, float))
-    adj = w.part(held, FLOAT_VALUE, NUMBER)
-    is_zero = build.fcmp_ordered("==", adj, number(0.0))
-    build.cbranch(w.same(q, w.literal(ASK)), asks, compact)
-    w.write(compact)
-    build.cbranch(is_zero, after, of_scalars)
-    w.write(asks)
+    adj = w.number(held)
+    is_zero = adj.is_("oeq", 0.0)
+    w.branch(w.same(q, w.literal(ASK)), asks, compact)
+    code.begin(compact)
+    w.branch(is_zero, after, of_scalars)
+    code.begin(asks)
     w.require(w.same(rule, w.literal(getitem)))
-    build.cbranch(is_zero, after, of_element)
+    w.branch(is_zero, after, of_element)
 
-    w.write(of_scalars)
+    code.begin(of_scalars)
     slopes = [_slope(w, cell, slope) for cell, slope in ((a, p), (b, q))]
     for cell, slope in zip((a, b), slopes, strict=True):
-        add, on = w.block(), w.block()
-        build.cbranch(w.same(cell, w.literal(None)), on, add)
-        w.write(add)
-        _accumulate(w, cell, build.fmul(adj, slope), on)
-        w.write(on)
-    build.branch(after)
+        add, on = w.blocks(2)
+        w.branch(w.same(cell, w.literal(None)), on, add)
+        code.begin(add)
+        _accumulate(w, cell, adj * slope, on)
+        code.begin(on)
+    w.go(after)
 
-    w.write(of_element)
+    code.begin(of_element)
     _add_to_element(w, a, p, adj)
-    build.branch(after)
+    w.go(after)
 
-    w.write(after)
-    place.add_incoming(build.sub(place, integer(1)), after)
-    build.branch(turn)
+    code.begin(after)
+    w.put(records, layout.PLACE, code.emit(f"sub i64 {place}, 1"), "i64")
+    w.go(turn)
 
-    w.write(w.leave)
+    w.leave()
     w.call("PyErr_Clear")
-    build.branch(done)
-    w.write(done)
-    build.ret(w.own_literal(None))
+    w.go(done)
+    code.begin(done)
+    w.ret(w.own_literal(None))
+    w.end()
 
 
 def write_release(module: Module) -> None:
     """release(self, tape): drop the records of a tape, last to first."""
-    w = Writer(module, "release", POINTER, POINTER)
-    build, (_, tape) = w.build, w.made.args
-    begin, turn, body = build.block, w.block(), w.block()
-    size = w.part(tape, layout.SIZE, INT)
-    build.branch(turn)
+    w = Writer(module, "release", "ptr", "ptr")
+    code, (_, tape), (turn, body) = w.code, w.arguments, w.blocks(2)
+    w.go(turn)
 
-    w.write(turn)
-    left = build.phi(INT)
-    left.add_incoming(size, begin)
-    build.cbranch(build.icmp_signed(">", left, integer(0)), body, w.leave)
+    code.begin(turn)
+    left = w.part(tape, layout.SIZE, "i64")
+    w.branch(code.emit(f"icmp sgt i64 {left}, 0"), body, "leave")
 
-    w.write(body)
-    place = build.sub(left, integer(1))
+    code.begin(body)
+    place = code.emit(f"sub i64 {left}, 1")
     items = w.part(tape, layout.ITEMS_OF_LIST)
     _ask_early(w, items, place)
-    record = build.load(build.gep(items, [place], source_etype=POINTER), typ=POINTER)
-    w.put(tape, layout.SIZE, place)  # before the record goes, which may run a finalizer that reads the tape
+    record = w.part(w.at(items, place, "ptr"))
+    w.put(tape, layout.SIZE, place, "i64")  # before the record goes, which may run a finalizer that reads the tape
     w.call("Py_DecRef", record)
-    now = w.part(tape, layout.SIZE, INT)
-    left.add_incoming(now, build.block)
-    build.branch(turn)
+    w.go(turn)
 
-    w.write(w.leave)
-    build.ret(w.own_literal(None))
+    w.leave()
+    w.ret(w.own_literal(None))
+    w.end()
 
 
-def _ask_early(w: Writer, items: Any, place: Any) -> None:
+def _ask_early(w: Writer, items: Name, place: Name) -> None:
     """Ask for later records and their objects, because long tapes leave the cache."""
-    build = w.build
+    emit = w.code.emit
 
-    def ahead(steps: int) -> Any:
-        there = build.sub(place, integer(steps))
-        there = build.select(build.icmp_signed(">", there, integer(0)), there, integer(0))
-        return build.load(build.gep(items, [there], source_etype=POINTER), typ=POINTER)
+    def ahead(steps: int) -> Name:
+        there = emit(f"sub i64 {place}, {steps}")
+        there = emit(f"select i1 {emit(f'icmp sgt i64 {there}, 0')}, i64 {there}, i64 0")
+        return w.part(w.at(items, there, "ptr"))
 
     far = ahead(FAR)
     for offset in (0, 64):
-        w.prefetch(build.gep(far, [integer(offset)], source_etype=BYTE))
+        w.prefetch(w.at(far, offset))
     near = ahead(NEAR)
     for k in (1, 2, 4, 5):
         w.prefetch(w.item(near, k))
-    next_, numbers, on = ahead(NEXT), w.block(), w.block()
-    out = w.item(next_, 1)
-    build.cbranch(w.is_a(out, Scalar), numbers, on)
-    w.write(numbers)
+    following, (numbers, on) = ahead(NEXT), w.blocks(2)
+    out = w.item(following, 1)
+    w.branch(w.is_a(out, Scalar), numbers, on)
+    w.code.begin(numbers)
     for name in ("val", "adj"):
         w.prefetch(w.slot(out, name))
-    build.branch(on)
-    w.write(on)
+    w.go(on)
+    w.code.begin(on)
 
 
-def _slope(w: Writer, cell: Any, slope: Any) -> Any:
+def _slope(w: Writer, cell: Name, slope: Name) -> X:
     """The number of a partial; the cell must be None, or a scalar whose adjoint is a float."""
-    build, there, done = w.build, w.block(), w.block()
-    before = build.block
-    build.cbranch(w.same(cell, w.literal(None)), done, there)
-    w.write(there)
+    code, (there, done) = w.code, w.blocks(2)
+    before = code.block
+    w.branch(w.same(cell, w.literal(None)), done, there)
+    code.begin(there)
     w.require(w.is_a(cell, Scalar))
     w.require(w.is_a(w.slot(cell, "adj"), float))
-    found = w.constant(slope)
-    end = build.block
-    build.branch(done)
-    w.write(done)
-    return w.either(NUMBER, (number(0.0), before), (found, end))
+    factor = w.constant(slope)
+    end = code.block
+    w.go(done)
+    code.begin(done)
+    return w.numbers.x(w.either("double", (w.numbers.constant(0.0), before), (factor.name, end)))
 
 
-def _accumulate(w: Writer, cell: Any, part: Any, on: Any) -> None:
+def _accumulate(w: Writer, cell: Name, part: X, on: str) -> None:
     """cell.adj += part; within the float if nothing else refers to it. Goes on to the block `on`."""
-    build, within, anew = w.build, w.block(), w.block()
+    within, anew = w.blocks(2)
     held = w.slot(cell, "adj")
-    total = build.fadd(w.part(held, FLOAT_VALUE, NUMBER), part)
-    build.cbranch(build.icmp_signed("==", w.part(held, layout.COUNT, SHORT), ir.Constant(SHORT, 1)), within, anew)
-    w.write(within)
-    w.put(held, FLOAT_VALUE, total)
-    build.branch(on)
-    w.write(anew)
+    total = w.number(held) + part
+    w.branch(w.same(w.part(held, layout.COUNT, "i32"), 1, "i32"), within, anew)
+    w.code.begin(within)
+    w.put(held, FLOAT_VALUE, total.name, "double")
+    w.go(on)
+    w.code.begin(anew)
     new = w.new_float(total)
     w.require(w.exists(new))
     w.put_slot(cell, "adj", new)
     w.call("Py_DecRef", held)
-    build.branch(on)
+    w.go(on)
 
 
-def _add_to_element(w: Writer, cells: Any, params: Any, adj: Any) -> None:
+def _add_to_element(w: Writer, cells: Name, params: Name, adj: X) -> None:
     """Add to an element of an adjoint, which must be a vector or a matrix that no one else holds."""
     for part, kind in ((cells, list), (params, dict)):
         w.require(w.is_a(part, kind))
@@ -176,4 +167,5 @@ def _add_to_element(w: Writer, cells: Any, params: Any, adj: Any) -> None:
     index = w.call("PyDict_GetItem", params, w.literal("index"))
     w.require(w.exists(index))
     _, offset = w.offset(array, index)
-    w.put_element_at(array, offset, w.build.fadd(w.element_at(array, offset), adj))
+    element = w.element(array, offset)
+    w.code.store((w.numbers.x(w.code.load(element)) + adj).name, element)

@@ -2,309 +2,330 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
 from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import Cell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine import layout
 from adbench.tape.machine import object_layouts as objects
+from adbench.tape.machine.simd import Code, Module, Name, Simd, X
 from adbench.tape.values import FLOAT64
 
-POINTER, NUMBER = ir.PointerType(), ir.DoubleType()
-INT, SHORT, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
-
-C_API: dict[str, tuple[Any, ...]] = {
+C_API = {
     # name: types of the result and of the arguments
-    "PyType_GenericAlloc": (POINTER, POINTER, INT),
-    "llvm.prefetch.p0": (ir.VoidType(), POINTER, SHORT, SHORT, SHORT),
-    "PyType_IsSubtype": (SHORT, POINTER, POINTER),
-    "PyFloat_FromDouble": (POINTER, NUMBER),
-    "PyTuple_New": (POINTER, INT),
-    "PyList_Append": (SHORT, POINTER, POINTER),
-    "PyLong_AsDouble": (NUMBER, POINTER),
-    "PyLong_AsSsize_t": (INT, POINTER),
-    "PyDict_New": (POINTER,),
-    "PyDict_SetItem": (SHORT, POINTER, POINTER, POINTER),
-    "PyDict_GetItem": (POINTER, POINTER, POINTER),
-    "PyErr_Clear": (ir.VoidType(),),
-    "Py_DecRef": (ir.VoidType(), POINTER),
-    "PyObject_Vectorcall": (POINTER, POINTER, POINTER, INT, POINTER),
-}
-_OF_ONE = "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin sinh sqrt"
-LIBRARY: dict[str, tuple[Any, ...]] = {
-    # functions of C that give what Python's `math` gives, where that raises no error; its `hypot` has its own code
-    **dict.fromkeys((*_OF_ONE.split(), "tan", "tanh", "llvm.fabs.f64"), (NUMBER, NUMBER)),
-    **dict.fromkeys(("atan2", "pow"), (NUMBER, NUMBER, NUMBER)),
+    "PyType_GenericAlloc": ("ptr", "ptr", "i64"),
+    "PyType_IsSubtype": ("i32", "ptr", "ptr"),
+    "PyFloat_FromDouble": ("ptr", "double"),
+    "PyTuple_New": ("ptr", "i64"),
+    "PyTuple_SetItem": ("i32", "ptr", "i64", "ptr"),
+    "PyList_Append": ("i32", "ptr", "ptr"),
+    "PyLong_AsDouble": ("double", "ptr"),
+    "PyLong_AsLongLongAndOverflow": ("i64", "ptr", "ptr"),
+    "PyLong_AsSsize_t": ("i64", "ptr"),
+    "PyDict_New": ("ptr",),
+    "PyDict_SetItem": ("i32", "ptr", "ptr", "ptr"),
+    "PyDict_GetItem": ("ptr", "ptr", "ptr"),
+    "PyErr_Clear": ("void",),
+    "Py_DecRef": ("void", "ptr"),
+    "PyObject_Vectorcall": ("ptr", "ptr", "ptr", "i64", "ptr"),
+    "llvm.prefetch.p0": ("void", "ptr", "i32", "i32", "i32"),
 }
 
-
-NULL, NO = ir.Constant(POINTER, None), ir.Constant(SHORT, 0)
 ZERO = 0.0  # the adjoint of new scalars
 
 
 class Operand(NamedTuple):
     """An operand as a number, and as the object that holds it."""
 
-    number: Any
-    object: Any
+    number: X
+    object: Name
 
 
-def number(value: float) -> Any:
-    """A constant of the code."""
-    return ir.Constant(NUMBER, value)
+@cache
+def _offsets(owner: type) -> dict[str, int]:
+    """Where a value on a tape, or a cell, keeps its attributes. Raises UnknownLayoutError."""
+    attributes: dict[type, str] = {Scalar: "adj tape val", Array: "cell reads tape val", Cell: "adj own"}
+    return layout.offsets(owner, attributes[owner].split())
 
 
-def integer(value: int) -> Any:
-    """A constant of the code."""
-    return ir.Constant(INT, value)
+class ObjectCode:
+    """Writes code that reads Python's objects and calls Python's functions."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.code = module, Code(module)
+
+    def at(self, thing: Name, offset: Name | int, kind: str = "i8") -> Name:
+        """The address so many items of this kind further on: bytes by default."""
+        return self.code.emit(f"getelementptr inbounds {kind}, ptr {thing}, i64 {offset}")
+
+    def part(self, thing: Name, offset: Name | int = 0, kind: str = "ptr") -> Name:
+        """What the object has there."""
+        return self.code.load(self.at(thing, offset), kind)
+
+    def put(self, thing: Name, offset: Name | int, new: Name, kind: str = "ptr") -> None:
+        """Replace what the object has there."""
+        self.code.store(new, self.at(thing, offset), kind)
+
+    def call(self, name: str, *arguments: Name | int) -> Name:
+        """Call a function of C."""
+        result, *kinds = C_API[name]
+        function = self.module.declare(name, f"{result} {{}}({', '.join(kinds)})")
+        return self.call_at(result, function, [f"{kind} {it}" for kind, it in zip(kinds, arguments, strict=True)])
+
+    def call_at(self, result: str, function: Name, arguments: Sequence[str]) -> Name:
+        """Call a function with these arguments, which have their types in front; "" if it returns nothing."""
+        text = f"call {result} {function}({', '.join(arguments)})"
+        if result == "void":
+            self.code.do(text)
+            return ""
+        return self.code.emit(text)
+
+    def same(self, left: Name, right: Name | int, kind: str = "ptr") -> Name:
+        """Whether two objects are one, or two integers of this type are equal."""
+        return self.code.emit(f"icmp eq {kind} {left}, {right}")
+
+    def exists(self, thing: Name) -> Name:
+        """Whether the pointer is not null."""
+        return self.code.emit(f"icmp ne ptr {thing}, null")
+
+    def go(self, label: str) -> None:
+        """Go on to a block."""
+        self.code.do(f"br label %{label}")
+
+    def branch(self, condition: Name, yes: str, no: str) -> None:
+        """Go on to one of two blocks."""
+        self.code.do(f"br i1 {condition}, label %{yes}, label %{no}")
 
 
-class Module:
-    """A module of LLVM, the objects whose addresses it has, and where attributes lie. Raises UnknownLayoutError."""
+class Writer(ObjectCode):
+    """Writes the function `ptr name(arguments)`, the common cases straight on, all others in the block "leave"."""
 
-    def __init__(self) -> None:
-        layout.check()
-        self.offsets: dict[Any, dict[str, int]] = {
-            Scalar: layout.offsets(Scalar, ("adj", "tape", "val")),
-            Array: layout.offsets(Array, ("cell", "reads", "tape", "val")),
-            Cell: layout.offsets(Cell, ("adj", "own")),
-        }
-        self.llvm = ir.Module()
-        self.kept: list[object] = []
-        for name, (result, *arguments) in (C_API | LIBRARY).items():
-            ir.Function(self.llvm, ir.FunctionType(result, arguments), name)
+    def __init__(self, module: Module, name: str, *kinds: str) -> None:
+        super().__init__(module)
+        self.numbers = Simd(self.code, 1)
+        self.arguments = [f"%a{k}" for k in range(len(kinds))]
+        parameters = ", ".join(f"{kind} {it}" for kind, it in zip(kinds, self.arguments, strict=True))
+        self._header = f"ptr @{name}({parameters})"
 
-
-class Writer:
-    """Writes one function, the common cases straight on; `leave` is the block for all others."""
-
-    build: Any
-
-    def __init__(self, module: Module, name: str, *arguments: Any) -> None:
-        self.module = module
-        self.made = ir.Function(module.llvm, ir.FunctionType(POINTER, arguments), name)
-        self.build = ir.IRBuilder(self.made.append_basic_block())
-        self.leave = self.made.append_basic_block()
+    def end(self, linkage: str = "") -> None:
+        """Add the function to the module."""
+        self.module.function(linkage + self._header, self.code)
 
     # Objects
 
-    def literal(self, thing: object) -> Any:
+    def literal(self, thing: object) -> Name:
         """A Python object, which lives as long as the code."""
-        self.module.kept.append(thing)
-        return integer(id(thing)).inttoptr(POINTER)
+        self.module.environment.append(thing)
+        return f"inttoptr (i64 {id(thing)} to ptr)"
 
-    def part(self, thing: Any, offset: int, kind: Any = POINTER) -> Any:
-        """What the object has there."""
-        return self.build.load(self._place(thing, offset), typ=kind)
-
-    def item(self, thing: Any, place: int) -> Any:
+    def item(self, thing: Name, place: int) -> Name:
         """An item of a tuple."""
         return self.part(thing, layout.ITEMS_OF_TUPLE + place * layout.WORD)
 
-    def put(self, thing: Any, offset: int, new: Any) -> None:
-        """Replace what the object has there."""
-        self.build.store(new, self._place(thing, offset))
-
-    def _place(self, thing: Any, offset: int) -> Any:
-        return self.build.gep(thing, [integer(offset)], source_etype=BYTE)
-
-    def slot(self, thing: Any, name: str, owner: type = Scalar) -> Any:
+    def slot(self, thing: Name, name: str, owner: type = Scalar) -> Name:
         """An attribute of a `Scalar`, or of an object of another class; null if it is not set."""
-        return self.part(thing, self.module.offsets[owner][name])
+        return self.part(thing, _offsets(owner)[name])
 
-    def put_slot(self, thing: Any, name: str, new: Any, owner: type = Scalar) -> None:
-        """Set an attribute. The caller drops the old value."""
-        self.put(thing, self.module.offsets[owner][name], new)
+    def put_slot(self, thing: Name, name: str, new: Name) -> None:
+        """Set an attribute of a `Scalar`. The caller drops the old value."""
+        self.put(thing, _offsets(Scalar)[name], new)
 
-    def own(self, thing: Any) -> Any:
+    def own(self, thing: Name) -> Name:
         """A new reference to the object. The count of an immortal object is negative in 32 bits, and stays."""
-        if layout.has_immortals():
-            count = self.part(thing, layout.COUNT, SHORT)
-            more = self.build.add(self.build.ashr(count, ir.Constant(SHORT, 31)), ir.Constant(SHORT, 1))
-        else:
-            count, more = self.part(thing, layout.COUNT, INT), integer(1)
-        self.put(thing, layout.COUNT, self.build.add(count, more))
+        emit, kind = self.code.emit, "i32" if layout.has_immortals() else "i64"
+        count = self.part(thing, layout.COUNT, kind)
+        more = emit(f"add i32 {emit(f'ashr i32 {count}, 31')}, 1") if layout.has_immortals() else 1
+        self.put(thing, layout.COUNT, emit(f"add {kind} {count}, {more}"), kind)
         return thing
 
-    def own_literal(self, thing: object) -> Any:
+    def own_literal(self, thing: object) -> Name:
         """A new reference to a Python object."""
         return self.own(self.literal(thing))
 
-    def new_float(self, value: Any) -> Any:
+    def number(self, thing: Name) -> X:
+        """The number in a float."""
+        return self.numbers.x(self.part(thing, objects.FLOAT_VALUE, "double"))
+
+    def new_float(self, value: X) -> Name:
         """A new float."""
-        return self.call("PyFloat_FromDouble", value)
+        return self.call("PyFloat_FromDouble", value.name)
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the module, or of C."""
-        return self.build.call(self.module.llvm.get_global(name), arguments)
-
-    def prefetch(self, place: Any) -> None:
+    def prefetch(self, place: Name) -> None:
         """Ask for the memory there."""
-        self.call("llvm.prefetch.p0", place, *(ir.Constant(SHORT, k) for k in (0, 3, 1)))
+        self.call("llvm.prefetch.p0", place, 0, 3, 1)
 
     # Arrays
 
-    def vector(self, array: Any, axes: int) -> None:
+    def vector(self, array: Name, axes: int) -> None:
         """The object must be a numpy array of doubles with so many axes."""
         self.require(self.is_a(array, np.ndarray))
-        self.require(self.build.icmp_signed("==", self.part(array, objects.NDIM, SHORT), ir.Constant(SHORT, axes)))
+        self.require(self.same(self.part(array, objects.NDIM, "i32"), axes, "i32"))
         self.require(self.same(self.part(array, objects.DESCR), self.literal(FLOAT64)))
 
-    def offset(self, array: Any, index: Any) -> tuple[Any, Any]:
+    def offset(self, array: Name, index: Name) -> tuple[Name, Name]:
         """(place, offset) of an element, by one integer or a tuple of two, within the array and not negative.
 
         The place is that in a vector, and -1 in a matrix.
         """
-        build, vector, matrix, done = self.build, self.block(), self.block(), self.block()
-        build.cbranch(self.is_a(index, int), vector, matrix)
-        self.write(vector)
+        code, (vector, matrix, done) = self.code, self.blocks(3)
+        self.branch(self.is_a(index, int), vector, matrix)
+        code.begin(vector)
         self.vector(array, axes=1)
         place, of_vector = self._along(array, 0, index)
-        end_of_vector = build.block
-        build.branch(done)
-        self.write(matrix)
+        end_of_vector = code.block
+        self.go(done)
+        code.begin(matrix)
         self.require(self.is_a(index, tuple))
-        self.require(build.icmp_signed("==", self.part(index, layout.SIZE, INT), integer(2)))
+        self.require(self.same(self.part(index, layout.SIZE, "i64"), 2, "i64"))
         self.vector(array, axes=2)
-        of_matrix = build.add(*(self._along(array, axis, self.item(index, axis))[1] for axis in range(2)))
-        end_of_matrix = build.block
-        build.branch(done)
-        self.write(done)
-        places = self.either(INT, (place, end_of_vector), (integer(-1), end_of_matrix))
-        return places, self.either(INT, (of_vector, end_of_vector), (of_matrix, end_of_matrix))
+        rows, columns = (self._along(array, axis, self.item(index, axis))[1] for axis in range(2))
+        of_matrix = code.emit(f"add i64 {rows}, {columns}")
+        end_of_matrix = code.block
+        self.go(done)
+        code.begin(done)
+        places = self.either("i64", (place, end_of_vector), ("-1", end_of_matrix))
+        return places, self.either("i64", (of_vector, end_of_vector), (of_matrix, end_of_matrix))
 
-    def _along(self, array: Any, axis: int, index: Any) -> tuple[Any, Any]:
+    def _along(self, array: Name, axis: int, index: Name) -> tuple[Name, Name]:
         """(place, offset) of an index along an axis."""
         self.require(self.is_a(index, int))
         place = self.call("PyLong_AsSsize_t", index)  # -1 if it is too large
-        length = self.part(self.part(array, objects.DIMENSIONS), axis * layout.WORD, INT)
-        self.require(self.build.icmp_unsigned("<", place, length))
-        stride = self.part(self.part(array, layout.STRIDES), axis * layout.WORD, INT)
-        return place, self.build.mul(place, stride)
+        length = self.part(self.part(array, objects.DIMENSIONS), axis * layout.WORD, "i64")
+        self.require(self.code.emit(f"icmp ult i64 {place}, {length}"))
+        stride = self.part(self.part(array, layout.STRIDES), axis * layout.WORD, "i64")
+        return place, self.code.emit(f"mul i64 {place}, {stride}")
 
-    def element_at(self, array: Any, offset: Any) -> Any:
-        """The element so many bytes from the first."""
-        return self.build.load(self.build.gep(self.part(array, objects.DATA), [offset], source_etype=BYTE), typ=NUMBER)
-
-    def put_element_at(self, array: Any, offset: Any, new: Any) -> None:
-        """Replace it."""
-        self.build.store(new, self.build.gep(self.part(array, objects.DATA), [offset], source_etype=BYTE))
+    def element(self, array: Name, offset: Name) -> Name:
+        """The address of the element so many bytes from the first."""
+        return self.at(self.part(array, objects.DATA), offset)
 
     # Cases
 
-    def block(self) -> Any:
-        """A new block, not yet written."""
-        return self.made.append_basic_block()
+    def blocks(self, count: int) -> list[str]:
+        """New blocks, not yet written."""
+        return [self.code.label() for _ in range(count)]
 
-    def write(self, block: Any) -> None:
-        """Go on writing in this block."""
-        self.build.position_at_end(block)
-
-    def either(self, kind: Any, *values: tuple[Any, Any]) -> Any:
+    def either(self, kind: str, *values: tuple[Name, str]) -> Name:
         """The value that belongs to the block that leads here, of pairs (value, block)."""
-        found = self.build.phi(kind)
-        for value, block in values:
-            found.add_incoming(value, block)
-        return found
+        return self.code.emit(f"phi {kind} {', '.join(f'[ {value}, %{block} ]' for value, block in values)}")
 
-    def require(self, holds: Any) -> None:
-        """Go on if this holds, otherwise to `leave`."""
-        on = self.block()
-        self.build.cbranch(holds, on, self.leave)
-        self.write(on)
+    def require(self, holds: Name) -> None:
+        """Go on if this holds, otherwise to "leave"."""
+        self.code.leave_unless(holds, "leave")
 
-    def same(self, left: Any, right: Any) -> Any:
-        """Whether two objects are one."""
-        return self.build.icmp_unsigned("==", left, right)
+    def leave(self) -> None:
+        """Begin the block of all other cases."""
+        self.code.begin("leave")
 
-    def exists(self, thing: Any) -> Any:
-        """Whether the pointer is not null."""
-        return self.build.icmp_unsigned("!=", thing, NULL)
-
-    def is_a(self, thing: Any, kind: type) -> Any:
+    def is_a(self, thing: Name, kind: type) -> Name:
         """Whether the object is of exactly this type."""
         return self.same(self.part(thing, objects.TYPE), self.literal(kind))
 
-    def is_any(self, thing: Any, kind: type) -> Any:
-        """Whether the object is of this type, or of one derived from it."""
-        found = self.call("PyType_IsSubtype", self.part(thing, objects.TYPE), self.literal(kind))
-        return self.build.icmp_signed("!=", found, NO)
-
-    def scalar(self, node: Any) -> Operand:
+    def scalar(self, node: Name) -> Operand:
         """The value of a `Scalar`, which must be a float."""
         val = self.slot(node, "val")
         self.require(self.is_a(val, float))
-        return Operand(self.part(val, objects.FLOAT_VALUE, NUMBER), val)
+        return Operand(self.number(val), val)
 
-    def tape(self, thing: Any, owner: type = Scalar) -> Any:
+    def tape(self, thing: Name, owner: type = Scalar) -> Name:
         """The tape of a value, which must be open."""
         tape = self.slot(thing, "tape", owner)
         self.require(self.is_a(tape, Tape))
         return tape
 
-    def constant(self, thing: Any) -> Any:
+    def constant(self, thing: Name) -> X:
         """The number of an object that must be a float, of Python or numpy, or an integer, except -1."""
-        build, floats, integers, done = self.build, self.block(), self.block(), self.block()
-        build.cbranch(build.or_(self.is_a(thing, float), self.is_a(thing, np.float64)), floats, integers)
-        self.write(floats)
-        direct = self.part(thing, objects.FLOAT_VALUE, NUMBER)
-        build.branch(done)
-        self.write(integers)
+        code, (floats, integers, done) = self.code, self.blocks(3)
+        is_float = self.numbers.logic("or", self.is_a(thing, float), self.is_a(thing, np.float64))
+        self.branch(is_float, floats, integers)
+        code.begin(floats)
+        direct = self.number(thing)
+        self.go(done)
+        code.begin(integers)
         self.require(self.is_a(thing, int))
-        converted = self.call("PyLong_AsDouble", thing)
-        self.require(build.fcmp_ordered("!=", converted, number(-1.0)))  # -1 says that it is too large, or just -1
-        last = build.block
-        build.branch(done)
-        self.write(done)
-        return self.either(NUMBER, (direct, floats), (converted, last))
+        converted = self.numbers.x(self.call("PyLong_AsDouble", thing))
+        self.require(converted.is_("one", -1.0))  # -1 says that it is too large, or just -1
+        last = code.block
+        self.go(done)
+        code.begin(done)
+        return self.numbers.x(self.either("double", (direct.name, floats), (converted.name, last)))
 
-    def recorded_constant(self, thing: Any, value: Any) -> Any:
+    def recorded_constant(self, thing: Name, value: X) -> Name:
         """A new reference to the constant as the record holds it: a float in place of numpy's number."""
-        build, of_numpy, others, done = self.build, self.block(), self.block(), self.block()
-        build.cbranch(self.is_a(thing, np.float64), of_numpy, others)
-        self.write(of_numpy)
+        code, (of_numpy, others, done) = self.code, self.blocks(3)
+        self.branch(self.is_a(thing, np.float64), of_numpy, others)
+        code.begin(of_numpy)
         converted = self.new_float(value)
-        build.branch(done)
-        self.write(others)
+        self.go(done)
+        code.begin(others)
         self.own(thing)
-        build.branch(done)
-        self.write(done)
-        return self.either(POINTER, (converted, of_numpy), (thing, others))
+        self.go(done)
+        code.begin(done)
+        return self.either("ptr", (converted, of_numpy), (thing, others))
 
-    def require_regular(self, partial: Any) -> None:
-        """The partial must be neither infinite, nor NaN, nor close to 0, as in `scalar_functions`."""
-        square = self.build.fmul(partial, partial)
-        self.require(self.build.fcmp_ordered("<", number(1e-300), square))
-        self.require(self.build.fcmp_ordered("<", square, number(1e300)))
+    def require_finite(self, value: X) -> None:
+        """The number must be finite: for others, `math` raises errors."""
+        self.require((value - value).is_("oeq", 0.0))
+
+    def of_two(
+        self,
+        x: Name,
+        y: Name,
+        of_both: Callable[[Operand, Operand, Name], None],
+        of_first: Callable[[Operand, X, Name], None],
+        of_second: Callable[[X, Operand, Name], None],
+    ) -> None:
+        """Write the cases of two operands: scalars on one tape, or one of them a scalar and the other a constant."""
+        code, (first, second, both, with_constant) = self.code, self.blocks(4)
+        is_second = self.is_a(y, Scalar)
+        self.branch(self.is_a(x, Scalar), first, second)
+        code.begin(first)
+        a, tape = self.scalar(x), self.tape(x)
+        self.branch(is_second, both, with_constant)
+        code.begin(both)
+        self.require(self.same(tape, self.slot(y, "tape")))
+        of_both(a, self.scalar(y), tape)
+        code.begin(with_constant)
+        of_first(a, self.constant(y), tape)
+        code.begin(second)
+        self.require(is_second)
+        b, tape = self.scalar(y), self.tape(y)
+        of_second(self.constant(x), b, tape)
 
     # Results
 
-    def record(self, rule: Rule, a: Any, b: Any, p: Any, q: Any, val: Any, tape: Any) -> None:
+    def record(self, rule: Rule, a: Name, b: Name, p: Name, q: Name, val: X, tape: Name) -> None:
         """Return a new scalar, recorded with these cells and with new references to partials."""
-        self.build.ret(self.call("record", self.literal(rule), a, b, p, q, val, tape))
+        things = [f"ptr {it}" for it in (self.literal(rule), a, b, p, q)]
+        self.ret(self.call_at("ptr", "@record", [*things, f"double {val.name}", f"ptr {tape}"]))
 
-    def python(self, function: Callable[..., Any], *arguments: Any) -> None:
+    def ret(self, result: Name) -> None:
+        """Return an object."""
+        self.code.do(f"ret ptr {result}")
+
+    def python(self, function: Callable[..., Any], *arguments: Name) -> None:
         """Return the result of a Python function."""
-        space = self.build.alloca(POINTER, len(arguments))
+        space = self.code.emit(f"alloca [{len(arguments)} x ptr]")
         for k, argument in enumerate(arguments):
             self.put(space, k * layout.WORD, argument)
-        self.python_with(function, space, integer(len(arguments)))
+        self.python_with(function, space, len(arguments))
 
-    def python_with(self, function: Callable[..., Any], arguments: Any, count: Any) -> None:
+    def python_with(self, function: Callable[..., Any], arguments: Name, count: Name | int) -> None:
         """Return the result of a Python function with so many arguments in memory."""
         self.call("PyErr_Clear")
-        self.build.ret(self.call("PyObject_Vectorcall", self.literal(function), arguments, count, NULL))
+        self.ret(self.call("PyObject_Vectorcall", self.literal(function), arguments, count, "null"))
 
-    def python_in_order(self, plain: Callable[..., Any], reflected: Callable[..., Any], v: Any, u: Any) -> None:
-        """Return plain(v, u) if v is a scalar, otherwise reflected(u, v)."""
-        first, second = self.block(), self.block()
-        self.build.cbranch(self.is_any(v, Scalar), first, second)
-        self.write(first)
+    def python_in_order(self, plain: Callable[..., Any], reflected: Callable[..., Any], v: Name, u: Name) -> None:
+        """Return plain(v, u) if v is a scalar, also one of a derived class, otherwise reflected(u, v)."""
+        first, second = self.blocks(2)
+        is_derived = self.call("PyType_IsSubtype", self.part(v, objects.TYPE), self.literal(Scalar))
+        self.branch(self.same(is_derived, 0, "i32"), second, first)
+        self.code.begin(first)
         self.python(plain, v, u)
-        self.write(second)
+        self.code.begin(second)
         self.python(reflected, u, v)

@@ -18,6 +18,7 @@ see `singular`, `identities` and the table in docs/explanation/engine.md):
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_n
 _LOG2, _LOG10 = math.log(2.0), math.log(10.0)
 
 
-def no_slope(_val: Value, _adj: Value, *_inputs: Value) -> Value:
+def no_slope(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
     """No contribution: the function is constant wherever it has a derivative."""
     return 0.0
 

@@ -17,13 +17,13 @@ def square(x):
 @pytest.mark.parametrize(
     ("place", "broken", "fault"),
     [
-        ("kernels.simd.Module.text", lambda _self: "nonsense", "LLVM refused the code"),
-        ("runtime.program.lower", None, "not callable"),
-        ("trace.record_function.spread", None, "not callable"),
+        ("machine.simd.Module.text", lambda _self: "nonsense", "LLVM refused the code"),
+        ("compiled.runtime.program.lower", None, "not callable"),
+        ("compiled.trace.record_function.spread", None, "not callable"),
     ],
 )
 def test_a_fault_of_the_compiler_raises_and_does_not_run_eagerly(monkeypatch, place, broken, fault, batch):
-    monkeypatch.setattr(f"adbench.tape.compiled.{place}", broken)
+    monkeypatch.setattr(f"adbench.tape.{place}", broken)
     with pytest.raises((LLVMRefusedError, TypeError), match=fault):
         tape.compile(square, np.ones((2, 3)), batch=batch)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled.runtime.thread_pool import BUSY, JOINED, STARTED, _pool
+from adbench.tape.compiled.runtime.thread_pool import PLACES, STARTED, _pool
 from tests.tape.compiled.test_array_loops import documented_sum, pairs, rosenbrock, second_differences
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="one thread on Windows")
@@ -112,11 +112,11 @@ def test_helpers_compute_a_part_of_the_blocks():
     pool = _pool()
     for _ in range(200):
         compiled(x)
-        if pool.memory[JOINED]:
+        if pool.memory[PLACES["joined"]]:
             break
-    assert pool.memory[JOINED] == 1
+    assert pool.memory[PLACES["joined"]] == 1
     assert pool.memory[STARTED] >= 1
-    assert pool.memory[BUSY] == 0
+    assert pool.memory[PLACES["busy"]] == 0
 
 
 def test_small_arrays_stay_on_one_thread():

@@ -9,7 +9,7 @@ import pytest
 
 from adbench import tape
 from adbench.tape.compiled.inspection import listing
-from adbench.tape.compiled.kernels import simd
+from adbench.tape.machine import simd
 from tests.support.marks import one_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

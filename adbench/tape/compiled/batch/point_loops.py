@@ -19,9 +19,9 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Module, Name
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.simd import WIDTH, Code, Module, Name
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
 """The words of a plan.

@@ -10,11 +10,11 @@ from contextlib import suppress
 import numpy as np
 
 from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, run_shares
-from adbench.tape.compiled.kernels.simd import WIDTH
 from adbench.tape.compiled.lowering.loops.parallel_loop import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.program import Program
 from adbench.tape.machine.object_layouts import DATA, layouts_are_known
+from adbench.tape.machine.simd import WIDTH
 
 SHARES = 4
 """Shares of the points for each thread, so that a thread that comes late does less."""

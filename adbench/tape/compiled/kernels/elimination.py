@@ -13,10 +13,10 @@ multiple of eight; the padding is never read as part of the matrix.
 
 from __future__ import annotations
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd, literal
 from adbench.tape.compiled.kernels.small_products import has_registers
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
+from adbench.tape.machine.simd import WIDTH, Name, Simd, literal
 
 LARGEST, LARGEST_ELSEWHERE = 256, 32
 """The largest order of matrices factored here; LAPACK, which works in blocks, factors larger ones. The second holds

@@ -13,7 +13,6 @@ import numpy as np
 
 from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
 from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
-from adbench.tape.compiled.kernels.simd import Name, literal
 from adbench.tape.compiled.kernels.small_products import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
@@ -39,6 +38,7 @@ from adbench.tape.linalg import (
     symmetric_eigenvalues,
 )
 from adbench.tape.linalg.singular import singular_values, singular_vectors
+from adbench.tape.machine.simd import Name, literal
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[Operation], "Location | None"]

@@ -8,9 +8,9 @@ from typing import Any
 import llvmlite.binding as llvm
 from scipy.linalg import cython_blas, cython_lapack
 
-from adbench.tape.compiled.kernels.simd import Name
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer, Location
+from adbench.tape.machine.simd import Name
 
 _known: set[str] = set()
 

@@ -11,11 +11,11 @@ from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
 from adbench.tape.linalg import cholesky_factor
+from adbench.tape.machine.simd import Name, Simd, literal
 from adbench.tape.rules.reductions import HUGE, TINY
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix
-from adbench.tape.compiled.kernels.simd import Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
+from adbench.tape.machine.simd import Name, Simd, literal
 
 BLOCK = 64
 """Columns that LAPACK reduces together: this many times n numbers are enough for its workspace."""

@@ -15,9 +15,9 @@ import functools
 
 import llvmlite.binding as llvm
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
+from adbench.tape.machine.simd import WIDTH, Code, Name, Simd
 
 LARGEST = 128
 """The largest length of an axis."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adbench.tape.compiled.kernels.simd import Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
+from adbench.tape.machine.simd import Code, Name, Simd, literal
 
 LARGEST = 8
 """The largest order of unrolled matrices. At order 8, a system with one right-hand side takes 36 multiplications."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of
-from adbench.tape.compiled.kernels.simd import WIDTH, Name, Simd
 from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
@@ -40,6 +39,7 @@ from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
+from adbench.tape.machine.simd import WIDTH, Name, Simd
 from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import set_at
 

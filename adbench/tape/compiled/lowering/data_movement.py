@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Simd, literal
 from adbench.tape.compiled.lowering.emission import Emission, Operation
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
@@ -29,6 +28,7 @@ from adbench.tape.compiled.lowering.storage import (
 )
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.core.rule import Rule
+from adbench.tape.machine.simd import Simd, literal
 from adbench.tape.rules import shapes
 from adbench.tape.rules.indexing import getitem, is_basic, put, set_at
 

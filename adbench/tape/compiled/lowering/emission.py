@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd, literal
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import Step
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
@@ -29,6 +28,7 @@ from adbench.tape.compiled.lowering.storage import (
     view_of,
 )
 from adbench.tape.core.rule import TapeError, Value
+from adbench.tape.machine.simd import Code, Module, Name, Simd, literal
 
 LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
 """Label of an early exit -> the function's return value (see `lowering.Outcome`)."""

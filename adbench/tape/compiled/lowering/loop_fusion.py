@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Name, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
 from adbench.tape.compiled.lowering.loops.loop_nest import Strides, summed_axis_late, write_nest
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
 from adbench.tape.core.rule import Rule
+from adbench.tape.machine.simd import Code, Name, literal
 from adbench.tape.rules import reductions, shapes
 
 REDUCTIONS: dict[Rule, Reduction] = {

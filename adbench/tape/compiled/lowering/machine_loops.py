@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
-from adbench.tape.compiled.kernels.simd import Code, Name
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.storage import (
@@ -28,6 +27,7 @@ from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.rule import Value
+from adbench.tape.machine.simd import Code, Name
 from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]

@@ -19,7 +19,6 @@ from enum import IntEnum
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
@@ -29,6 +28,7 @@ from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
 from adbench.tape.core.rule import Value
+from adbench.tape.machine.simd import Code, Module, Name
 from adbench.tape.values import shape_of
 
 PIECES = (5_000, 400, 400, 400)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name
+from adbench.tape.machine.simd import WIDTH, Code, Name
 
 REGISTER_LIMIT = 16
 """Arrays of at most this many elements are kept in registers."""

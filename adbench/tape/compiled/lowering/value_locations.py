@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import Code, Name, Simd
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform, row_by_row
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.core.rule import Value
+from adbench.tape.machine.simd import Code, Name, Simd
 
 SPILL_DISTANCE = 300
 """Instructions after which a value is reloaded from memory."""

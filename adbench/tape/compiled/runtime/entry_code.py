@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.machine import object_layouts as layouts
 from adbench.tape.machine.llvm import Object
+from adbench.tape.machine.simd import Module, Name
+from adbench.tape.machine.writer import ObjectCode
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Setting:
     value: Any
 
 
-class _Writer:
+class _Writer(ObjectCode):
     """Writes the entry's code, part by part. Cases that it does not handle go to the label `otherwise`.
 
     arguments   a word for each: the number, or the address of an array's data
@@ -31,8 +32,8 @@ class _Writer:
     """
 
     def __init__(self, module: Module, inputs: int, results: Sequence[Shape], memory: np.ndarray) -> None:
-        self.module = module
-        self.code = code = Code(module)
+        super().__init__(module)
+        code = self.code
         self.results = results
         self.arguments = code.variable(f"[{max(inputs, 1)} x i64]")
         self.parts = code.variable(f"[{max(len(results), 1)} x i64]")
@@ -43,81 +44,59 @@ class _Writer:
         self.state = module.outside(code, "dispatch", memory)
         self.arrays: dict[int, Name] = {}
 
-    def at(self, pointer: Name, offset: Name | int) -> Name:
-        """The address `pointer` + `offset` bytes."""
-        return self.code.emit(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
-
-    def load(self, kind: str, pointer: Name, offset: Name | int = 0) -> Name:
-        """The value at this address."""
-        return self.code.emit(f"load {kind}, ptr {self.at(pointer, offset)}, align {4 if kind == 'i32' else 8}")
-
     def check_setting(self, thing: Name, value: Any) -> None:
         """Leave unless the argument is this object, or an integer of this value."""
         known = self.module.outside(self.code, ("setting", id(value)), Object(value))
-        same = self.code.emit(f"icmp eq ptr {thing}, {known}")
+        same = self.same(thing, known)
         if type(value) is not int or not -(2**62) < value < 2**62:
             self.code.leave_unless(same, "otherwise")
             return
         good = self.code.label()
         self.code.leave_if(same, good)
         int_type = self.module.outside(self.code, "int", int)
-        self.code.leave_unless(
-            self.code.emit(f"icmp eq ptr {self.load('ptr', thing, layouts.TYPE)}, {int_type}"), "otherwise"
-        )
+        self.code.leave_unless(self.same(self.part(thing, layouts.TYPE), int_type), "otherwise")
         overflow = self.code.variable("i32")
-        number = self.call("PyLong_AsLongLongAndOverflow", "ptr, ptr", f"ptr {thing}, ptr {overflow}", "i64")
-        self.code.leave_unless(self.code.emit(f"icmp eq i64 {number}, {value}"), "otherwise")
-        self.code.do(f"br label %{good}")
+        number = self.call("PyLong_AsLongLongAndOverflow", thing, overflow)
+        self.code.leave_unless(self.same(number, value, "i64"), "otherwise")
+        self.go(good)
         self.code.begin(good)
-
-    def call(self, name: str, kinds: str, given: str, result: str = "ptr") -> Name:
-        """Call a function of CPython's."""
-        function = self.module.declare(name, f"{result} {{}}({kinds})")
-        if result == "void":
-            self.code.do(f"call void {function}({given})")
-            return ""
-        return self.code.emit(f"call {result} {function}({given})")
 
     def check_arguments(self, inputs: Sequence[Shape | Setting]) -> None:
         """Leave unless each argument fits the recordings; store numbers and addresses."""
-        self.code.leave_unless(self.code.emit(f"icmp eq i64 %count, {len(inputs)}"), "otherwise")
+        self.code.leave_unless(self.same("%count", len(inputs), "i64"), "otherwise")
         slots = iter(range(len(inputs)))
         for k, shape in enumerate(inputs):
-            thing = self.load("ptr", "%given", 8 * k)
+            thing = self.part("%given", 8 * k)
             if isinstance(shape, Setting):
                 self.check_setting(thing, shape.value)
                 continue
-            kind = self.load("ptr", thing, layouts.TYPE)
+            kind = self.part(thing, layouts.TYPE)
             slot = self.at(self.arguments, 8 * next(slots))
             if shape == ():
                 self.check_number(thing, kind)
-                self.code.store(self.load("double", thing, layouts.FLOAT_VALUE), slot)
+                self.code.store(self.part(thing, layouts.FLOAT_VALUE, "double"), slot)
             else:
                 self.check_array(thing, kind, shape)
-                self.code.store(self.load("ptr", thing, layouts.DATA), slot, "ptr")
+                self.code.store(self.part(thing, layouts.DATA), slot, "ptr")
 
     def check_number(self, thing: Name, kind: Name) -> None:
         """Leave unless it is a float or numpy's float64."""
-        is_float, is_double = (
-            self.code.emit(f"icmp eq ptr {kind}, {known}") for known in (self.float_type, self.double_type)
-        )
+        is_float, is_double = (self.same(kind, known) for known in (self.float_type, self.double_type))
         self.code.leave_unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
 
     def check_array(self, thing: Name, kind: Name, shape: Shape) -> None:
         """Leave unless it is a contiguous float64 array of this shape."""
         emit = self.code.emit
-        self.code.leave_unless(emit(f"icmp eq ptr {kind}, {self.array_type}"), "otherwise")
-        flags = emit(f"and i32 {self.load('i32', thing, layouts.FLAGS)}, {layouts.IN_ORDER}")
-        axes = emit(f"icmp eq i32 {self.load('i32', thing, layouts.NDIM)}, {len(shape)}")
+        self.code.leave_unless(self.same(kind, self.array_type), "otherwise")
+        flags = emit(f"and i32 {self.part(thing, layouts.FLAGS, 'i32')}, {layouts.IN_ORDER}")
+        axes = self.same(self.part(thing, layouts.NDIM, "i32"), len(shape), "i32")
         conditions = [
-            emit(f"icmp eq ptr {self.load('ptr', thing, layouts.DESCR)}, {self.descr}"),
-            emit(f"icmp eq i32 {flags}, {layouts.IN_ORDER}"),
+            self.same(self.part(thing, layouts.DESCR), self.descr),
+            self.same(flags, layouts.IN_ORDER, "i32"),
         ]
         self.code.leave_unless(axes, "otherwise")
-        dimensions = self.load("ptr", thing, layouts.DIMENSIONS)
-        conditions += [
-            emit(f"icmp eq i64 {self.load('i64', dimensions, 8 * axis)}, {n}") for axis, n in enumerate(shape)
-        ]
+        dimensions = self.part(thing, layouts.DIMENSIONS)
+        conditions += [self.same(self.part(dimensions, 8 * axis, "i64"), n, "i64") for axis, n in enumerate(shape)]
         total = conditions[0]
         for condition in conditions[1:]:
             total = emit(f"and i1 {total}, {condition}")
@@ -125,17 +104,17 @@ class _Writer:
 
     def borrow(self) -> None:
         """Take the first free workspace."""
-        self.free = self.load("ptr", self.state, 16)
-        self.code.leave_unless(self.code.emit(f"icmp ne ptr {self.free}, null"), "otherwise")
-        enough = f"icmp sge i64 {self.load('i64', self.free, 8)}, {self.load('i64', self.state, 8)}"
+        self.free = self.part(self.state, 16)
+        self.code.leave_unless(self.exists(self.free), "otherwise")
+        enough = f"icmp sge i64 {self.part(self.free, 8, 'i64')}, {self.part(self.state, 8, 'i64')}"
         self.code.leave_unless(self.code.emit(enough), "otherwise")
-        self.code.store(self.load("ptr", self.free), self.at(self.state, 16), "ptr")
+        self.put(self.state, 16, self.part(self.free))
         self.work = self.at(self.free, 64)
 
     def give_back(self) -> None:
         """Return the workspace to the free list."""
-        self.code.store(self.load("ptr", self.state, 16), self.free, "ptr")
-        self.code.store(self.free, self.at(self.state, 16), "ptr")
+        self.code.store(self.part(self.state, 16), self.free, "ptr")
+        self.put(self.state, 16, self.free)
 
     def make_arrays(self) -> None:
         """Create all arrays of the result, then check them."""
@@ -148,21 +127,21 @@ class _Writer:
                     f"ptr null, ptr null, i32 0, i32 0, ptr null)"
                 )
         for k, array in self.arrays.items():
-            self.code.leave_unless(code.emit(f"icmp ne ptr {array}, null"), "no_memory")
-            code.store(self.load("ptr", array, layouts.DATA), self.at(self.parts, 8 * k), "ptr")
+            self.code.leave_unless(self.exists(array), "no_memory")
+            self.put(self.parts, 8 * k, self.part(array, layouts.DATA))
 
     def release_arrays(self) -> None:
         """Release the result's arrays. Py_DecRef skips arrays that could not be created."""
         for array in self.arrays.values():
-            self.call("Py_DecRef", "ptr", f"ptr {array}", "void")
+            self.call("Py_DecRef", array)
 
     def try_recordings(self) -> str:
         """Run recordings until the guards of one hold, and move it to the front. Returns the label for failure."""
         code = self.code
-        count = self.load("i64", self.state, 0)
+        count = self.part(self.state, 0, "i64")
         head, found, failed, following, front, move = (code.label() for _ in range(6))
         before = code.block
-        code.do(f"br label %{head}")
+        self.go(head)
         code.begin(head)
         i = code.fresh()
         line = len(code.lines)
@@ -171,19 +150,18 @@ class _Writer:
         slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
         run = code.emit(f"load ptr, ptr {slot}, align 8")
         outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
-        done = code.emit(f"icmp eq i32 {outcome}, 0")
-        code.leave_if(done, found)
-        code.do(f"br i1 {code.emit(f'icmp eq i32 {outcome}, 1')}, label %{following}, label %{failed}")
+        code.leave_if(self.same(outcome, 0, "i32"), found)
+        self.branch(self.same(outcome, 1, "i32"), following, failed)
         code.begin(following)
         code.lines[line] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
         code.do(f"{i}.n = add i64 {i}, 1")
-        code.do(f"br label %{head}")
+        self.go(head)
         code.begin(found)
-        code.do(f"br i1 {code.emit(f'icmp eq i64 {i}, 0')}, label %{front}, label %{move}")
+        self.branch(self.same(i, 0, "i64"), front, move)
         code.begin(move)
-        code.store(self.load("ptr", self.state, 64), slot, "ptr")
-        code.store(run, self.at(self.state, 64), "ptr")
-        code.do(f"br label %{front}")
+        code.store(self.part(self.state, 64), slot, "ptr")
+        self.put(self.state, 64, run)
+        self.go(front)
         code.begin(front)
         return failed
 
@@ -192,7 +170,7 @@ class _Writer:
         things = [
             self.arrays[k]
             if k in self.arrays
-            else self.call("PyFloat_FromDouble", "double", f"double {self.load('double', self.parts, 8 * k)}")
+            else self.call("PyFloat_FromDouble", self.part(self.parts, 8 * k, "double"))
             for k in range(len(self.results))
         ]
         if form == "one":
@@ -208,9 +186,9 @@ class _Writer:
 
     def tuple(self, things: Sequence[Name]) -> Name:
         """Create a tuple, which takes over the references."""
-        made = self.call("PyTuple_New", "i64", f"i64 {len(things)}")
+        made = self.call("PyTuple_New", len(things))
         for k, thing in enumerate(things):
-            self.call("PyTuple_SetItem", "ptr, i64, ptr", f"ptr {made}, i64 {k}, ptr {thing}", "i32")
+            self.call("PyTuple_SetItem", made, k, thing)
         return made
 
 
@@ -238,9 +216,9 @@ def write_entry(
     code.do(f"ret ptr {w.assembled(form)}")
     code.begin(failed)
     w.give_back()
-    w.call("PyErr_Clear", "", "", "void")  # the eager engine raises an error from Python again
+    w.call("PyErr_Clear")  # the eager engine raises an error from Python again
     w.release_arrays()
-    code.do("br label %otherwise")
+    w.go("otherwise")
     if w.arrays:
         code.begin("no_memory")  # MemoryError is set; release arrays and workspace
         w.give_back()
@@ -248,7 +226,7 @@ def write_entry(
         code.do("ret ptr null")
     code.begin("otherwise")
     target = module.outside(code, "otherwise", otherwise)
-    answer = w.call("PyObject_Vectorcall", "ptr, ptr, i64, ptr", f"ptr {target}, ptr %given, i64 %count, ptr null")
+    answer = w.call("PyObject_Vectorcall", target, "%given", "%count", "null")
     code.do(f"ret ptr {answer}")
     module.function("ptr @entry(ptr %self, ptr %given, i64 %count)", code)
     _write_vectorcall(module, otherwise)
@@ -257,12 +235,12 @@ def write_entry(
 
 def _write_vectorcall(module: Module, otherwise: Callable[..., Any]) -> None:
     """The entry for CPython's vectorcall, whose count has a flag in its highest bit. Names go to Python's function."""
-    code = Code(module)
-    code.leave_unless(code.emit("icmp eq ptr %names, null"), "named")
+    w = ObjectCode(module)
+    code = w.code
+    code.leave_unless(w.same("%names", "null"), "named")
     count = code.emit(f"and i64 %count, {2**63 - 1}")
     code.do(f"ret ptr {code.emit(f'tail call ptr @entry(ptr %self, ptr %given, i64 {count})')}")
     code.begin("named")
     target = module.outside(code, "otherwise", otherwise)
-    call = module.declare("PyObject_Vectorcall", "ptr {}(ptr, ptr, i64, ptr)")
-    code.do(f"ret ptr {code.emit(f'call ptr {call}(ptr {target}, ptr %given, i64 %count, ptr %names)')}")
+    code.do(f"ret ptr {w.call('PyObject_Vectorcall', target, '%given', '%count', '%names')}")
     module.function("ptr @vectorcall(ptr %self, ptr %given, i64 %count, ptr %names)", code)

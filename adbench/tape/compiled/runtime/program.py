@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from adbench.sealed_folder import SealedFolder
-from adbench.tape.compiled.kernels.simd import WIDTH
 from adbench.tape.compiled.lowering.emission import NotInLanesError, Piece
 from adbench.tape.compiled.lowering.module import Lowered, lower
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
@@ -22,6 +21,7 @@ from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.recording import LEAF
 from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.simd import WIDTH
 from adbench.tape.rules import indexing
 from adbench.tape.values import shape_of
 

@@ -23,12 +23,15 @@ import numpy as np
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.machine.llvm import Loaded
 
-GENERATION, OPEN, TASK, SHARED, BLOCKS, WANTED, JOINED, CHUNK = range(8)
-NEXT, INSIDE, BUSY, STOP, STARTED = 8, 16, 24, 32, 40
-MUTEX, CONDITION, WORDS = 48, 64, 80
-"""Words of the pool's memory: about the current loop; counters, each in its own cache line; the system's lock."""
+PLACES = {"open": 1, "task": 2, "shared": 3, "blocks": 4, "wanted": 5, "joined": 6, "chunk": 7}
+PLACES |= {"next": 8, "inside": 16, "busy": 24, "stop": 32, "started": 40, "mutex": 48, "condition": 64}
+WORDS, STOP, STARTED = 80, PLACES["stop"], PLACES["started"]
+"""Words of the pool's memory: about the current loop, whose number is the first word; counters, each in its own cache
+line; the system's lock."""
 SPINS = 20_000
 """Looks for a new loop before a helper sleeps: about 10 µs."""
+
+ADDRESSES = "\n".join(f"  %{name}.at = getelementptr i64, ptr %pool, i64 {at}" for name, at in PLACES.items())
 
 SOURCE = f"""
 declare i32 @pthread_mutex_lock(ptr)
@@ -47,29 +50,26 @@ declare void @Py_DecRef(ptr)
 @environment = global [1 x ptr] zeroinitializer, align 8
 
 define void @prepare(ptr %pool) {{
-  %mutex = getelementptr i64, ptr %pool, i64 {MUTEX}
-  %condition = getelementptr i64, ptr %pool, i64 {CONDITION}
-  call i32 @pthread_mutex_init(ptr %mutex, ptr null)
-  call i32 @pthread_cond_init(ptr %condition, ptr null)
+{ADDRESSES}
+  call i32 @pthread_mutex_init(ptr %mutex.at, ptr null)
+  call i32 @pthread_cond_init(ptr %condition.at, ptr null)
   ret void
 }}
 
 define void @stop(ptr %pool) {{
-  %mutex = getelementptr i64, ptr %pool, i64 {MUTEX}
-  %condition = getelementptr i64, ptr %pool, i64 {CONDITION}
-  %stop = getelementptr i64, ptr %pool, i64 {STOP}
-  call i32 @pthread_mutex_lock(ptr %mutex)
-  store atomic i64 1, ptr %stop seq_cst, align 8
-  call i32 @pthread_cond_broadcast(ptr %condition)
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+{ADDRESSES}
+  call i32 @pthread_mutex_lock(ptr %mutex.at)
+  store atomic i64 1, ptr %stop.at seq_cst, align 8
+  call i32 @pthread_cond_broadcast(ptr %condition.at)
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   ret void
 }}
 
 define void @take_blocks(ptr %pool, ptr %task, ptr %shared, i64 %blocks, i64 %chunk) {{
-  %next = getelementptr i64, ptr %pool, i64 {NEXT}
+{ADDRESSES}
   br label %again
 again:
-  %first = atomicrmw add ptr %next, i64 %chunk seq_cst
+  %first = atomicrmw add ptr %next.at, i64 %chunk seq_cst
   %some = icmp slt i64 %first, %blocks
   br i1 %some, label %work, label %done
 work:
@@ -83,17 +83,7 @@ done:
 }}
 
 define void @help(ptr %pool) {{
-  %mutex = getelementptr i64, ptr %pool, i64 {MUTEX}
-  %condition = getelementptr i64, ptr %pool, i64 {CONDITION}
-  %stop = getelementptr i64, ptr %pool, i64 {STOP}
-  %open = getelementptr i64, ptr %pool, i64 {OPEN}
-  %task.at = getelementptr i64, ptr %pool, i64 {TASK}
-  %shared.at = getelementptr i64, ptr %pool, i64 {SHARED}
-  %blocks.at = getelementptr i64, ptr %pool, i64 {BLOCKS}
-  %chunk.at = getelementptr i64, ptr %pool, i64 {CHUNK}
-  %wanted.at = getelementptr i64, ptr %pool, i64 {WANTED}
-  %joined.at = getelementptr i64, ptr %pool, i64 {JOINED}
-  %inside.at = getelementptr i64, ptr %pool, i64 {INSIDE}
+{ADDRESSES}
   br label %idle
 idle:
   %seen = phi i64 [ 0, %0 ], [ %now, %late ], [ %now, %left ]
@@ -108,24 +98,24 @@ look:
   %is.new = icmp ne i64 %generation, %seen
   br i1 %is.new, label %sleep, label %spin
 sleep:
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_mutex_lock(ptr %mutex.at)
   br label %check
 check:
   %now = load atomic i64, ptr %pool seq_cst, align 8
-  %ended = load atomic i64, ptr %stop seq_cst, align 8
+  %ended = load atomic i64, ptr %stop.at seq_cst, align 8
   %is.ended = icmp ne i64 %ended, 0
   br i1 %is.ended, label %leave, label %check.new
 check.new:
   %is.same = icmp eq i64 %now, %seen
   br i1 %is.same, label %wait, label %enter
 wait:
-  call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  call i32 @pthread_cond_wait(ptr %condition.at, ptr %mutex.at)
   br label %check
 leave:
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   ret void
 enter:
-  %is.open = load i64, ptr %open, align 8
+  %is.open = load i64, ptr %open.at, align 8
   %wanted = load i64, ptr %wanted.at, align 8
   %joined = load i64, ptr %joined.at, align 8
   %is.wanted = icmp slt i64 %joined, %wanted
@@ -133,7 +123,7 @@ enter:
   %may = and i1 %is.wanted, %was.open
   br i1 %may, label %join, label %late
 late:
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   br label %idle
 join:
   %more = add i64 %joined, 1
@@ -143,7 +133,7 @@ join:
   %shared = load ptr, ptr %shared.at, align 8
   %blocks = load i64, ptr %blocks.at, align 8
   %chunk = load i64, ptr %chunk.at, align 8
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   call void @take_blocks(ptr %pool, ptr %task, ptr %shared, i64 %blocks, i64 %chunk)
   br label %left
 left:
@@ -152,19 +142,7 @@ left:
 }}
 
 define void @parallel(ptr %pool, ptr %task, ptr %shared, i64 %blocks, i64 %helpers, ptr %start) {{
-  %mutex = getelementptr i64, ptr %pool, i64 {MUTEX}
-  %condition = getelementptr i64, ptr %pool, i64 {CONDITION}
-  %open = getelementptr i64, ptr %pool, i64 {OPEN}
-  %task.at = getelementptr i64, ptr %pool, i64 {TASK}
-  %shared.at = getelementptr i64, ptr %pool, i64 {SHARED}
-  %blocks.at = getelementptr i64, ptr %pool, i64 {BLOCKS}
-  %chunk.at = getelementptr i64, ptr %pool, i64 {CHUNK}
-  %wanted.at = getelementptr i64, ptr %pool, i64 {WANTED}
-  %joined.at = getelementptr i64, ptr %pool, i64 {JOINED}
-  %inside.at = getelementptr i64, ptr %pool, i64 {INSIDE}
-  %busy.at = getelementptr i64, ptr %pool, i64 {BUSY}
-  %next.at = getelementptr i64, ptr %pool, i64 {NEXT}
-  %started.at = getelementptr i64, ptr %pool, i64 {STARTED}
+{ADDRESSES}
   %gil = call i32 @PyGILState_Check()
   %has.gil = icmp ne i32 %gil, 0
   br i1 %has.gil, label %count, label %begin
@@ -197,7 +175,7 @@ open.loop:
   %shares = mul i64 %helpers, 16
   %part = udiv i64 %blocks, %shares
   %chunk = call i64 @llvm.smax.i64(i64 %part, i64 1)
-  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_mutex_lock(ptr %mutex.at)
   store ptr %task, ptr %task.at, align 8
   store ptr %shared, ptr %shared.at, align 8
   store i64 %blocks, ptr %blocks.at, align 8
@@ -205,14 +183,14 @@ open.loop:
   store i64 %helpers, ptr %wanted.at, align 8
   store i64 0, ptr %joined.at, align 8
   store atomic i64 0, ptr %next.at seq_cst, align 8
-  store i64 1, ptr %open, align 8
+  store i64 1, ptr %open.at, align 8
   %old = atomicrmw add ptr %pool, i64 1 seq_cst
-  call i32 @pthread_cond_broadcast(ptr %condition)
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call i32 @pthread_cond_broadcast(ptr %condition.at)
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   call void @take_blocks(ptr %pool, ptr %task, ptr %shared, i64 %blocks, i64 %chunk)
-  call i32 @pthread_mutex_lock(ptr %mutex)
-  store i64 0, ptr %open, align 8
-  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call i32 @pthread_mutex_lock(ptr %mutex.at)
+  store i64 0, ptr %open.at, align 8
+  call i32 @pthread_mutex_unlock(ptr %mutex.at)
   br label %await
 await:
   %turn = phi i64 [ 0, %open.loop ], [ %turn.next, %await.more ]

@@ -35,7 +35,7 @@ from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, on_tape
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.shapes import asarray, concatenate, flip, ravel, reshape
-from adbench.tape.values import settle, shape_of
+from adbench.tape.values import settle, shape_of, value_of
 
 Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
 
@@ -134,16 +134,9 @@ def replay(
             rule, inputs, params = made
             given = [values.get(id(x), x) if isinstance(x, Active) else x for x in inputs]
             if rule.reverse is None and rule.forward is None:  # a comparison: it sees only values
-                given = [_plain(x) for x in given]
+                given = [value_of(x) for x in given]
             values[id(record[1])] = instead.get(rule, rule)(*given, **params)
     return [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
-
-
-def _plain(x: Value) -> Value:
-    """The value without derivatives: a symbol, a number or an array."""
-    while isinstance(x, Active) and not x.symbolic:
-        x = x.val
-    return x
 
 
 def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], list[Value]]:

@@ -14,14 +14,13 @@ is valid only at points where all its guards have the same outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, REPLACED, SAME, TAKE
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.operand import Operand
+from adbench.tape.operand import Operand, operator_of
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import getitem, set_at
@@ -31,10 +30,6 @@ Shape = tuple[int, ...]
 
 class DependsOnDataError(Exception):
     """A loop's body needs a number that differs between iterations, so the loop must be unrolled."""
-
-
-def _binary(rule: Rule) -> Callable[[Any, Any], Any]:
-    return lambda self, other: rule(self, other)
 
 
 class Symbol(Operand):
@@ -148,11 +143,11 @@ class Symbol(Operand):
         super()._refuse(what)
 
     # Comparisons and logic give symbols
-    __lt__, __le__ = _binary(PREDICATES[np.less]), _binary(PREDICATES[np.less_equal])
-    __gt__, __ge__ = _binary(PREDICATES[np.greater]), _binary(PREDICATES[np.greater_equal])
-    __eq__, __ne__ = _binary(PREDICATES[np.equal]), _binary(PREDICATES[np.not_equal])
-    __and__, __or__ = _binary(LOGIC[np.logical_and]), _binary(LOGIC[np.logical_or])
-    __xor__ = _binary(LOGIC[np.logical_xor])
+    __lt__, __le__ = operator_of(PREDICATES[np.less]), operator_of(PREDICATES[np.less_equal])
+    __gt__, __ge__ = operator_of(PREDICATES[np.greater]), operator_of(PREDICATES[np.greater_equal])
+    __eq__, __ne__ = operator_of(PREDICATES[np.equal]), operator_of(PREDICATES[np.not_equal])
+    __and__, __or__ = operator_of(LOGIC[np.logical_and]), operator_of(LOGIC[np.logical_or])
+    __xor__ = operator_of(LOGIC[np.logical_xor])
 
     def __invert__(self) -> Any:
         return LOGIC[np.logical_not](self)

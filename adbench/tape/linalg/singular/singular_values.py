@@ -18,14 +18,13 @@ from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd
 from adbench.tape.linalg.singular.weighted_vectors import (
     factors_of,
     is_rough,
-    on_matrices,
     rates,
     rates_value,
     unknown_where,
     weighted,
     weighted_value,
 )
-from adbench.tape.linalg.solving import matrix
+from adbench.tape.linalg.solving import cover, matrix
 from adbench.tape.linalg.spectrum import close_pairs, close_to_zero
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose
@@ -100,7 +99,7 @@ def _rates_around(s: Value, tan: Value, a: Value) -> Value:
 
 def _svdvals_back_inside(s: Value, adj: Value, a: Value) -> Value:
     """`_svdvals_back` inside another derivative."""
-    return _svdvals_back(s, adj, a) + on_matrices(where(is_rough(s, adj, shape_of(a)), math.nan, 0.0))
+    return _svdvals_back(s, adj, a) + cover(where(is_rough(s, adj, shape_of(a)), math.nan, 0.0))
 
 
 def _svdvals_along_inside(s: Value, tan: Value, a: Value) -> Value:

@@ -17,12 +17,12 @@ from adbench.tape.linalg.spectrum import (
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
     equal_values,
-    needs_vectors,
     off_diagonal,
 )
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.singular import some
 from adbench.tape.values import shape_of, value_of
 
 t = matrix_transpose
@@ -56,7 +56,7 @@ def _svd_back(val: Value, adj: Value, _a: Value) -> Value:
     u, s, v = _blocks(val, rows)
     u_adj, s_adj, v_adj = _blocks(adj, rows)
     inner = diagonal_matrix(s_adj)
-    if not (needs_vectors(u_adj) or needs_vectors(v_adj)):
+    if not (some(u_adj) or some(v_adj)):
         return matmul(u, matmul(inner, t(v)))
     uu, vv = matmul(t(u), u_adj), matmul(t(v), v_adj)
     uu, vv = off_diagonal(uu), off_diagonal(vv)

@@ -9,12 +9,12 @@ quotients of differences (Daleckii and Krein), that need no derivative of a vect
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd, _svd_value
+from adbench.tape.linalg.solving import cover
 from adbench.tape.linalg.spectrum import (
     EqualEigenvaluesError,
     close_pairs,
@@ -24,7 +24,7 @@ from adbench.tape.linalg.spectrum import (
     surely,
     zero_pairs,
 )
-from adbench.tape.rules.elementwise import where
+from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import matrix_transpose, reshape
@@ -127,11 +127,7 @@ def _rates_back(_v: Value, adj: Value, a: Value, x: Value, factors: Value, error
     rough = is_rough(s, adj, shape_of(a))
     if error is not None and np.any(rough):
         raise EqualEigenvaluesError(error)
-    return _turned(a, adj, factors, x) + on_matrices(where(rough, math.nan, 0.0))
-
-
-def _none(_val: Value, _adj: Value, *_inputs: Value, **_params: Any) -> Value:
-    return 0.0
+    return _turned(a, adj, factors, x) + cover(where(rough, math.nan, 0.0))
 
 
 weighted: Rule = function_gradients(
@@ -139,12 +135,12 @@ weighted: Rule = function_gradients(
     reverse=(
         lambda _v, adj, a, g, factors: _turned(a, g, factors, adj),
         lambda _v, adj, a, _g, factors: rates(a, adj, factors),
-        _none,
+        no_slope,
     ),
     forward=(
         lambda _v, tan, a, g, factors: _turned(a, g, factors, tan),
         lambda _v, tan, a, _g, factors: weighted(a, tan, factors),
-        _none,
+        no_slope,
     ),
     name="weighted singular vectors",
     fresh=True,
@@ -153,8 +149,8 @@ weighted: Rule = function_gradients(
 
 rates: Rule = function_gradients(
     rates_value,
-    reverse=(_rates_back, lambda _v, adj, a, _x, factors, error=None: weighted(a, adj, factors), _none),
-    forward=(_turned_rates, lambda _v, tan, a, _x, factors, error=None: rates(a, tan, factors, error=error), _none),
+    reverse=(_rates_back, lambda _v, adj, a, _x, factors, error=None: weighted(a, adj, factors), no_slope),
+    forward=(_turned_rates, lambda _v, tan, a, _x, factors, error=None: rates(a, tan, factors, error=error), no_slope),
     name="rates of singular values",
     fresh=True,
 )
@@ -164,11 +160,6 @@ rates: Rule = function_gradients(
 
 
 # Where the choice of the vectors matters
-
-
-def on_matrices(x: Value) -> Value:
-    """One number for each matrix, in the shape of a matrix that broadcasts."""
-    return reshape(x, (*shape_of(x), 1, 1)) if shape_of(x) else x
 
 
 def is_rough(s: Value, g: Value, shape: tuple[int, ...]) -> Value:
@@ -195,4 +186,4 @@ def unknown_where(rough: Value, a: Value) -> Value:
     if not some(rough):
         return 0.0
     axes = (len(shape_of(a)) - 2, len(shape_of(a)) - 1)
-    return on_matrices(np.where(rough, UNDEFINED(a, axes=axes, value=0.0), 0.0))
+    return cover(np.where(rough, UNDEFINED(a, axes=axes, value=0.0), 0.0))

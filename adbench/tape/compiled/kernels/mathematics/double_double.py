@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import X
+from adbench.tape.machine.simd import X
 
 
 def fast_two_sum(a: X | float, b: X) -> tuple[X, X]:

@@ -16,7 +16,7 @@ import struct
 
 from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
-from adbench.tape.compiled.kernels.simd import Simd, X
+from adbench.tape.machine.simd import Simd, X
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 LN2, LN2_REST = 0.6931471805599453, 2.3190468138462996e-17

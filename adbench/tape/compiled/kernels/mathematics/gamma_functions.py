@@ -20,7 +20,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
 from adbench.tape.compiled.kernels.mathematics.logarithms import log, log_double
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.compiled.kernels.mathematics.trigonometry import cos, sin, tan
-from adbench.tape.compiled.kernels.simd import Simd, X
+from adbench.tape.machine.simd import Simd, X
 
 ROOT = (1.4616321449683622, 9.549995429965697e-17)
 """The zero of ψ, in two parts."""

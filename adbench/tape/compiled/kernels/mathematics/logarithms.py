@@ -24,7 +24,7 @@ from adbench.tape.compiled.kernels.mathematics.exponentials import (
     unscaled,
 )
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
-from adbench.tape.compiled.kernels.simd import Name, Simd, X
+from adbench.tape.machine.simd import Name, Simd, X
 
 LOG1P_TERMS = (
     0.6666666666666735,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-from adbench.tape.compiled.kernels.simd import Code, Module, Name, Simd, X
 from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.simd import Code, Module, Name, Simd, X
 
 INLINE = 2_500
 """The most instructions of kernels in one module; later ones are calls, because LLVM's time grows with the module."""
@@ -114,15 +114,20 @@ def kernel(name: str, arguments: int = 1, results: int = 1) -> Callable[[Callabl
 
 def rarely(k: Simd, condition: Name, usual: Sequence[X], rare: Kernel, *arguments: X) -> tuple[X, ...]:
     """The usual results, but those of another kernel in lanes where a condition holds; if none, it costs a branch."""
+    results = unless(k, condition, [x.name for x in usual], lambda: rare.call(k, [x.name for x in arguments]))
+    return tuple(map(k.x, results))
+
+
+def unless(k: Simd, condition: Name, usual: Sequence[Name], rare: Callable[[], Sequence[Name]]) -> list[Name]:
+    """The usual numbers, but those that `rare` writes in lanes where a condition holds."""
     code = k.code
     before, away, after = code.block, code.label(), code.label()
     code.do(f"br i1 {k.any(condition)}, label %{away}, label %{after}, !prof !1")
     code.begin(away)
-    others = rare.call(k, [x.name for x in arguments])
-    chosen = [k.x(o).where(condition, x).name for o, x in zip(others, usual, strict=True)]
+    chosen = [k.select(condition, other, x) for other, x in zip(rare(), usual, strict=True)]
     code.do(f"br label %{after}")
     code.begin(after)
-    return tuple(
-        k.x(code.emit(f"phi {k.real} [ {one.name}, %{before} ], [ {other}, %{away} ]"))
+    return [
+        code.emit(f"phi {k.real} [ {one}, %{before} ], [ {other}, %{away} ]")
         for one, other in zip(usual, chosen, strict=True)
-    )
+    ]

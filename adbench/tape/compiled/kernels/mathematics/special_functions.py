@@ -21,7 +21,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT, bounded, scaled, scaled_anywhere, unscaled
 from adbench.tape.compiled.kernels.mathematics.logarithms import is_abnormal, split
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
-from adbench.tape.compiled.kernels.simd import Simd, X
+from adbench.tape.machine.simd import Simd, X
 
 ERF_FIRST = (1.1283791670955126, 1.533545961316588e-17)
 """2/√π in two parts, the first coefficient of erf(x) / x."""

@@ -19,7 +19,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
 )
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, kernel, rarely
-from adbench.tape.compiled.kernels.simd import Name, Simd, X
+from adbench.tape.machine.simd import Name, Simd, X
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 """π/2, the sum of three doubles."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.tape.compiled.kernels.natives import maximum, minimum
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd
 from adbench.tape.compiled.lowering.storage import Buffer, Location
+from adbench.tape.machine.simd import WIDTH, Code, Name, Simd
 
 FARTHEST = WIDTH
 """The most elements by which a value can be read later."""

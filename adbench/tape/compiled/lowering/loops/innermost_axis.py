@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import INLINE
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import SUM, Delay, Delayed, Fold, Operand, Reduction, Step, joined
 from adbench.tape.compiled.lowering.loops.quotients import Divisor, Quotients, divisor_of, inverted
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
+from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
 BLOCK = 4096
 """Elements after which partial sums are combined."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name
 from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Step
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
+from adbench.tape.machine.simd import WIDTH, Code, Name
 
 SHORT = 8
 """The most indices of an axis whose sums stay in registers."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd, literal
 from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Operand, Step
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, CALL, InnermostAxis
 from adbench.tape.compiled.lowering.loops.loop_nest import Pointers, Strides, in_row, part_from, write_block, write_nest
 from adbench.tape.compiled.lowering.storage import Buffer, Registers, Uniform
+from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
 LEAST_WORK = 400_000
 """Instructions on vectors from which a loop is shared: 20 to 40 µs. Waking a thread takes a few."""

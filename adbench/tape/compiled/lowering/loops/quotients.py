@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adbench.tape.compiled.kernels.simd import SUBNORMAL, ZERO_OR_NOT_FINITE, Code, Name, Simd, literal
+from adbench.tape.compiled.kernels.mathematics.shared_functions import unless
 from adbench.tape.compiled.lowering.loops.fused_steps import Delayed, Operand, Step
 from adbench.tape.compiled.lowering.storage import Registers, Uniform
+from adbench.tape.machine.simd import SUBNORMAL, ZERO_OR_NOT_FINITE, Code, Name, Simd, literal
 
 
 @dataclass
@@ -82,14 +83,7 @@ class Quotients:
         q = k.binary("fmul", x, inverse)
         if step.divides == "exact":
             q = self._corrected(k, x, y, inverse, q)
-        code = self.code
-        before, away, after = code.block, code.label(), code.label()
-        code.do(f"br i1 {k.any(unusable)}, label %{away}, label %{after}, !prof !1")
-        code.begin(away)
-        chosen = k.select(unusable, k.binary("fdiv", x, y), q)
-        code.do(f"br label %{after}")
-        code.begin(after)
-        return code.emit(f"phi {k.real} [ {q}, %{before} ], [ {chosen}, %{away} ]")
+        return unless(k, unusable, [q], lambda: [k.binary("fdiv", x, y)])[0]
 
 
 def _is_power_of_two(name: Name) -> bool:

@@ -6,8 +6,8 @@ of row a with the lanes without it of row a + s.
 
 from __future__ import annotations
 
-from adbench.tape.compiled.kernels.simd import WIDTH, Code, Name, Simd
 from adbench.tape.compiled.lowering.storage import Buffer
+from adbench.tape.machine.simd import WIDTH, Code, Name, Simd
 
 
 def is_transposed(source: Buffer, target: Buffer) -> bool:
