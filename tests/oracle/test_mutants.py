@@ -1,7 +1,6 @@
 """Test the tester: wrong rules, planted one at a time in the reference engine, are caught by the commands that users
 run."""
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,20 +16,18 @@ from adbench.execution.operators.prepared_point import Known, examined, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.python_check import WrongGradient, assert_gradients
-from adbench.model.backend import from_module
 from adbench.model.case import Case, function_of
 from adbench.model.operator import batch_points, definition, needs_second_order
 from adbench.oracle.precise import METHOD
 from adbench.tape.machine import loading
+from tests.backends.loaded import backend
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
 from tests.oracle.planting import in_reverse, scaled, with_planted
 from tests.oracle.subjects import sines
 from tests.support.marks import one_in
 
-TAPE, COMPILED = (
-    with_planted(from_module(name, importlib.import_module(f"backends.{name}"))) for name in ("tape", "tape_compiled")
-)
+TAPE, COMPILED = (with_planted(backend(name)) for name in ("tape", "tape_compiled"))
 UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 

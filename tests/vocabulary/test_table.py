@@ -43,7 +43,11 @@ def test_rows_that_contradict_are_refused(rows: tuple[Function, ...], reason: st
         table(rows)
 
 
-@pytest.mark.parametrize("named", [SERIES, COMPOSED, SLOPE_NOISE, set(SPECIAL) - {"centred"}], ids=str)
+@pytest.mark.parametrize(
+    "named",
+    [SERIES, COMPOSED, SLOPE_NOISE, set(SPECIAL) - {"centred"}],
+    ids=["series", "composed", "slopes", "rational"],
+)
 def test_what_the_oracle_knows_by_name_is_in_the_table(named: Any) -> None:
     assert not set(named) - set(FUNCTIONS)
 
