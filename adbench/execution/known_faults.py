@@ -174,6 +174,7 @@ def on_traps(
 
     Texts are shortened, and a fault without a thread has the trap's. Raises BadFile for a bad file.
     """
+    cases = dict(cases)
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
     found = {}
     for source in backends:

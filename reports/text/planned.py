@@ -84,4 +84,5 @@ def _by(session: Session, field: str) -> Table:
 
 
 def _traps(session: Session) -> frozenset[str]:
-    return frozenset(name for name, case in session.catalog.cases.items() if case.is_trap)
+    names = dict.fromkeys(job.case for job in session.plan.jobs)
+    return frozenset(name for name in names if session.catalog.cases[name].is_trap)

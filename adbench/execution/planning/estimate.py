@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from adbench.execution.parallel import room
 from adbench.execution.phases.failure_policy import PREPARING
@@ -58,6 +59,7 @@ class Estimate:
     ) -> None:
         self.settings, self.costs = settings, costs
         self._checked, self._missing = frozenset(checked), frozenset(missing)
+        self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # a job is asked for many times
         self.workers = room(settings.threads)
 
     def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> Seconds:
@@ -100,7 +102,7 @@ class Estimate:
         """One job's check, by itself."""
         if job in self._checked or job.backend in self._missing:
             return 0.0
-        known, cost, longest = self.costs.of_check(job), self.costs.of(job), self.settings.longest_call_seconds
+        known, cost, longest = self.costs.of_check(job), self._cost(job), self.settings.longest_call_seconds
         limited = cost.call if self.settings.time else known
         if longest is not None and limited is not None and limited > longest:
             return 0.0  # smaller sizes predict it
@@ -116,7 +118,7 @@ class Estimate:
         """One job in one launch, with its control where it has one."""
         if self._is_untimed(job):
             return 0.0
-        cost, s = self.costs.of(job), self.settings
+        cost, s = self._cost(job), self.settings
         epoch, most = s.epoch_ns * 1e-9, s.warm_at_most_ns * 1e-9
         round_ = max(epoch, cost.call)
         warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
@@ -139,7 +141,7 @@ class Estimate:
         """One job by all methods, the processes not included."""
         if not self.settings.memory or self._is_untimed(job):
             return 0.0
-        cost, calls = self.costs.of(job), 1 + self.settings.weighings
+        cost, calls = self._cost(job), 1 + self.settings.weighings
         return self._methods * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
 
     def memory_processes(self, jobs: Sequence[Job]) -> float:
@@ -151,9 +153,9 @@ class Estimate:
 
     def _is_untimed(self, job: Job) -> bool:
         """Whether there is nothing to time, or the check will find it too slow."""
-        if job.backend in self._missing or self.costs.is_untimed(job):
+        if job.backend in self._missing or self._is_known_untimed(job):
             return True
-        longest, cost = self.settings.longest_call_seconds, self.costs.of(job)
+        longest, cost = self.settings.longest_call_seconds, self._cost(job)
         return longest is not None and (cost.call > longest or cost.prepare + cost.first_call > PREPARING * longest)
 
     @property
