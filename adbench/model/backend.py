@@ -61,6 +61,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import wraps
 from types import ModuleType
 from typing import Any, Literal
 
@@ -289,7 +290,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
     return Backend(
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
-        prepare=module.prepare,
+        prepare=_of_table(name, module.prepare),
         to_native=getattr(module, "to_native", _identity),
         to_numpy=getattr(module, "to_numpy", np.asarray),
         sync=getattr(module, "sync", None),
@@ -304,6 +305,21 @@ def from_module(name: str, module: ModuleType) -> Backend:
         not_nested=nested if isinstance(nested, str) else "",
         precision=precision,
     )
+
+
+def _of_table(name: str, prepare: Callable[..., Call]) -> Callable[..., Call]:
+    """`prepare`, with an operator that a backend's table of operators lacks as Unsupported."""
+
+    @wraps(prepare)
+    def prepared(operator: Operator, *given: Any) -> Call:
+        try:
+            return prepare(operator, *given)
+        except KeyError as error:
+            if error.args != (operator,):
+                raise
+            raise Unsupported(f"{name} has no {operator}") from error
+
+    return prepared
 
 
 def _identity(leaf: Any) -> Any:

@@ -104,3 +104,13 @@ def test_relations_use_the_backends_implementation(tmp_path: Path) -> None:
     (x,) = native = setting.native(setting.at.args)
     gradient = setting.numpy(setting.prepare("gradient", native, setting.at.wrt)(*native))[0]
     np.testing.assert_allclose(gradient, 2 * np.sum(x) / (1 + np.exp(-x)))
+
+
+def test_an_operator_that_is_not_in_a_backends_table_is_unsupported(tmp_path: Path) -> None:
+    text = "def prepare(operator, f, args, wrt):\n    return {'value': f, 'gradient': {}['a']}[operator]\n"
+    with pytest.raises(KeyError, match="'a'"):
+        backend(tmp_path, text).prepare("value", abs, (1.0,), (0,))
+    table = backend(tmp_path / "other", text.replace("{}['a']", "f"))
+    assert table.prepare("value", abs, (1.0,), (0,)) is abs
+    with pytest.raises(Unsupported, match="mine has no hessian"):
+        table.prepare("hessian", abs, (1.0,), (0,))

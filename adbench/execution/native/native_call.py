@@ -74,6 +74,8 @@ class Prepared:
         self._open_for, self._wrt = open_for, wrt
         self._inputs = len(args) - (1 if operator in WITH_VECTOR else 0)
         self._of = definition(operator)
+        if self._of.code is None:
+            raise Unsupported(lacking)
         given = (*args[: self._inputs], *(args[-1] if self._of.vector == "tangent" else ()))
         self._nested = any(isinstance(part, dict | list | tuple) for part in given)
         self._layout: Layout | None = None
