@@ -14,7 +14,7 @@ import pytest
 
 from adbench import tape
 from adbench.tape.core.rule import Active
-from adbench.tape.fast.scalar_functions import ROWS
+from adbench.tape.fast.scalar_functions import row
 from adbench.tape.machine import layout, loading, scalar_code
 
 BIG = 10**400
@@ -29,8 +29,8 @@ def turns(x):
 
 pytestmark = pytest.mark.skipif(bool(tape.load_machine_code()), reason=tape.load_machine_code())
 
-OF_ONE = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 2]
-OF_TWO = [rule for rule in scalar_code.FUNCTIONS if len(ROWS[rule]) == 3]
+OF_ONE = [rule for rule in scalar_code.FUNCTIONS if len(row(rule)) == 2]
+OF_TWO = [rule for rule in scalar_code.FUNCTIONS if len(row(rule)) == 3]
 VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
 LONG = np.linspace(0.1, 1.0, 5_000)
 ELEMENTS = {

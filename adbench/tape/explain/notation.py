@@ -71,10 +71,11 @@ _SYMBOLS = {negative: "-", square: "**", getitem: "[]"}
 def written(rule: Rule, operands: Sequence[str], params: dict[str, Any]) -> str:
     """rule(*operands, **params) in Python notation; the operands are names and constants."""
     parts = [(text, SIGN if text.startswith("-") else ATOM) for text in operands]
-    return _written(rule, parts, params)[0]
+    return expression(rule, parts, params)[0]
 
 
-def _written(rule: Rule, parts: Sequence[tuple[str, int]], params: dict[str, Any]) -> tuple[str, int]:
+def expression(rule: Rule, parts: Sequence[tuple[str, int]], params: dict[str, Any]) -> tuple[str, int]:
+    """rule(*parts, **params) in Python notation, and its precedence; each part is a text with its precedence."""
     if rule in INFIX and len(parts) == 2:
         sign, binds, left, right = INFIX[rule]
         return f"{_within(parts[0], left)} {sign} {_within(parts[1], right)}", binds
@@ -132,15 +133,16 @@ class Name(Operand):
         if rule is where and len(set(np.ravel(value_of(args[0])))) == 1:
             text, binds = parts[1 if np.all(value_of(args[0])) else 2]  # the same choice for all elements
         else:
-            text, binds = _simplified(rule, parts) or _written(rule, parts, params)
+            text, binds = _simplified(rule, parts) or expression(rule, parts, params)
         return Name(self._level, val, text, binds)
 
-    @staticmethod
-    def part(arg: Value) -> tuple[str, int]:
+    number = staticmethod(text_of)
+
+    def part(self, arg: Value) -> tuple[str, int]:
         """The text of an operand, and its precedence."""
         if isinstance(arg, Name):
             return arg.text, arg.binds
-        text = text_of(arg)
+        text = self.number(arg)
         return text, SIGN if text.startswith("-") else ATOM
 
 
@@ -149,14 +151,14 @@ def _simplified(rule: Rule, parts: Sequence[tuple[str, int]]) -> tuple[str, int]
     if rule is multiply and "1" in texts:
         return parts[1 - texts.index("1")]
     if rule is multiply and "-1" in texts:
-        return _written(negative, [parts[1 - texts.index("-1")]], {})
+        return expression(negative, [parts[1 - texts.index("-1")]], {})
     if rule in (divide, power) and texts[1] == "1":
         return parts[0]
     if rule is add and texts[0] == texts[1]:
-        return _written(multiply, [("2", ATOM), parts[0]], {})
+        return expression(multiply, [("2", ATOM), parts[0]], {})
     if rule is divide and parts[1][1] == SIGN:  # x / -y
-        x = (texts[0][1:], ATOM) if parts[0][1] == SIGN else _written(negative, [parts[0]], {})
-        return _written(divide, [x, (texts[1][1:], ATOM)], {})
+        x = (texts[0][1:], ATOM) if parts[0][1] == SIGN else expression(negative, [parts[0]], {})
+        return expression(divide, [x, (texts[1][1:], ATOM)], {})
     return None
 
 

@@ -1,7 +1,8 @@
 """Functions of scalars, without a call of their rules: as quick as the operators in `written_out`.
 
-A row holds a function's value and partial derivatives as source. From it, a template writes the rule's `run` at its
-first call. The partials go into the record, so the sweep only multiplies.
+A row holds a function's value as source, and its partial derivatives where the rule's own would take longer. All other
+partials come from the rule: its gradient functions, called with `Source`, write them. From value and partials, a
+template writes the rule's `run` at its first call. The partials go into the record, so the sweep only multiplies.
 
 The rows hold where nothing special happens. All other cases take the way through the rule: arguments outside the
 domain, poles, kinks, overflow, NaN, and partials that are 0 or nearly so, because another factor may bring them back.
@@ -12,6 +13,7 @@ float, so that a function and its recording give the same number.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,73 +22,59 @@ import numpy as np
 
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.explain.notation import ATOM, INFIX, Name, expression
 from adbench.tape.lazy import special
 from adbench.tape.rules import compound as c
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import special as s
+from adbench.tape.rules.function import ROWS as EVERY
+from adbench.tape.values import value_of
+
+_FIRST = "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2"
+LIBRARY = f"{_FIRST} sin sinh sqrt tan tanh".split()
+"""Functions of Python's `math` that are the values of rules, which name them in `native`."""
 
 _EXPIT = "(1.0 if {0} >= 0.0 else t) / (1.0 + t)"  # where t = exp(-|x|)
 
 ROWS: dict[Rule, tuple[str, ...]] = {
+    **{f: (f"{f.native}({'a, b' if len(f.reverse) == 2 else 'a'})",) for f in EVERY if f.native in LIBRARY},
     # f(a): value, ∂value/∂a
-    e.sin: ("sin(a)", "cos(a)"),
-    e.cos: ("cos(a)", "-sin(a)"),
-    e.tan: ("tan(a)", "1.0 + val * val"),
-    e.arcsin: ("asin(a)", "1.0 / sqrt((1.0 - a) * (1.0 + a))"),
-    e.arccos: ("acos(a)", "-1.0 / sqrt((1.0 - a) * (1.0 + a))"),
-    e.arctan: ("atan(a)", "1.0 / (1.0 + a * a)"),
-    e.sinh: ("sinh(a)", "cosh(a)"),
-    e.cosh: ("cosh(a)", "sinh(a)"),
     e.tanh: ("tanh(a)", "1.0 / ((t := cosh(a)) * t)"),
-    e.arcsinh: ("asinh(a)", "1.0 / hypot(1.0, a)"),
-    e.arccosh: ("acosh(a)", "1.0 / (sqrt(a - 1.0) * sqrt(a + 1.0))"),
-    e.arctanh: ("atanh(a)", "1.0 / ((1.0 - a) * (1.0 + a))"),
-    e.exp: ("exp(a)", "val"),
-    e.exp2: ("exp2(a)", "val * LOG2"),
-    e.expm1: ("expm1(a)", "exp(a)"),
-    e.log: ("log(a)", "1.0 / a"),
-    e.log2: ("log2(a)", "1.0 / (a * LOG2)"),
-    e.log10: ("log10(a)", "1.0 / (a * LOG10)"),
-    e.log1p: ("log1p(a)", "1.0 / (1.0 + a)"),
-    e.sqrt: ("sqrt(a)", "0.5 / val"),
     e.cbrt: ("cbrt(a)", "1.0 / (3.0 * val * val)"),
-    e.square: ("a * a", "a + a"),
-    e.reciprocal: ("1.0 / a", "-val * val"),
+    e.square: ("a * a",),
+    e.reciprocal: ("1.0 / a",),
     e.absolute: ("abs(a)", "a / val"),
-    e.sign: ("1.0 if a > 0.0 else -1.0 if a < 0.0 else nan", "0.0"),
-    e.floor: ("copysign(floor(a), a)", "0.0"),
-    e.ceil: ("copysign(ceil(a), a)", "0.0"),
-    e.trunc: ("copysign(trunc(a), a)", "0.0"),
-    e.rint: ("copysign(round(a), a)", "0.0"),
-    e.degrees: ("a * DEGREES", "DEGREES"),
-    e.radians: ("a / DEGREES", "1.0 / DEGREES"),
+    e.sign: ("1.0 if a > 0.0 else -1.0 if a < 0.0 else nan",),
+    e.floor: ("copysign(floor(a), a)",),
+    e.ceil: ("copysign(ceil(a), a)",),
+    e.trunc: ("copysign(trunc(a), a)",),
+    e.rint: ("copysign(round(a), a)",),
+    e.degrees: ("a * DEGREES",),
+    e.radians: ("a / DEGREES",),
     e.expit: ("1.0 / (1.0 + (t := exp(-a)))", "val * (t * val)"),
-    s.erf: ("erf(a)", "TWO_OVER_SQRT_PI * exp(-a * a)"),
-    s.erfc: ("erfc(a)", "-TWO_OVER_SQRT_PI * exp(-a * a)"),
     s.gammaln: ("float(special.gammaln(a))", "float(special.digamma(a))"),
-    c.Phi: ("0.5 * erfc(-a * ROOT_HALF)", "exp(-0.5 * (a * a) - HALF_LOG_2PI)"),
-    c.inv_Phi: ("float(special.ndtri(a))", "ROOT_TWO_PI * exp(0.5 * (val * val))"),
-    c.erfinv: ("float(special.erfinv(a))", "HALF_ROOT_PI * exp(val * val)"),
-    c.logit: ("float(special.logit(a))", "1.0 / (a * (1.0 - a))"),
+    c.Phi: ("0.5 * erfc(-a * ROOT_HALF)",),
+    c.inv_Phi: ("float(special.ndtri(a))",),
+    c.erfinv: ("float(special.erfinv(a))",),
+    c.logit: ("float(special.logit(a))",),
     c.std_normal_lcdf: (
         "float(special.log_ndtr(a))",
         "ROOT_TWO_OVER_PI / float(special.erfcx(a / -ROOT_TWO))",
     ),
-    c.log1p_square: ("log1p(a * a)", "(a + a) / (1.0 + a * a)"),
+    c.log1p_square: ("log1p(a * a)",),
     c.log1m_exp: ("log(-expm1(a)) if a > -LOG2 else log1p(-exp(a))", "-1.0 / expm1(-a)"),
-    c.log1m: ("log1p(-a)", "-1.0 / (1.0 - a)"),
+    c.log1m: ("log1p(-a)",),
     c.log1p_exp: ("max(a, 0.0) + log1p(t := exp(-abs(a)))", _EXPIT.format("a")),
     c.log_inv_logit: ("min(a, 0.0) - log1p(t := exp(-abs(a)))", _EXPIT.format("-a")),
     c.log1m_inv_logit: ("-(max(a, 0.0) + log1p(t := exp(-abs(a))))", "-" + _EXPIT.format("a")),
     # f(a, b): value, ∂value/∂a, ∂value/∂b
-    e.power: ("pow(a, b)", "b * pow(a, b - 1.0)", "val * log(a)"),
-    e.hypot: ("hypot(a, b)", "a / val", "b / val"),
+    e.power: ("pow(a, b)",),
     e.arctan2: ("atan2(a, b)", "b / (r := hypot(a, b)) / r", "-a / (r := hypot(a, b)) / r"),
     e.maximum: ("a if a > b else b if b > a else nan", "1.0 if a > b else 0.0", "0.0 if a > b else 1.0"),
     e.minimum: ("a if a < b else b if b < a else nan", "1.0 if a < b else 0.0", "0.0 if a < b else 1.0"),
-    e.remainder: ("a % b", "1.0", "-(a // b)"),
-    c.xlogy: ("a * log(b)", "log(b)", "a / b"),
-    c.xlog1py: ("a * log1p(b)", "log1p(b)", "a / (1.0 + b)"),
+    e.remainder: ("a % b",),
+    c.xlogy: ("a * log(b)",),
+    c.xlog1py: ("a * log1p(b)",),
     c.log_diff_exp: (
         "a + (log(-expm1(b - a)) if b - a > -LOG2 else log1p(-exp(b - a)))",
         "-1.0 / expm1(b - a)",
@@ -95,6 +83,45 @@ ROWS: dict[Rule, tuple[str, ...]] = {
     e.logaddexp: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
     c._log_sum_exp_2: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
 }
+"""The value of each function, and its partials unless the rule writes them."""
+
+
+class Source(Name):
+    """A number as Python's source. Its value represents any ordinary number, so that x = 0 does not hold."""
+
+    __slots__ = ()
+
+    def interpret(self, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
+        """The source of the rule's value."""
+        if rule is e.where:
+            return args[1 if value_of(args[0]) else 2]
+        if rule is e.multiply and args[0] in (1.0, -1.0):
+            return args[1] if args[0] == 1.0 else e.negative(args[1])
+        parts = [self.part(arg) for arg in args]
+        if rule in ROWS:
+            given = {name: text for name, (text, _) in zip("ab", parts, strict=False)}
+            part = re.sub(r"\b[ab]\b", lambda name: f"({given[name[0]]})", f"({ROWS[rule][0]})"), ATOM
+        elif rule in INFIX or rule is e.negative:
+            part = expression(rule, parts, params)
+        else:
+            return rule.value(*args, **params)
+        return Source(self.level, self.val, *part)
+
+    @staticmethod
+    def number(value: Value) -> str:
+        """A constant, with all digits."""
+        return repr(float(value))
+
+
+@cache
+def row(rule: Rule) -> tuple[str, ...]:
+    """The source of a function's value and of its partials."""
+    value, *partials = ROWS[rule]
+    if not partials:
+        val, *names = (Source(0, 0.5, text) for text in ("val", *"ab"[: len(rule.reverse)]))
+        partials = [val.part(gradient(val, 1.0, *names))[0] for gradient in rule.reverse]
+    return value, *partials
+
 
 _REGULAR = "1e-300 < {0} * {0} < 1e300"
 """Whether a partial is neither infinite, nor NaN, nor close to 0."""
@@ -190,23 +217,14 @@ def _by_rule(rule: Rule, x: Value, y: Value) -> Value:
 
 CONSTANTS = {
     "LOG2": math.log(2.0),
-    "LOG10": math.log(10.0),
-    "TWO_OVER_SQRT_PI": 2.0 / math.sqrt(math.pi),
-    "HALF_LOG_2PI": 0.5 * math.log(2.0 * math.pi),
     "ROOT_HALF": math.sqrt(0.5),
-    "ROOT_TWO_PI": math.sqrt(2.0 * math.pi),
-    "HALF_ROOT_PI": 0.5 * math.sqrt(math.pi),
     "ROOT_TWO": math.sqrt(2.0),
     "ROOT_TWO_OVER_PI": math.sqrt(2.0 / math.pi),
     "DEGREES": 180.0 / math.pi,
     "nan": math.nan,
 }
-_FIRST = "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 sin"
-OF_MATH = f"{_FIRST} sinh sqrt tan tanh trunc atan2 copysign hypot pow".split()
-"""The functions of Python's `math` that rows may call."""
-
 _SCOPE: dict[str, Any] = {
-    **{name: getattr(math, name) for name in OF_MATH},
+    **{name: getattr(math, name) for name in (*LIBRARY, "ceil", "copysign", "floor", "pow", "trunc")},
     **CONSTANTS,
     "special": special,
     "Active": Active,
@@ -224,7 +242,7 @@ def regular(rule: Rule, partial: str) -> str:
 @cache
 def written_out(rule: Rule) -> Callable[..., Value]:
     """The function of a rule's row."""
-    value, *partials = ROWS[rule]
+    value, *partials = row(rule)
     sure = [regular(rule, name) for name in "pq"]
     source = (_OF_ONE if len(partials) == 1 else _OF_TWO).format(
         value=value, p=partials[0], q=partials[-1], p_is_regular=sure[0], q_is_regular=sure[1]
@@ -239,6 +257,8 @@ def late(rule: Rule) -> Callable[..., Value]:
     """A function that writes the row out at its first call, because that takes longer than a call."""
 
     def run(*args: Value) -> Value:
+        if any(isinstance(x, Source) for x in args):  # a row is being written
+            return rule.evaluate(*args)
         rule.run = written_out(rule)
         return rule.run(*args)
 

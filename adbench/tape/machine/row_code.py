@@ -15,12 +15,12 @@ from itertools import pairwise
 
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.rule import Rule
-from adbench.tape.fast.scalar_functions import CONSTANTS, OF_MATH, ROWS, regular, written_out
+from adbench.tape.fast.scalar_functions import CONSTANTS, LIBRARY, ROWS, regular, row, written_out
 from adbench.tape.machine import layout
 from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.writer import Operand, Writer
 
-_LIBRARY = {*OF_MATH} - {"ceil", "copysign", "floor", "hypot", "trunc"}
+_LIBRARY = {*LIBRARY, "pow"} - {"hypot"}
 """Functions of C that give what Python's `math` gives, where that raises no error; its `hypot` has its own code."""
 
 _SIGNS = {ast.Lt: "olt", ast.Gt: "ogt", ast.GtE: "oge", ast.Eq: "oeq"}
@@ -33,8 +33,8 @@ _KNOWN: tuple[type[ast.AST], ...] = (
 
 def translated() -> Iterator[Rule]:
     """The rules whose rows have machine code."""
-    for rule, row in ROWS.items():
-        nodes = [node for source in row for node in ast.walk(ast.parse(source, mode="eval"))]
+    for rule in ROWS:
+        nodes = [node for source in row(rule) for node in ast.walk(ast.parse(source, mode="eval"))]
         calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         if calls <= {*_LIBRARY, "abs", "max", "min"} and all(isinstance(node, _KNOWN) for node in nodes):
             yield rule
@@ -42,7 +42,7 @@ def translated() -> Iterator[Rule]:
 
 def write_row(module: Module, rule: Rule, name: str) -> bool:
     """Write the function of a rule's row; returns whether it takes two arguments, as an array and their number."""
-    value, *partials = ROWS[rule]
+    value, *partials = row(rule)
     if len(partials) == 1:
         _write_of_one(module, rule, name, value, partials[0])
         return False

@@ -33,7 +33,8 @@ def function(
     name       in `adbench.tape`, errors and tables; by default the name of `value`
     aliases    more names in `adbench.tape`, separated by blanks
     numpy      functions of numpy, or full names of scipy's, that it replaces on active values; by default `value`
-    native     its machine code, see `compiled.kernels.natives`; without it, compiled code calls `value`
+    native     its machine code, see `compiled.kernels.natives`; without it, compiled code calls `value`. The name of a
+               function in `math` also makes calls with numbers quick, see `fast.scalar_functions`
     slope      for a function of one argument: its derivative, if that is one number
     """
     if numpy is None:

@@ -119,7 +119,7 @@ def rarely(k: Simd, condition: Name, usual: Sequence[X], rare: Kernel, *argument
 
 
 def unless(k: Simd, condition: Name, usual: Sequence[Name], rare: Callable[[], Sequence[Name]]) -> list[Name]:
-    """The usual numbers, but those that `rare` writes in lanes where a condition holds."""
+    """The usual numbers, but in lanes where a condition holds the numbers of `rare`."""
     code = k.code
     before, away, after = code.block, code.label(), code.label()
     code.do(f"br i1 {k.any(condition)}, label %{away}, label %{after}, !prof !1")
