@@ -59,13 +59,14 @@ def trap_det_rank_zero(xp, A):
     return xp.linalg.det(A)
 
 
-ZERO_PIVOT = {
-    "0": "its rule allows a zero pivot in the last place only",
-    "raises": "det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
-}
-
-
-@trap({"A": [[0.0, 1.0], [0.0, 1.0]]}, ([[1.0, 0.0], [-1.0, 0.0]],), faults=ZERO_PIVOT)
+@trap(
+    {"A": [[0.0, 1.0], [0.0, 1.0]]},
+    ([[1.0, 0.0], [-1.0, 0.0]],),
+    faults={
+        "0": "its rule allows a zero pivot in the last place only",
+        "raises": "det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+    },
+)
 def trap_det_zero_column(xp, A):
     """det ((0, 1), (0, 1)) = 0 → its cofactors ((1, 0), (-1, 0)): the zero pivot is the first one.
 
@@ -77,7 +78,10 @@ def trap_det_zero_column(xp, A):
 @trap(
     {"A": [[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 1.0]]},
     ([[1.0, 0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [-3.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]],),
-    faults=ZERO_PIVOT,
+    faults={
+        "0": "its rule allows a zero pivot in the last place only",
+        "raises": "det · A⁻ᵀ of a singular matrix (as HIPS/autograd#549)",
+    },
 )
 def trap_det_zero_column_of_four(xp, A):
     """det A of size 4, the first column 0 → the cofactors of that column, (1, -1, -3, 2).
