@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from adbench.model.namespace import ALIASES
+from adbench.model.namespace import aliases
 from adbench.model.operator import DEFINITIONS
 from adbench.vocabulary import FUNCTIONS
 
@@ -101,7 +101,7 @@ JAX_HELPERS = {
 JAX_NAMES = {name: row.jax for name, row in FUNCTIONS.items() if row.jax.startswith("jax.scipy.") and name != "i0"}
 """Of jax's two functions i0, the backend's is jax.numpy's."""
 NUMPY_HELPERS = {"loop": TORCH_HELPERS["loop"]}
-OLDER = {**ALIASES, "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm"}
+OLDER = {**aliases(), "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm"}
 """The names of libraries that follow an older numpy."""
 
 

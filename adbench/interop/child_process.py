@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from weakref import finalize
 
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, lines, write_line
-from adbench.measure.memory import Figure, resident_peak
+from adbench.measure.memory import resident_peak
+from adbench.measure.readings import Figure
 
 MOST_SHOWN = 200  # characters of a program's message
 MOST_READ = 4096  # bytes of its standard error

@@ -20,6 +20,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from adbench.measure.machine.disturbance import Counters, counters, disturbed
+from adbench.measure.readings import Round
 
 Clock = Callable[[], int]
 Call = Callable[..., Any]
@@ -32,20 +33,6 @@ AGREEING = 3  # rounds in a row that end a warm-up
 FASTEST_GROWTH = 8  # of a round's calls, from one to the next, because the first call may be slow
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
-
-
-@dataclass(frozen=True)
-class Round:
-    """One epoch: `calls` consecutive calls took `ns` nanoseconds, including the wait for results.
-
-    gc_ns       the part of it in the garbage collector
-    disturbed   why the time is suspect, such as "3 involuntary switches"; rounds are flagged, never deleted
-    """
-
-    calls: int
-    ns: int
-    gc_ns: int = 0
-    disturbed: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -33,6 +32,7 @@ from typing import Any, Literal
 
 from adbench.measure.machine.process_tree import descendants, private_bytes
 from adbench.measure.machine.system_files import fields
+from adbench.measure.readings import Figure
 
 Method = Literal["allocated", "python", "resident", "device"]
 Call = Callable[[], Any]
@@ -44,14 +44,6 @@ ALLOCATOR_ENVIRONMENT: Mapping[str, str] = {
     "MALLOC_MMAP_THRESHOLD_": "65536",
     "MALLOC_TRIM_THRESHOLD_": "65536",
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number whose unit is in its field's name, or None and the reason."""
-
-    value: float | None
-    reason: str | None = None
 
 
 def environment(method: Method) -> Mapping[str, str]:

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from adbench.measure.machine import first_program
-from adbench.measure.memory import Call, Figure, Method, environment, measure
+from adbench.measure.memory import Call, Method, environment, measure
+from adbench.measure.readings import Figure
 
 MEGABYTE = 2**20
 TOLERANCE = 0.05

@@ -9,23 +9,28 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
 from adbench.model.errors import MissingFunction
-from adbench.vocabulary import FUNCTIONS
 
 State = TypeVar("State")
 
-ALIASES: Mapping[str, str] = {
-    **{name: row.numpy for name, row in FUNCTIONS.items() if row.numpy},
-    "concat": "concatenate",
-    "cumulative_prod": "cumprod",
-    "cumulative_sum": "cumsum",
-    "permute_dims": "transpose",
-}
-"""Standard name -> numpy's older name, of functions of numbers and of arrays."""
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """Standard name -> numpy's older name, of functions of numbers and of arrays."""
+    from adbench.vocabulary import FUNCTIONS  # not before a library's function is looked up
+
+    return {
+        **{name: row.numpy for name, row in FUNCTIONS.items() if row.numpy},
+        "concat": "concatenate",
+        "cumulative_prod": "cumprod",
+        "cumulative_sum": "cumsum",
+        "permute_dims": "transpose",
+    }
 
 
 def loop(step: Callable[[int, State], State], state: State, n: int) -> State:
@@ -64,7 +69,7 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy, pickle and inspect look these up; they are not library functions
             raise AttributeError(name)
-        older = ALIASES.get(name, name)
+        older = aliases().get(name, name)
         for candidate in (older, name) if self._prefer_older else (name, older):
             found = getattr(self._module, candidate, None)
             if found is not None:
@@ -108,6 +113,8 @@ class _Numpy:
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name, None)
         if found is None and importlib.util.find_spec("scipy"):
+            from adbench.vocabulary import FUNCTIONS
+
             row = FUNCTIONS.get(name)
             found = getattr(importlib.import_module("scipy.special"), (row and row.scipy) or name, None)
         if found is None:

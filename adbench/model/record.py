@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from statistics import StatisticsError, median, quantiles
 from typing import Literal, TypeVar
 
-from adbench.measure.clock import Round
-from adbench.measure.memory import Figure
+from adbench.measure.readings import Figure, Round
 from adbench.model.backend import KnownBugs
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict

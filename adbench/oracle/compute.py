@@ -19,10 +19,10 @@ import numpy as np
 import optree
 
 from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
-from adbench.oracle.differences import UNIT_ROUNDOFF, slope
+from adbench.oracle.differences import slope
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.precise import Examination, NotPrecise, on_series
-from adbench.oracle.reference import Entry, Known, Reference, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, Entry, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries, nearby_value

@@ -18,7 +18,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-UNIT_ROUNDOFF = 2.0**-53
+from adbench.oracle.reference import UNIT_ROUNDOFF
+
 CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 SECOND_WEIGHTS = (8 / 5, -1 / 5, 8 / 315, -1 / 560)
 FORWARD_WEIGHTS = (-25 / 12, 4.0, -3.0, 4 / 3, -1 / 4)

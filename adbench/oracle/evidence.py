@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from adbench.oracle.differences import UNIT_ROUNDOFF
-from adbench.oracle.reference import Known
+from adbench.oracle.reference import UNIT_ROUNDOFF, Known
 
 Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approximate"]
 """Words of compared numbers and verdicts (`adbench.oracle.verdict`); only older files have "inconclusive"."""

@@ -12,6 +12,9 @@ from functools import cache
 from itertools import repeat
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
+UNIT_ROUNDOFF = 2.0**-53
+"""Of float64."""
+
 ORACLE_VERSION = 5
 """Changes whenever shipped references would differ; these are then ignored."""
 

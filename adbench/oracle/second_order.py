@@ -14,10 +14,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from adbench.oracle.differences import UNIT_ROUNDOFF, curvature, slope
+from adbench.oracle.differences import curvature, slope
 from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
-from adbench.oracle.reference import UNKNOWN, Known, Reference, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
 from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries, nearby_value
 

@@ -18,8 +18,8 @@ from adbench.doctor import examine, findings
 from adbench.doctor.findings import CHECKS, Finding, State, System
 from adbench.execution.native.library import Place
 from adbench.measure.machine.system_noise import Noise
-from adbench.measure.memory import Figure
 from adbench.measure.memory_truth import Reading
+from adbench.measure.readings import Figure
 from adbench.reports.text.inventory import version_or_command
 from tests.measure.trees import CPU, Roots, roots, stat
 

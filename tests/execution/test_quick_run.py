@@ -13,7 +13,7 @@ from adbench.execution.planning.request import (
     Request,
 )
 from adbench.execution.session import prepare
-from adbench.measure.memory import Figure
+from adbench.measure.readings import Figure
 from adbench.model.record import Job, Record
 from tests.support.files import CASE, RIGHT, write
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from adbench.measure import memory
-from adbench.measure.memory import ALLOCATOR_ENVIRONMENT, Figure, Method, measure, median_of, resident_peak
+from adbench.measure.memory import ALLOCATOR_ENVIRONMENT, Method, measure, median_of, resident_peak
+from adbench.measure.readings import Figure
 
 MEGABYTE = 2**20
 

@@ -7,8 +7,9 @@ from typing import get_args
 import pytest
 
 from adbench.measure import memory, memory_truth
-from adbench.measure.memory import Figure, Method
+from adbench.measure.memory import Method
 from adbench.measure.memory_truth import ALLOCATORS, AMOUNTS, MEGABYTE, SEEN, Reading, missing, readings
+from adbench.measure.readings import Figure
 from tests.support.marks import mostly_slow
 
 METHODS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method in SEEN)  # none on a device

@@ -15,6 +15,7 @@ from scipy import stats
 
 from adbench.measure import clock
 from adbench.measure.machine.disturbance import Counters
+from adbench.measure.readings import Round
 from adbench.measure.statistics import (
     Word,
     difference_p,
@@ -121,7 +122,7 @@ def test_the_clock_and_the_statistics_agree_with_the_simulation(
     assert len(set(said)) > 1
 
 
-def timed(total_ns: int, calls: int) -> clock.Round:
+def timed(total_ns: int, calls: int) -> Round:
     """A round measured by a clock that moves only during calls."""
     now = 0
 

@@ -44,10 +44,12 @@ def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None]
     """A callback that reads an option's text by that function of quantities.py."""
 
     def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+        if text is None:
+            return None
         from adbench.cli.support import quantities
 
         try:
-            return None if text is None else getattr(quantities, name)(text)
+            return getattr(quantities, name)(text)
         except AdbenchError as error:
             raise click.UsageError(f"{parameter.opts[0]}: {error}") from error
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from adbench.catalog import discovery
 from adbench.catalog.source import Source
-from adbench.measure.memory import Figure, median_of
+from adbench.measure.memory import median_of
+from adbench.measure.readings import Figure
 from adbench.model.backend import Backend, Call, Device, Operator, from_module
 from adbench.model.errors import AdbenchError, BadFile, Unsupported
 from adbench.model.settings import PROCESSOR

@@ -21,8 +21,9 @@ from adbench.execution.workers.process import NoAnswer, Start
 from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
-from adbench.measure.clock import Round, WarmUp
+from adbench.measure.clock import WarmUp
 from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.readings import Round
 from adbench.model.events import Event, Started, Timed
 from adbench.model.record import Group, Job, Launch, Launched, Record, Summary, group_of, grouped
 from adbench.model.serialization import from_plain

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
-from adbench.measure.clock import AGREEING, STEADY, Round, WarmUp
-from adbench.measure.memory import Figure, Method, median_of
+from adbench.measure.clock import AGREEING, STEADY, WarmUp
+from adbench.measure.memory import Method, median_of
+from adbench.measure.readings import Figure, Round
 
 MOST_CALLS = 1_000_000  # in an epoch, because their times are returned one by one
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from adbench.measure import clock
-from adbench.measure.clock import Call, Round, WarmUp
+from adbench.measure.clock import Call, WarmUp
 from adbench.measure.machine.disturbance import Counters
+from adbench.measure.readings import Round
 from adbench.model import tree
 
 MOST_ROTATED_BYTES = 2**16

@@ -26,12 +26,11 @@ from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
 from adbench.model.operator import OF_SECOND_ORDER, definition
-from adbench.oracle.differences import UNIT_ROUNDOFF
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
 from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, unit
-from adbench.oracle.reference import Known, Reference, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import Effort, Numbers, Subject

@@ -12,7 +12,7 @@ from adbench.findings.finding import AT_ONE
 from adbench.findings.programs.generation import value_of_step, values_of
 from adbench.findings.programs.random_program import PLACE, Input, Program, Step, compiled
 from adbench.model.namespace import PLAIN
-from adbench.oracle.differences import UNIT_ROUNDOFF
+from adbench.oracle.reference import UNIT_ROUNDOFF
 
 ADDED = 16.0
 """Rounding errors, relative to the terms that reverse mode adds, which no library need avoid."""

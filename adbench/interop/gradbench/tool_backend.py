@@ -12,7 +12,7 @@ from adbench.interop.child_process import Child, Failed, words
 from adbench.interop.gradbench.case_matching import MATCHES, Match
 from adbench.interop.gradbench.messages import Define, Evaluate, Message, Response, Start, response, written
 from adbench.measure import phases
-from adbench.measure.memory import Figure
+from adbench.measure.readings import Figure
 from adbench.model.errors import Unsupported
 
 

@@ -15,7 +15,7 @@ from adbench.interop.child_process import Child, Failed, words
 from adbench.interop.line_protocol import Malformed
 from adbench.interop.process.exchange import BadValue, Exchange
 from adbench.measure import phases
-from adbench.measure.memory import Figure
+from adbench.measure.readings import Figure
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.model.operator import definition

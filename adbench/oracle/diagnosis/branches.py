@@ -20,17 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from adbench.oracle.differences import (
-    CENTRAL_GROWTH,
-    CENTRAL_WEIGHTS,
-    FORWARD_WEIGHTS,
-    UNIT_ROUNDOFF,
-    Line,
-    noise_of,
-)
+from adbench.oracle.differences import CENTRAL_GROWTH, CENTRAL_WEIGHTS, FORWARD_WEIGHTS, Line, noise_of
 from adbench.oracle.evidence import entry_name
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.reference import Direction, Known, Leaf, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, Direction, Known, Leaf, Row
 from adbench.oracle.series.truth import ANYTHING
 
 COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2), 0.002 * math.sqrt(3), 0.0004 * math.pi)
