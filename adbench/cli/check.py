@@ -11,8 +11,14 @@ import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
-from adbench.cli.support.options import COUNT, details_option, selection, selection_options, worker_options
-from adbench.cli.support.output_formats import result_options, write
+from adbench.cli.support.options import (
+    COUNT,
+    details_option,
+    result_options,
+    selection,
+    selection_options,
+    worker_options,
+)
 
 
 @click.command(cls=FunctionCommand)
@@ -88,6 +94,8 @@ def check(
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
     for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):
         if output is not None:
+            from adbench.cli.support.output_formats import write
+
             write(found, form, output)
     if own is None:
         more = f"adbench {shlex.join(sys.argv[1:])} --details"

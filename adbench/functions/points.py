@@ -2,20 +2,25 @@
 
 A derivative by hand is often wrong for a sign that the given point does not have. So the first points after it have
 mixed signs, zeros and negative numbers; then special points alternate with random ones around the given point.
+
+A function that reads one triangle of a symmetric matrix, as eigvalsh does, means symmetric matrices. Elsewhere the
+conventions of libraries differ, and a random change of each entry would call a correct library wrong. So these inputs
+stay symmetric at all points. All other inputs change freely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adbench.catalog.ad_hoc import at_size
-from adbench.functions.user_arguments import Leaf
+from adbench.functions.user_arguments import Arguments, Leaf
 from adbench.model.case import Case
-from adbench.oracle.leaves import power_of_two
+from adbench.model.namespace import PLAIN
+from adbench.oracle.leaves import is_symmetric, power_of_two
 
 GIVEN = "the given point"
 MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
@@ -89,6 +94,40 @@ def moved(
         if is_inside(found):
             break
     return found
+
+
+def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: tuple[int, ...]) -> frozenset[str]:
+    """The names of the active inputs that are exactly symmetric, and of which ``function(xp, **inputs)`` reads one
+    triangle.
+
+    shape   of its value
+    """
+    names, values = arguments.names, arguments.values
+    active = [k for k, name in enumerate(names) if name in arguments.active]
+    if not any(is_symmetric(np.asarray(values[k])) for k in active):
+        return frozenset()
+    from adbench.oracle.precise import NotPrecise, symmetric_reads  # not at the top: few inputs are symmetric
+    from adbench.oracle.subject import Effort, Subject
+
+    def text(xp: Any, *leaves: Any) -> Any:
+        return function(xp, **dict(zip(names, leaves, strict=True)))
+
+    def plain(*leaves: Any) -> Any:
+        return text(PLAIN, *leaves)
+
+    try:
+        found = symmetric_reads(Subject.of(plain, values, active, text=text, names=names, shape=shape), Effort())
+    except NotPrecise:  # it reads its inputs in an unknown way
+        return frozenset()
+    return frozenset(names[active[k]] for k in found.leaves)
+
+
+def with_symmetric(point: Mapping[str, Leaf], names: Collection[str]) -> dict[str, Leaf]:
+    """The point with ½ (A + Aᵀ) for the inputs of these names."""
+    return {
+        name: (leaf + np.matrix_transpose(leaf)) / 2 if name in names and isinstance(leaf, np.ndarray) else leaf
+        for name, leaf in point.items()
+    }
 
 
 def _numbers(given: Sequence[Any], number: int, rng: np.random.Generator, attempt: int) -> list[Any]:

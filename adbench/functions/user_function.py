@@ -32,9 +32,8 @@ from adbench.functions.libraries import (
 )
 from adbench.functions.low_precision import Low, low_type, lowest_inside, widened
 from adbench.functions.outputs import Output, outputs_of
-from adbench.functions.points import following, moved, name_of_point
+from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
-from adbench.functions.symmetric_inputs import symmetric_inputs, with_symmetric
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.model import tree
 from adbench.model.case import Case

@@ -15,9 +15,9 @@ from adbench.cli.support.options import combined
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from adbench.functions.own_function import OwnFunction
     from adbench.functions.user_function import UserFunction
     from adbench.model.record import Run
-    from adbench.reports.text.own_function import OwnFunction
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
@@ -100,10 +100,10 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     Raises UsageError, in one line, for a fault in the function, its arguments or the backends.
     """
     from adbench.catalog.ad_hoc import ad_hoc
+    from adbench.functions.own_function import OwnFunction
     from adbench.functions.points import points_inside
     from adbench.functions.recognition import only_family
     from adbench.functions.user_function import function_case
-    from adbench.reports.text.own_function import OwnFunction
 
     kept = {name: value for name, value in asked.items() if name not in (*OWN, "function", "part")}
     of_function = {name: asked[name] for name in OWN if asked[name]}
@@ -170,7 +170,7 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
     It is 5 where nothing is wrong but rounding hides an answer, and 4 where no derivative could be checked, unless
     `allow_nothing`.
     """
-    from adbench.reports.text import own_function
+    from adbench.functions import own_function
 
     checks = own_function.checks(found, own)
     if as_json:

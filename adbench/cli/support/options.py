@@ -193,3 +193,15 @@ worker_options = combined(
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""
+
+result_options = combined(
+    click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),
+    click.option(
+        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF: annotations on GitHub."
+    ),
+    click.option(
+        "--codequality", type=PATH, metavar="FILE", help="Also write wrong results to FILE as annotations for GitLab."
+    ),
+    click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
+)
+"""Of a verb whose results CI reads; the name of an option is that of the format."""

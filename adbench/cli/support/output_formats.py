@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.options import PATH, combined
-
 if TYPE_CHECKING:
     from adbench.model.record import Run
 
@@ -98,16 +96,3 @@ def _report_left_out(run: Run, name: str) -> None:
     left_out = getattr(_module(name), "left_out", None)
     if left_out is not None and (sentence := left_out(run)):
         click.echo(f"adbench: {name}: {sentence}", err=True)
-
-
-result_options = combined(
-    click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),
-    click.option(
-        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF: annotations on GitHub."
-    ),
-    click.option(
-        "--codequality", type=PATH, metavar="FILE", help="Also write wrong results to FILE as annotations for GitLab."
-    ),
-    click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
-)
-"""Of a verb whose results CI reads; the name of an option is that of the format."""
