@@ -23,3 +23,10 @@ LIBRARY = CppLibrary(
     private={".adolcrc": '"TAPE_DIR" "{scratch}"\n'},
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy
+
+VARIANTS = {
+    "adolc_reuse": {
+        "SUMMARY": "ADOL-C: reuse one recording; record again only when a constant or a comparison's outcome changes.",
+        "prepare": LIBRARY.as_variant(1).prepare,
+    },
+}

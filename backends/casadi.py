@@ -212,3 +212,11 @@ def result(sparsity: Any, shape: tuple[int, ...]) -> Callable[[Any], Any]:
         return lambda numbers: numbers.reshape(shape)
     rows, starts = np.array(sparsity.row()), np.array(sparsity.colind())
     return lambda numbers: sparse.csr_array((numbers, rows, starts), shape=sparsity.T.size())
+
+
+VARIANTS = {
+    "casadi_mx": {
+        "SUMMARY": "casadi MX: record matrix operations once as nodes of a graph.",
+        "prepare": partial(recorded, kind=casadi.MX),
+    },
+}

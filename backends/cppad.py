@@ -20,3 +20,15 @@ LIBRARY = CppLibrary(
     precompile=True,
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy
+
+VARIANTS = {
+    "cppad_optimised": {
+        "SUMMARY": "CppAD: reuse one optimised recording; record again only when a constant or a comparison's outcome "
+        "changes.",
+        "prepare": LIBRARY.as_variant(2).prepare,
+    },
+    "cppad_reuse": {
+        "SUMMARY": "CppAD: reuse one recording; record again only when a constant or a comparison's outcome changes.",
+        "prepare": LIBRARY.as_variant(1).prepare,
+    },
+}

@@ -8,6 +8,7 @@ import jax
 import jax.numpy
 
 from adbench import Device, Namespace, Operator, Unsupported, on_active, phase
+from adbench.model import namespace
 from adbench.model.settings import kept_programs
 from adbench.model.tree import is_static
 
@@ -92,3 +93,28 @@ def prepare(
         raise Unsupported(f"{reason} ({type(error).__name__})") from error
     data = tuple(i for i in range(len(args)) if i not in static)
     return (lambda *args: compiled(*(args[i] for i in data))) if static else compiled
+
+
+# Without jit.
+
+MOST_TRIPS = 100
+
+
+def eager_loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
+    # A Python loop: branches and trip counts may depend on data, because every operation returns a value.
+    if n > MOST_TRIPS:
+        raise Unsupported(f"{n:,} loop iterations take a minute operation by operation; use jax, which compiles them")
+    return namespace.loop(step, state, n)
+
+
+def eager(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[..., Any]:
+    return f if operator == "value" else on_active(OPERATIONS[operator], operator, f, wrt)
+
+
+VARIANTS = {
+    "jax_eager": {
+        "SUMMARY": "jax without jit: run operation by operation, in double precision.",
+        "xp": Namespace(jax.numpy, loop=eager_loop, derivative=xp.derivative, stop_gradient=xp.stop_gradient),
+        "prepare": eager,
+    },
+}

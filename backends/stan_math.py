@@ -1,5 +1,6 @@
 """Stan Math: record scalar operations in an arena at every call and sweep them back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from adbench import CppLibrary
@@ -10,8 +11,9 @@ LICENCE = "BSD-3-Clause"
 BUILDS = True
 BATCHED = True
 
+NATIVE = Path(__file__).parent / "native"
 LIBRARY = CppLibrary(
-    Path(__file__).parent / "native" / "stan_math.hpp",
+    NATIVE / "stan_math.hpp",
     needs="stan/math.hpp",
     prefixes=(f"${HOME}", "httpstan:httpstan"),
     get="pip install httpstan",
@@ -20,3 +22,25 @@ LIBRARY = CppLibrary(
     precompile=True,
 )
 prepare, build, to_native, to_numpy = LIBRARY.prepare, LIBRARY.build, LIBRARY.to_native, LIBRARY.to_numpy
+
+NODES = replace(LIBRARY, header=NATIVE / "stan_math_nodes.hpp", precompile=False)
+BUILTIN = replace(NODES, texts=NATIVE / "stan_math_builtin")
+MATRIX = replace(NODES, texts=NATIVE / "stan_math_matrix")
+
+VARIANTS = {
+    "stan_math_builtin": {
+        "SUMMARY": "Stan Math's built-in densities and functions: one node each, with hand-written partial "
+        "derivatives.",
+        "LIBRARY": BUILTIN,
+        "FUNCTIONS": BUILTIN.functions,
+        "prepare": BUILTIN.prepare,
+        "build": BUILTIN.build,
+    },
+    "stan_math_matrix": {
+        "SUMMARY": "Stan Math's matrix operations: one node per matrix operation instead of one per entry.",
+        "LIBRARY": MATRIX,
+        "FUNCTIONS": MATRIX.functions,
+        "prepare": MATRIX.prepare,
+        "build": MATRIX.build,
+    },
+}
