@@ -42,7 +42,7 @@ KINDS: dict[Word, Kind] = {
     "gone": Kind("−", "", "only in the old run"),
     "new": Kind("+", "", "only in the new run"),
 }
-QUIET: tuple[Word, ...] = ("same", "gone", "new")  # counted, not listed one by one
+QUIET: tuple[Word, ...] = ("was wrong", "was failing", "same", "gone", "new")  # many are counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
 NOTHING = "Nothing to compare"
 LONGEST_NAME = 120
