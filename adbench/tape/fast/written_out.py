@@ -69,11 +69,21 @@ def _array_operator(
         if not known:
             return rule(other, self) if reflected else rule(self, other)
         a, b = (theirs, mine) if reflected else (mine, theirs)
-        val = compute(a, b) if mine.size < LARGE else rule.value(a, b, room(cell.shape))
+        node = Array()
+        node.val = compute(a, b) if mine.size < LARGE else rule.value(a, b, room(cell.shape))
+        node.tape = tape
+        node.cell = out = Cell()
+        out.adj = 0.0
+        out.shape = cell.shape
         p, q = partials or (b, a)
-        saved = ((theirs, q) if reflected else (p, theirs)) if its_cell is None else (p, q)
-        cells = (its_cell, cell) if reflected else (cell, its_cell)
-        return _recorded(tape, rule, val, cell.shape, cells, saved, None)
+        if its_cell is not None:
+            cells = (its_cell, cell) if reflected else (cell, its_cell)
+            tape.append((rule, out, cells, (p, q), None, ASK))
+        elif reflected:
+            tape.append((rule, out, (None, cell), (theirs, q), None, ASK))
+        else:
+            tape.append((rule, out, (cell, None), (p, theirs), None, ASK))
+        return node
 
     return operate
 
