@@ -28,7 +28,10 @@ COMPUTED: Mapping[str, str] = {
 }
 """Operator -> its text; `total` sums an array."""
 
-OF_ONE_NUMBER = ("value", "jvp", "hvp_forward_over_forward")
+OF_ONE_ENTRY = tuple(name for name, text in COMPUTED.items() if "unit" in text)
+"""Operators whose text gives one entry of the result, along `unit`."""
+
+OF_ONE_NUMBER = (*(one.name for one in DEFINITIONS.values() if one.result == "value"), *OF_ONE_ENTRY)
 """Operators whose result is one number."""
 
 TRANSFORMS = {

@@ -11,7 +11,7 @@ from adbench.findings.conform.judgement import Fault
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.as_text import text_of
 from adbench.findings.programs.random_program import PLACE
-from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_NUMBER, THIRD, in_library
+from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF_ONE_NUMBER, THIRD, in_library
 
 ENTRY = re.compile(r"(?P<name>[a-z])(?:\[(?P<index>[\d, ]+)\])?$")
 
@@ -47,7 +47,7 @@ def script(fault: Fault, expression: str) -> str:
     lines.append(f"at = {_tuple([fault.point[name] for name in fault.active])}")
     if fault.vector:
         lines.append(f"v = {_tuple(fault.vector)}")
-    if fault.operator == "hvp_forward_over_forward":
+    if fault.operator in OF_ONE_ENTRY:
         lines.append(f"unit = {_tuple(_unit(fault, found))}")
     lines.append(f"got = {computed}")
     if fault.operator not in OF_ONE_NUMBER and found is not None and found["name"] in fault.active:

@@ -25,7 +25,7 @@ from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
-from adbench.model.operator import OF_SECOND_ORDER, definition
+from adbench.model.operator import COMPOSITIONS, OF_SECOND_ORDER, definition
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
@@ -62,7 +62,7 @@ QUICK_SECONDS = 0.02
 EXISTING = ("smooth", "kink")
 """Kinds of derivatives that a library must get right; others are infinite, unknown, or at the edge of the domain."""
 
-OPERATORS = ("gradient", "value_and_gradient", "jvp", "hvp", *sorted(OF_SECOND_ORDER - {"hvp", "hessian"}))
+OPERATORS = ("gradient", "value_and_gradient", "jvp", "hvp", *sorted(COMPOSITIONS))
 """The operators that programs are judged in."""
 
 
@@ -157,15 +157,15 @@ class Trial:
         v = many_entries(self.point.steps(self.seed, 0))
         where: tuple[int, ...] = ()
         place, curve, scale = "J v", Curve.straight(v), 1.0
-        if operator == "value_and_gradient" and not which:
+        if definition(operator).result == "pair" and not which:
             place, curve = "the value", Curve(())
-        elif operator != "jvp":
-            which -= operator == "value_and_gradient"
+        elif definition(operator).result != "value":
+            which -= definition(operator).result == "pair"
             leaf = self.point.leaves[which]
             move, scale = unit(self.point, which, index)
-            curve = Curve.mixed(v, move) if operator in OF_SECOND_ORDER else Curve.straight(move)
+            curve = Curve.mixed(v, move) if definition(operator).order == 2 else Curve.straight(move)
             place, where = leaf.path, place_of(index, leaf.values.shape)
-            which += operator == "value_and_gradient"
+            which += definition(operator).result == "pair"
         # With noise, to exclude points where double precision overflows; along v, to exclude infinite other entries.
         known = self._known([(Curve(()), 1.0), (curve, scale), (Curve.straight(v), 1.0)], FEWEST_DRAWS, SECONDS)
         if known is None or not all(math.isfinite(one.size) and math.isfinite(one.noise) for one in known):
@@ -213,13 +213,13 @@ class Trial:
         """Whether sums along the directions agree with the true numbers."""
         if not self._fits(operator, arrays) or not all(np.isfinite(one).all() for one in arrays):
             return False
-        if operator == "jvp":
+        if definition(operator).result == "value":
             return _close(float(arrays[0]), true.along_v, 0.0)
-        if operator == "value_and_gradient":
+        if definition(operator).result == "pair":
             value, *arrays = arrays
             if not _close(float(value), true.value, 0.0):
                 return False
-        if operator in OF_SECOND_ORDER:
+        if definition(operator).order == 2:
             return self._sums(arrays, 1, true.mixed)
         return self._sums(arrays, 0, true.along_v) and self._sums(arrays, 1, true.along_w)
 
@@ -244,15 +244,15 @@ class Trial:
 
     def _exists(self, operator: str) -> bool:
         """Whether every derivative exists on both sides."""
-        known = self.reference(operator in OF_SECOND_ORDER, self.seed)
+        known = self.reference(definition(operator).order == 2, self.seed)
         return known is not None and all(one.kind in EXISTING for one in known.scalar.derivatives)
 
     def _full_fault(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
         """The oracle's word, twice."""
         found = None
-        again = (self.seed,) if operator in ("jvp", *OF_SECOND_ORDER) else (self.seed, self.seed + 1)
+        again = (self.seed,) if definition(operator).vector else (self.seed, self.seed + 1)
         for seed in again:  # another seed has another v, which the answer does not know
-            known = self.reference(operator in OF_SECOND_ORDER, seed)
+            known = self.reference(definition(operator).order == 2, seed)
             if known is None:
                 return None
             verdict, entries = judge_entries(definition(operator).judged_by, self._structured(operator, arrays), known)
@@ -266,7 +266,7 @@ class Trial:
         single = [one for one in bad if one.kind == "smooth" and not one.place.startswith("the sum")]
         if bad and (not single or rounding_decides(self.program) or pi_decides(self.program)):
             return None
-        if bad and operator in ("gradient", "value_and_gradient"):
+        if bad and definition(operator).vector is None:
             single = [one for one in single if _error(one) > ADDED * UNIT_ROUNDOFF * self._added(one)]
             if not single:
                 return None
@@ -291,7 +291,7 @@ class Trial:
         rng, spread = np.random.default_rng(self.seed), defaultdict[Any, float](float)
         for _ in range(NEIGHBOURS):
             near = Trial(nearby(self.program, rng), self.seed)
-            known = near.reference(operator in OF_SECOND_ORDER, self.seed)
+            known = near.reference(definition(operator).order == 2, self.seed)
             if known is None:
                 continue
             there = {
@@ -339,9 +339,9 @@ class Trial:
 
     def _structured(self, operator: str, arrays: Sequence[Any]) -> Any:
         """The arrays as the operator returns them."""
-        if operator == "jvp":
+        if definition(operator).result == "value":
             return arrays[0] if len(arrays) == 1 else tuple(arrays)
-        return (arrays[0], tuple(arrays[1:])) if operator == "value_and_gradient" else tuple(arrays)
+        return (arrays[0], tuple(arrays[1:])) if definition(operator).result == "pair" else tuple(arrays)
 
 
 def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) -> Fault | None:
@@ -351,7 +351,7 @@ def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) ->
     a, b = (np.concatenate([np.ravel(part) for part in one["result"]]) for one in (ours, theirs))
     if a.shape != b.shape or not trial._fits(operator, [np.asarray(one) for one in ours["result"]]):
         return None
-    if trial.reference(operator in OF_SECOND_ORDER, trial.seed) is not None:
+    if trial.reference(definition(operator).order == 2, trial.seed) is not None:
         return None
     size = float(np.max(np.abs(np.concatenate([a, b])), initial=0.0, where=np.isfinite(np.concatenate([a, b]))))
     values = values_of(trial.program) or []
@@ -362,8 +362,8 @@ def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) ->
     which = int(np.flatnonzero(~same)[0])
     leaves = trial.point.leaves
     places = [entry_name(one.path, k, one.values.shape) for one in leaves for k in range(one.values.size)]
-    places = ["J v"] if operator == "jvp" else places
-    place = ["the value", *places][which] if operator == "value_and_gradient" else places[which]
+    places = ["J v"] if definition(operator).result == "value" else places
+    place = ["the value", *places][which] if definition(operator).result == "pair" else places[which]
     got, expected = repr(float(a[which])), repr(float(b[which]))
     words = f"{place}: {got}, but {expected} by {peer}; the true number is unknown"
     return Fault("differs", got, expected, place, words, f"{peer}, the other variant", trial.edged, peer)
@@ -380,12 +380,12 @@ def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> boo
             continue
         if not all(part.dtype == np.float64 and np.isfinite(part).all() for part in arrays):
             return False
-        if operator == "jvp":
+        if definition(operator).result == "value":
             along.append(float(np.sum(arrays[0])))
             continue
-        gradient = arrays[1:] if operator == "value_and_gradient" else arrays
+        gradient = arrays[1:] if definition(operator).result == "pair" else arrays
         flat = np.concatenate([np.ravel(part) for part in gradient])
-        (seconds if operator in OF_SECOND_ORDER else firsts).append(flat)
+        (seconds if definition(operator).order == 2 else firsts).append(flat)
     step = np.concatenate([np.ravel(part) for part in trial.point.steps(trial.seed, 0)])
     if any(one.shape != step.shape for one in (*firsts, *seconds)):
         return False

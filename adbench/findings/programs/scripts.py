@@ -14,8 +14,9 @@ import numpy as np
 
 from adbench.findings.finding import Finding
 from adbench.findings.programs.judging import Trial
-from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_NUMBER, Library, in_library
+from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF_ONE_NUMBER, Library, in_library
 from adbench.model import tree
+from adbench.model.operator import definition
 
 INDENT = "    "
 
@@ -67,9 +68,9 @@ def _point(finding: Finding, trial: Trial, operator: str) -> list[str]:
         ]
         lines += ["", ""]
     lines.append(f"at = {_tuple(active)}")
-    if operator == "jvp" or operator.startswith("hvp"):
+    if definition(operator).vector:
         lines.append(f"v = {_tuple([f'array({_text(one)})' for one in tree.leaves(trial.vector)])}  # a direction")
-    if operator == "hvp_forward_over_forward":
+    if operator in OF_ONE_ENTRY:
         place, index = _place(finding, trial)
         units = [np.zeros(np.shape(one)) for one in tree.leaves(trial.vector)]
         units[place][index] = 1.0
