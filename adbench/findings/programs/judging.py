@@ -25,7 +25,7 @@ from adbench.findings.programs.generation import values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
-from adbench.model.operator import COMPOSITIONS, OF_SECOND_ORDER, definition
+from adbench.model.operator import COMPOSITIONS, definition
 from adbench.oracle.evidence import BARS, SIGMAS, EntryEvidence, compare, entry_name, place_of
 from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_entries
