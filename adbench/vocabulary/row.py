@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 Interval = tuple[float, float]
 Noise = Literal["library", "rounded", "squares"]
-"""The rounding errors of usual implementations: a few units in the last place; none but the rounding that IEEE 754
-requires; a few units, and the square of 1 + x² in the denominator of the second derivative."""
+"""The rounding errors of usual implementations: a few units in the last place; half a unit, as IEEE 754 requires; or a
+few units, and the square of 1 + x² in the denominator of the second derivative."""
 
 
 class Function(NamedTuple):
