@@ -1,7 +1,6 @@
 """Test the tester: wrong rules, planted one at a time in the reference engine, are caught by the commands that users
 run."""
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import adbench
+from adbench.catalog.discovery import catalog, load
 from adbench.execution.check_function import WrongGradient, assert_gradients
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
@@ -28,9 +28,7 @@ from tests.oracle.planting import in_reverse, scaled, with_planted
 from tests.oracle.subjects import sines
 from tests.support.marks import one_in
 
-TAPE, COMPILED = (
-    with_planted(from_module(name, importlib.import_module(f"backends.{name}"))) for name in ("tape", "tape_compiled")
-)
+TAPE, COMPILED = (with_planted(from_module(name, load(catalog().backends[name]))) for name in ("tape", "tape_compiled"))
 UNRESOLVED = ("verified", "blind")
 NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 
