@@ -1,4 +1,4 @@
-"""The rows of `adbench list`: plain data, printed by adbench/reports/text/inventory.py or as JSON."""
+"""The rows of `adbench list`: plain data, printed by reports/text/inventory.py or as JSON."""
 
 from __future__ import annotations
 

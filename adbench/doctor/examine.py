@@ -1,6 +1,6 @@
 """`adbench doctor`: how well this machine is suited to measuring. It inspects and changes nothing.
 
-Facts and findings are plain data; adbench/reports/text/doctor.py formats them.
+Facts and findings are plain data; reports/text/doctor.py formats them.
 """
 
 from __future__ import annotations
