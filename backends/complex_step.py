@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench import Namespace, Operator, Unsupported
+from adbench import Namespace, Operator, Unsupported, vocabulary
 from adbench.optional import library
-from adbench.vocabulary import FUNCTIONS
 
 LICENCE = "BSD-3-Clause"  # ours
 
@@ -18,7 +17,7 @@ STEP = 1e-100  # its square is 0: no truncation and no cancellation
 
 # Functions that numpy continues analytically, or that only move entries. Others would be silently wrong: abs is the
 # modulus, cholesky and eigh conjugate, floor of a complex number is an error.
-OF_NUMBERS = [name for row in FUNCTIONS.values() if row.analytic for name in row.names]
+OF_NUMBERS = [name for row in vocabulary.FUNCTIONS.values() if row.analytic for name in row.names]
 OF_ARRAYS = (
     "arange asarray broadcast_to concat concatenate cumprod cumsum cumulative_prod cumulative_sum einsum eye flip full "
     "full_like linspace matmul matrix_transpose mean multiply newaxis ones ones_like outer permute_dims pi pow power "

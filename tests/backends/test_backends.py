@@ -210,6 +210,12 @@ def test_torch_marks_no_tensor_of_the_caller_and_keeps_no_graph() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, source in catalog().backends.items() if not source.requires])
+def test_a_backend_without_a_library_follows_the_contract(name: str) -> None:
+    if not catalog().backends[name].builds:
+        assert backend(name).prepare
+
+
 def test_importing_a_backend_prints_nothing_and_does_not_warn() -> None:
     program = (
         f"from adbench.catalog.discovery import catalog, load\nfor name in {NAMES}: load(catalog().backends[name])"
