@@ -22,7 +22,12 @@ from tests.oracle.scalars import judge
 CATALOG = catalog()
 CASES = {name: case for name, case in CATALOG.cases.items() if not case.is_trap}
 EVERY_CASE = [pytest.param(case, id=name) for name, case in CASES.items()]
-BY_HAND = [pytest.param(case, id=name) for name, case in CASES.items() if case.gradient]
+SECONDS_OF_ORACLE = {"attention", "burgers_equation", "convolution", "implicit_layer", "mlp", "normalising_flow"}
+BY_HAND = [
+    pytest.param(case, id=name, marks=[pytest.mark.slow] * (name in SECONDS_OF_ORACLE))
+    for name, case in CASES.items()
+    if case.gradient
+]
 SPARSE = [pytest.param(case, id=name) for name, case in CASES.items() if case.sparsity]
 
 ROWS = """

@@ -86,6 +86,7 @@ def tally() -> Counter[str]:
     return Counter()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
 def test_correct_gradients_raise_no_alarm_and_ninth_digit_errors_do(name: str, tally: Counter[str]) -> None:
     text, gradient = RIGHT[name]
@@ -107,6 +108,7 @@ def test_correct_gradients_raise_no_alarm_and_ninth_digit_errors_do(name: str, t
             assert caught.word in ("verified", "blind"), f"seed {seed}: {caught.sentence}"
 
 
+@pytest.mark.slow
 def test_the_run_was_large_and_nearly_all_errors_were_caught(tally: Counter[str]) -> None:
     if tally["entries"] < len(RIGHT) * 40 * N:
         pytest.skip("only part of the gradients ran: nothing to sum up")
