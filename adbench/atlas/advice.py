@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adbench.atlas.table import Atlas, Row
+from adbench.atlas.table import NONE, Atlas, Row
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ Faults = tuple[int, int]
 
 
 def faults(atlas: Atlas, release: int) -> Faults:
-    """How many faults the release has."""
-    faulty = [row for row in atlas.rows if row.is_faulty(release)]
+    """How many faults the release has, in the traps and operations that every release with results has run."""
+    lacking = {row.name for row in atlas.rows if any(row.kind(k) == NONE for k in atlas.usable)}
+    faulty = [row for row in atlas.rows if row.is_faulty(release) and row.name not in lacking]
     gradients = {row.name for row in faulty if "gradient" in row.operators}
     return len(gradients), len({row.name for row in faulty} - gradients)
 

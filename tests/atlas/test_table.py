@@ -76,6 +76,11 @@ def test_releases_are_ranked_by_their_number_of_faults() -> None:
     )
 
 
+def test_a_trap_that_a_release_has_not_run_ranks_none() -> None:
+    newer = replace(ATLAS, traps=(*ROWS, Row("trap_f", ("gradient",), "NN-N-", NAN)))
+    assert advice.ranking(newer) == advice.ranking(ATLAS)
+
+
 def test_an_upgrade_says_what_it_repairs_and_breaks() -> None:
     first, second = advice.upgrades(ATLAS)
     assert (first.before, first.after) == ("1.1", "2.0")
