@@ -94,15 +94,14 @@ class Session:
                 from adbench.results.store import JOURNAL
 
                 self._journal = Journal.create(folder / JOURNAL, self._progress.head)
-            forecast: Forecast | None = vars(self).get("forecast")  # nobody may have asked for it
             try:
-                if forecast is not None:
-                    forecast.begin()
+                if "forecast" in vars(self):
+                    self.forecast.begin()
                 with closing(measuring.events()) as events:
                     for event in events:
                         self._write(event)
-                        if forecast is not None:
-                            forecast.note(event)
+                        if "forecast" in vars(self):  # or nobody has asked for it yet
+                            self.forecast.note(event)
                         yield event
                 if not self._progress.ended:
                     apply(Ended(), self._progress)
@@ -126,7 +125,7 @@ class Session:
 
     @cached_property
     def forecast(self) -> Forecast:
-        """How long the rest takes. It follows the events of a run that begins after its first use."""
+        """How long the rest takes, from its first use on."""
         from adbench.execution.planning.forecast import Forecast
 
         return Forecast(self.settings, self._costs, self._progress, missing(self.catalog, self.plan.jobs))
@@ -290,14 +289,14 @@ def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...],
 
         if all(isinstance(catalog.cases[name].f, UserFunction | Sized) for name in cases):
             return KnownBugs()
-    return known_faults.on_traps([catalog.backends[name] for name in backends], catalog.cases, cases)
+    sources = [catalog.backends[name] for name in backends]
+    return known_faults.on_traps(sources, catalog.cases, cases, settings.device)
 
 
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:
     """0 correct, 1 a wrong derivative, 4 a backend crashed, timed out or raised, or nothing
     was judged of a selected part.
-    sources = [catalog.backends[name] for name in backends]
-    return known_faults.on_traps(sources, catalog.cases, cases, settings.device)
+
     An unsupported operator and a known fault count as 0.
     """
     codes = {record.outcome.exit_code for record in records}

@@ -270,6 +270,14 @@ def test_a_forecast_falls_to_zero_during_the_run(monkeypatch: pytest.MonkeyPatch
     assert now[0] == pytest.approx(3 * total, rel=1e-6)
 
 
+def test_a_forecast_that_is_first_asked_for_during_a_run_falls_to_zero() -> None:
+    session = prepare(
+        cases=["hypot"], backends=["tape"], operators=["gradient", "jvp", "hvp"], sizes=["1"], time=False, memory=False
+    )
+    remaining = [session.forecast.remaining for _ in session.events()]
+    assert remaining[0] > remaining[-1] == 0
+
+
 def test_a_forecast_counts_finished_and_omitted_work() -> None:
     progress = empty()
     whole = Forecast(Settings(), known(), progress, frozenset()).total

@@ -207,6 +207,13 @@ def test_a_fault_of_a_device_counts_on_that_device_alone(tmp_path: Path) -> None
     assert [bug.trap for bug in of_backend(source, CASES, "cuda").bugs] == ["trap_cosh", "trap_x_sqrt_x"]
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_run_lists_the_known_faults_of_its_device(device: str) -> None:
+    session = prepare(cases=["trap_repeated_scatter"], backends=["jax"], device=device, time=False)
+    listed = [bug.trap for bug in session.result().known_bugs.backends["jax"]]
+    assert ("trap_repeated_scatter" in listed) == (device == "cuda")
+
+
 def checked(folder: Path, text: str, *options: str) -> tuple[int, str]:
     """The exit code, status and reason of a check of one case, with this file for the backend's library, numpy."""
     write(folder, mine=RIGHT + "\nREQUIRES = ('numpy',)\n", softplus=CASE.replace("(1, 10, 100)", "(1,)"))
