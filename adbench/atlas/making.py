@@ -8,7 +8,7 @@ from dataclasses import replace
 from adbench.atlas.plan_request import key_of
 from adbench.atlas.runners import of_operations, of_traps
 from adbench.atlas.survey import Journal, Plan, Runner, Survey
-from adbench.atlas.table import Atlas, ReleaseRow, rows_of
+from adbench.atlas.table import Atlas, ReleaseRow, merged, rows_of
 from adbench.bisection.environments import Environments
 from adbench.findings.operations import OPERATIONS
 
@@ -24,8 +24,11 @@ def made(
     today: str,
     operations: bool = False,
     runner: Runner | None = None,
+    before: Atlas | None = None,
 ) -> Atlas:
     """The atlas of a plan. `stored` is called with what there is of it after each release.
+
+    before   a table whose other rows stay. Raises UsageError if it has another backend or other releases
 
     A journal has what an interrupted one had found.
     """
@@ -38,8 +41,10 @@ def made(
         of_each.append((swept, of_operations(swept)))
 
     def so_far() -> Atlas:
-        return table_of(plan, journals, today)
+        found = table_of(plan, journals, today)
+        return found if before is None else merged(before, found)
 
+    so_far()  # refuses another table before anything is installed
     with environments.locked():
         for part, run in of_each:
             Survey(part, environments, journals[part.kind], told, lambda: stored(so_far()), run).run()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adbench.atlas import plan_request
-from adbench.atlas.table import read
+from adbench.atlas.table import Atlas, ReleaseRow, read, text_of
 from adbench.bisection import interpreters, releases
 from adbench.bisection.interpreters import RUNNING, Interpreter
 from adbench.bisection.releases import Release
@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
     for version, text in texts.items():
         wheel(tmp_path / "dist", version, text)
     wheel(tmp_path / "dist", "1.2", requires="numpy<1.0")
+    (tmp_path / "other.json").write_text(text_of(Atlas("fakead", "fake", "", (ReleaseRow("0.9"),), ())))
     return tmp_path
 
 
@@ -42,6 +43,10 @@ def folder(tmp_path: Path) -> Path:
         (("fakead", "--wheels", "dist", *CELL, "--keep", "much"), "--keep: 'much'"),
         (("fakead", "--wheels", "dist", *CELL, "-c", "nothing"), "no case 'nothing'"),
         (("fakead", "--wheels", "dist", *CELL[:-1], "no/folder.json"), "no/folder.json: cannot be written"),
+        (
+            ("fakead", "--wheels", "dist", *CELL[:-1], "other.json", "--releases", "1.0:1.1"),
+            "the table has fake with 0.9; for fake with 1.0, 1.1 give another --table",
+        ),
         (("fakead", "--show"), "no atlas 'fakead'"),
         (("fakead", "--show", "--table", "no.json"), "no.json: cannot be read"),
         (("fakead", "--show", "--table", "fake.py"), "fake.py: is not a table of adbench atlas"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,8 @@ def atlas(
     file = table or plan_request.table_file(library, is_new=not show)
     if not show:
         refuse_file(file)
-        _make(library, operations, file, tables.read(file) if asked["cases"] and file.is_file() else None, **asked)
+        before = tables.read(file) if asked["cases"] and file.is_file() else None
+        _make(library, operations, before, lambda made: write_whole(file, tables.text_of(made)), **asked)
     found = tables.read(file)
     if writes:
         path = known_faults.file_of(library)
@@ -103,29 +105,19 @@ def atlas(
         click.echo(shown.text(found, width=width(), colour=colour()), nl=False)
 
 
-def _make(library: str, operations: bool, file: Path, before: Atlas | None, **asked: Any) -> None:
-    """Run what is missing, told on stderr, and write the table after each release: into that of `before`, if there is
-    one.
-    """
+def _make(library: str, operations: bool, before: Atlas | None, stored: Callable[[Atlas], None], **asked: Any) -> None:
+    """Run what is missing, told on stderr, and store the atlas after each release, with the other rows of `before`."""
     from adbench.atlas.making import made
     from adbench.atlas.plan_request import asked as read
-    from adbench.atlas.table import Atlas, ReleaseRow, merged, text_of
     from adbench.execution import interrupt
-    from adbench.model.atomic_file import write_whole
 
     if before is not None:
         asked["span"] = asked["span"] or ",".join(release.name for release in before.releases)
     plan, environments = read(library, **asked)
-    today = datetime.now(UTC).date().isoformat()
-
-    def stored(atlas: Atlas) -> None:
-        write_whole(file, text_of(atlas if before is None else merged(before, atlas)))
-
-    if before is not None:  # or a mistake is seen after the first release only
-        merged(before, Atlas(plan.library, plan.backend, today, tuple(map(ReleaseRow, plan.names)), ()))
     interrupt.listen()
     try:
-        stored(made(plan, environments, _told, stored, today, operations))
+        today = datetime.now(UTC).date().isoformat()
+        stored(made(plan, environments, _told, stored, today, operations, before=before))
     except interrupt.Interrupted:
         click.echo("adbench: interrupted; the same command resumes", err=True)
         raise

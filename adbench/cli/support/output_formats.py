@@ -76,6 +76,10 @@ def write(run: Run, name: str, output: Path) -> None:
 
 def _module(name: str) -> ModuleType:
     """The module with `render(run)`, or with `files(run, folder)` if the format is a folder."""
+    if name == "html":  # alone: it draws, and needs the extra `plots`
+        from adbench.reports.html import page
+
+        return page
     from adbench.reports.formats import (
         asv,
         bencher,
@@ -86,10 +90,17 @@ def _module(name: str) -> ModuleType:
         sarif,
         spreadsheet,
     )
-    from adbench.reports.html import page
 
-    modules = (page, markdown, spreadsheet, junit, sarif, code_quality, bencher, google_benchmark, asv)
-    return dict(zip(FORMATS, modules, strict=True))[name]
+    return {
+        "md": markdown,
+        "csv": spreadsheet,
+        "junit": junit,
+        "sarif": sarif,
+        "codequality": code_quality,
+        "bencher": bencher,
+        "google-benchmark": google_benchmark,
+        "asv": asv,
+    }[name]
 
 
 def _report_left_out(run: Run, name: str) -> None:
