@@ -229,10 +229,7 @@ def one_entry(subject: Subject) -> Iterator[str]:
                 what = "the result is that of the inputs before: " if is_kept else ""
                 yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
                 return
-        if not definition(operator).vector and definition(operator).result in (
-            "gradient",
-            "jacobian",
-        ):  # so that each call follows one that differs in one entry
+        if definition(operator).is_first_derivative:  # so that each call follows one that differs in one entry
             result(near.here)
     if found := difference(result(near.here), here, setting.noise(operator)):
         yield f"after calls that differ in one entry: {found}"
