@@ -19,7 +19,7 @@ numpy arrays.
     def to_native(leaf): ...                   # a float or float64 array -> the library's type
     def to_numpy(leaf): ...                    # the library's type -> numpy
     def sync(result): ...                      # wait for the result
-    def before_timing(): ...                   # load what only many calls need
+    def before_timing(): ...                   # load what only many calls need; not for `check --function`
 
 A second way to call the same library is a row of VARIANTS = {"mylib_eager": {"SUMMARY": ..., "prepare": ...}}: a name
 that the row leaves out is the file's, except KNOWN and DEFAULT. Or it is a separate file with VARIANT_OF = "mylib",

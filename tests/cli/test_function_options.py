@@ -15,7 +15,7 @@ from adbench.cli.support.function_options import spread
 from adbench.execution.in_process import check_cell
 from adbench.results.store import read_run
 from tests.support.command import adbench
-from tests.support.files import RIGHT, write
+from tests.support.files import CASE, RIGHT, write
 
 MINE = """
 import numpy as np
@@ -179,6 +179,15 @@ def test_a_function_asked_for_wrongly_is_one_line(folder: Path, asked: tuple[str
 
 
 @pytest.mark.slow
+def test_a_check_of_a_suite_runs_what_is_timed_and_one_of_a_function_does_without(folder: Path) -> None:
+    write(folder, hand=RIGHT + "\n\ndef before_timing():\n    open('loaded', 'w').close()\n", case=CASE)
+    function = ("--function", "mine_of_cli:softplus", "--at", "0.5")
+    assert adbench(folder, "check", *function, "-b", "hand.py").code == 0
+    assert not (folder / "loaded").exists()
+    assert adbench(folder, "check", "-c", "case.py", "-n", "1", "-b", "hand.py", "--operator", "gradient").code == 0
+    assert (folder / "loaded").exists()
+
+
 def test_a_backend_that_cannot_says_why_and_what_to_do(folder: Path) -> None:
     done = adbench(folder, "check", "--function", "mine_of_cli:uses", "--at", "[1, 2]", "-b", "torch")
     assert done.code == 4

@@ -156,7 +156,7 @@ class CheckPhase:
         near, unperturbed = self.references.near(job) if cost else (None, None)
         slow = (self.context.settings.longest_call_seconds or inf) if cost else None
         entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
-        more = {"slow": slow, "keep": keep, "entries": entries}
+        more = {"slow": slow, "keep": keep, "entries": entries, "few_calls": self._is_of_functions}
         request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)
         found = worker.ask(request)
         verdict = from_plain(found["verdict"], Verdict)
