@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from adbench.oracle.evidence import (
     DOUBLE,
-    ROUNDINGS,
     SINGLE,
     EntryEvidence,
     Precision,
@@ -381,7 +380,7 @@ def _row(block: Any, index: int) -> Floats:
 
 def _contracted(block: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """wᵀ J, the largest sum of rounding errors of correct entries of J in it, and the length of its terms."""
-    eight = ROUNDINGS * precision().unit
+    eight = precision().rounding
     if isinstance(block, np.ndarray):
         products = block * weights[:, None]
         sizes = np.abs(products)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.leaves import FloatArray, Point, is_symmetric
 from adbench.oracle.reference import Known, Row
 from adbench.oracle.series import triangles
@@ -27,7 +28,6 @@ METHOD = "power series over balls"
 NOISE = "the same series with random roundings"
 NO_NOISE = ""
 
-DRAWS = 6
 FEWEST_DRAWS = 4
 """If time is short. Four draws underestimate the noise twentyfold once in 1e5 times, three once in 6,000."""
 
@@ -59,13 +59,13 @@ class Plan:
     draws: int
 
 
-def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DRAWS) -> Plan:
+def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DOUBLE.draws) -> Plan:
     """The plan that fits into the time of this many evaluations; raises NotPrecise if there is too little."""
     each = 1 + NOISY_COST * draws
     if total <= max_entries and (1 + total) * each <= evaluations:
         return Plan(total, 0, draws)
     if draws > FEWEST_DRAWS:
-        return plan(total, evaluations, max_entries, max_directions, FEWEST_DRAWS)
+        return plan(total, evaluations, max_entries, max_directions, max(FEWEST_DRAWS, draws // 2))
     directions = max_directions
     while True:
         entries = min(total, max_entries, int(evaluations / each - 1 - directions))
@@ -101,14 +101,14 @@ class Examination:
     def planned(self) -> Plan:
         """What fits."""
         total, directions = sum(self.point.sizes), self.effort.directions_of(self.subject.shape)
-        return plan(total, self.affordable, self.effort.max_entries, directions)
+        return plan(total, self.affordable, self.effort.max_entries, directions, self.effort.precision.draws)
 
     def rows(self, planned: Plan, along: Move | None = None) -> list[Row]:
         """For each number the row of its value and derivatives; with ``along``, of its derivative along that move."""
         point, seed = self.point, self.effort.seed
         chosen = chosen_entries(point.sizes, planned.entries, seed)
         sample = [(k, index) for k, indices in enumerate(chosen) for index in indices]
-        units = [unit(point, *place) for place in sample]
+        units = [unit(point, *place, self.effort.precision) for place in sample]
         units += [(many_entries(point.steps(seed, number)), 1.0) for number in range(planned.directions)]
         if along is None:
             wanted = [(Curve(()), 1.0), *((Curve.straight(move), step) for move, step in units)]
@@ -129,7 +129,7 @@ class Examination:
         settled = [self._settled(*pair) for pair in wanted]
         if not draws:
             return [[one.known for one in of_curve] for of_curve in settled]
-        found = noises(self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed)
+        found = noises(self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed, form=self.effort.precision)
         return [
             [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
             for pairs in (zip(*both, strict=True) for both in zip(settled, found, strict=True))
@@ -139,11 +139,14 @@ class Examination:
         return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()
 
 
-def unit(point: Point, leaf: int, index: int) -> tuple[Move, float]:
+def unit(point: Point, leaf: int, index: int, form: Precision = DOUBLE) -> tuple[Move, float]:
     """The move of one entry, and its length: a power of two, so that float64 does not overflow.
 
-    The power is at most |x|, and 1 for entries above one and for zero.
+    The power is at most |x|, and 1 for entries above one and for zero. In arithmetics of a smaller range it is 1, as in
+    libraries, since a derivative may be too small for them.
     """
+    if form is not DOUBLE:
+        return one_entry(point, leaf, index, 1.0), 1.0
     x = float(point.leaves[leaf].values.flat[index])
     exponent = math.frexp(x)[1] - 1 if x != 0 and math.isfinite(x) else 0
     step = math.ldexp(1.0, max(-1022, min(0, exponent)))

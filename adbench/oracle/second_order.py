@@ -191,7 +191,7 @@ def _hessian(found: Examination, count: int) -> Reference:
     point, seed = found.point, found.effort.seed
     total = sum(point.sizes)
     (chosen,) = chosen_entries([total], count, seed)
-    units = [unit(point, *place) for place in _places(point, chosen)]
+    units = [unit(point, *place, found.effort.precision) for place in _places(point, chosen)]
     sums = [(_along_all(point, output_weights(seed, number, (total,))), 1.0) for number in range(SUMS)]
     pairs = list(combinations_with_replacement(range(len(chosen)), 2))
     pairs += [(len(chosen) + number, column) for number in range(SUMS) for column in range(len(chosen))]

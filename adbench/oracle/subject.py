@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.leaves import FloatArray, Point, argument_names, output_weights
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball
@@ -62,6 +63,7 @@ class Effort:
     max_seconds      planned for series
     second_differences   whether differences replace series for second derivatives; otherwise these are unknown
     against_values   whether the values decide where they contradict the derivative along a branch (branches.py)
+    precision        the arithmetic whose rounding errors the reference states
     """
 
     seed: int = 0
@@ -72,6 +74,7 @@ class Effort:
     max_seconds: float = 3.0
     second_differences: bool = False
     against_values: Callable[[], bool] = lambda: False
+    precision: Precision = DOUBLE
 
     def directions_of(self, shape: tuple[int, ...]) -> int:
         """The most directions for each number of a value of this shape."""

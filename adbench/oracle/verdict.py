@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.oracle.evidence import ROUNDINGS, EntryEvidence, Word, compare, not_finite, place_of, precision, worst
+from adbench.oracle.evidence import EntryEvidence, Word, compare, not_finite, place_of, precision, worst
 from adbench.oracle.leaves import LEAST_WEIGHT, direction_weights, weighted_sum
 from adbench.oracle.reference import Row
 
@@ -210,8 +210,8 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
 
 
 def rounding_of_sum(sizes: Floats) -> float:
-    """The largest sum of rounding errors, 8 u each, of correct terms of these sizes."""
-    return ROUNDINGS * precision().unit * float(added_up(sizes))
+    """The largest sum of rounding errors, 8 u each in float64, of correct terms of these sizes."""
+    return precision().rounding * float(added_up(sizes))
 
 
 def length(terms: Floats) -> float:
@@ -396,7 +396,7 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         weights = direction_weights(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
         v = _joined([leaf.scale * weight for leaf, weight in zip(row.leaves, weights, strict=True)])
         terms = np.abs(numbers * v)
-        errors = ROUNDINGS * precision().unit * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
+        errors = precision().rounding * terms + (_joined(allowances) * np.abs(v) if allowances else 0.0)
         rounding = float(added_up(errors))
         where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
         typical = length(terms)

@@ -1,4 +1,4 @@
-"""The error of a coefficient in double precision: the source again, along the same curves, with random rounding.
+"""The error of a coefficient in an arithmetic: the source again, along the same curves, with random rounding.
 
 Each draw fixes the perturbation of every operation (`adbench.oracle.series.noisy`). The standard deviation is about the
 reference, not about the mean of the draws, so it includes bias.
@@ -13,6 +13,8 @@ from typing import Any
 
 from flint import arb
 
+from adbench.oracle.evidence import DOUBLE, Precision
+from adbench.oracle.reference import UNIT_ROUNDOFF
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 from adbench.oracle.series.evaluation import LEVELS, MOST_TERMS, Curve, Evaluations, Found, Path
@@ -30,15 +32,20 @@ def noises(
     *,
     draws: int,
     seed: int,
+    form: Precision = DOUBLE,
 ) -> list[list[float]]:
-    """For each curve and its scale, the noise of every number; truths: the references along the same curves."""
+    """For each curve and its scale, the noise of every number; truths: the references along the same curves.
+
+    form: the arithmetic. Its noise is given in proportion to that of float64, by the ratio of their unit roundoffs.
+    """
     errors: list[list[list[float]]] = [[[] for _ in of_curve] for of_curve in truths]
     for draw in range(draws):
-        real = noisy_type(seed, draw)
+        real = noisy_type(seed, draw, form)
         for (curve, scale), of_curve, found in zip(curves, truths, errors, strict=True):
             for which, error in enumerate(_errors(evaluations, curve, scale, of_curve, real)):
                 found[which].append(error)
-    return [[spread(of_number) for of_number in of_curve] for of_curve in errors]
+    ratio = UNIT_ROUNDOFF / form.unit
+    return [[ratio * spread(of_number) for of_number in of_curve] for of_curve in errors]
 
 
 def _errors(

@@ -1,9 +1,11 @@
-"""Noise of double precision: the same series, with the rounding of float64 and of its derivatives.
+"""Noise of an arithmetic: the same series, with the rounding of values and of their derivatives.
+
+The arithmetic is float64, or a lower one in which a library computes (`adbench.oracle.evidence.Precision`).
 
 Values (coefficients of t^0) are float64 at every step, rounded up or down at random. The choice depends on the rounded
 number, so equal computations agree, and exact float64 results stay exact. Overflow gives an infinity and underflow
 loses digits, as in float64. Derivatives (other coefficients) get a relative error u ξ with every operation, ξ uniform
-in [-1, 1], u = 2^-53, because AD rounds them separately. In a product of two series, the second one's derivatives are
+in [-1, 1], u the unit roundoff, because AD rounds them separately. In a product of two series, the second one's derivatives are
 perturbed too: the halves of a product rule are rounded separately, and their errors remain when the halves cancel
 (Parker (1997), "Monte Carlo arithmetic").
 
@@ -24,13 +26,13 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
+from adbench.oracle.evidence import DOUBLE, SINGLE, Precision
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
 from adbench.oracle.series.number import Operator, Real, ball_of, floor_divide, modulo, with_complex
 from adbench.vocabulary import FUNCTIONS
 
-U = 2.0**-53
 STEP_BITS = 20
 TABLE = 4093
 """A prime: loops of length 2^k do not repeat the same perturbations."""
@@ -44,9 +46,6 @@ CORRECTLY_ROUNDED = frozenset(name for name, row in FUNCTIONS.items() if row.noi
 SQUARED = frozenset(name for name, row in FUNCTIONS.items() if row.noise == "squares")
 """Functions whose second derivatives have (1 + x²)² or the like in a denominator."""
 
-SMALLEST, LARGEST = 2.0**-1022, 2.0**1023
-"""float64 has full precision between these sizes."""
-
 Binary = Callable[[Ball, Ball], Ball]
 Operators = tuple[Operator, Operator]
 Rounded = Callable[["Stream", Ball, Ball], Ball]
@@ -55,27 +54,28 @@ Steps = tuple[Any, Any, Any, Any]
 
 
 @functools.cache
-def _table() -> tuple[list[Steps], NDArray[np.float64]]:
-    """Perturbations, and the ξ of the first of each."""
+def _table(unit: float) -> tuple[list[Steps], NDArray[np.float64]]:
+    """Perturbations of this size, and the ξ of the first of each."""
     rng = np.random.default_rng(0x5EED)
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
-    one = 2 ** (53 + STEP_BITS)
+    one = int(2**STEP_BITS / unit)
     with arithmetic(Arithmetic()):  # exact because the denominator is a power of two; 53 bits are not
         made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
     return made, steps[:, 0] / 2.0**STEP_BITS
 
 
 class Stream:
-    """The perturbations of one draw."""
+    """The perturbations of one draw in this arithmetic."""
 
-    def __init__(self, seed: int, draw: int) -> None:
+    def __init__(self, seed: int, draw: int, form: Precision) -> None:
+        self.form = form
         rng = np.random.default_rng([seed, draw, 0xA0])
-        table, sizes = _table()
+        table, sizes = _table(form.unit)
         order = (int(rng.integers(TABLE)) + int(rng.integers(1, TABLE)) * np.arange(TABLE)) % TABLE
         self._steps = [table[k] for k in order.tolist()]
         self._xi = np.concatenate([sizes[order]] * 2)
         self._away = rng.integers(0, 2, TABLE).astype(bool).tolist()
-        self._library = (sizes[order[::-1]] * U).tolist()
+        self._library = (sizes[order[::-1]] * form.inside).tolist()
         self.restart()
 
     def restart(self) -> None:
@@ -83,32 +83,43 @@ class Stream:
         self.next: Callable[[], Steps] = itertools.cycle(self._steps).__next__
         self._position = 0
 
-    def float64(self, c: Any, ulps: float = 0.0) -> float:
-        """One of the two float64 next to the ball c, or up to ``ulps`` units in the last place away.
+    def number(self, c: Any, ulps: float = 0.0) -> float:
+        """One of the two numbers of the arithmetic next to the ball c, or up to ``ulps`` units in the last place away.
 
-        Exactly c if c is a float64. The result never crosses 1, because no library has |tanh x| > 1.
+        Exactly c if c is such a number. The result never crosses 1, because no library has |tanh x| > 1.
         """
-        nearest = float(c)
+        double = float(c)
+        nearest = self.form.nearest(double)
         up = c > nearest
         if not (up or c < nearest) or math.isinf(nearest):
             return nearest
         place = hash(nearest) % TABLE
-        if not ulps:
-            return math.nextafter(nearest, math.inf if up else -math.inf) if self._away[place] else nearest
-        found = nearest + ulps * nearest * self._library[place]
-        return math.copysign(1.0, found) if abs(found) > 1 >= abs(nearest) else found
+        if ulps:
+            moved = double + ulps * double * self._library[place]
+            moved = math.copysign(1.0, moved) if abs(moved) > 1 >= abs(double) else moved
+            if self.form is DOUBLE:
+                return moved
+            # Of 16 bits the function is computed in float32; then its result is rounded.
+            nearest, up = self.form.nearest(moved), moved > self.form.nearest(moved)
+            if self.form.inside == self.form.unit:
+                return nearest
+        if not self._away[place]:
+            return nearest
+        if self.form is DOUBLE:
+            return math.nextafter(nearest, math.inf if up else -math.inf)
+        return self.form.nearest(nearest + (1 if up else -1) * self.form.ulp(nearest))
 
     def rounded(self, value: Ball, ulps: float = 0.0) -> Ball:
         """The result of one operation."""
         steps = self.next()  # always, so that the next operation gets the same perturbations in every direction
         kind = type(value)
         if kind is arb_series:
-            first = self.float64(value[0], ulps)
-            return (
-                arb_series([arb(first), *_slopes(value, steps)], value.prec) if math.isfinite(first) else Special(first)
-            )
+            first = self.number(value[0], ulps)
+            if not math.isfinite(first):
+                return Special(first)
+            return arb_series([arb(first), *self._slopes(value, steps)], value.prec)
         if kind is arb:
-            return ball.special(self.float64(value, ulps))
+            return ball.special(self.number(value, ulps))
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
     def operand(self, value: Ball) -> Ball:
@@ -120,33 +131,38 @@ class Stream:
         return arb_series([value[0], *moved], value.prec)
 
     def small(self, count: int) -> NDArray[np.float64]:
-        """This many values u ξ."""
+        """This many values u ξ, with the unit roundoff of sums."""
         self._position = (self._position + 1237) % TABLE
         if count <= TABLE:
-            return self._xi[self._position : self._position + count] * U
-        return np.resize(self._xi[self._position :], count) * U
+            return self._xi[self._position : self._position + count] * self.form.inside
+        return np.resize(self._xi[self._position :], count) * self.form.inside
 
+    def _slopes(self, value: Any, steps: Sequence[Any]) -> list[Any]:
+        """The coefficients from t^1 on, perturbed. Coefficients after a lost one are lost."""
+        slopes: list[Any] = []
+        for k in range(1, value.prec):
+            c = value[k] * steps[k % 2]
+            if not self.form.smallest < abs(float(c)) < self.form.largest / 2:
+                c = self._at_the_limit(c, steps)
+                if c.is_nan():
+                    return slopes + [c] * (value.prec - k)
+            slopes.append(c.mid())
+        return slopes
 
-def _slopes(value: Any, steps: Sequence[Any]) -> list[Any]:
-    """The coefficients from t^1 on, perturbed. Coefficients after a lost one are lost."""
-    found: list[Any] = []
-    for k in range(1, value.prec):
-        c = value[k] * steps[k % 2]
-        if not SMALLEST < abs(float(c)) < LARGEST:
-            c = _at_the_limit(c, steps)
-            if c.is_nan():
-                return found + [c] * (value.prec - k)
-        found.append(c.mid())
-    return found
+    def _at_the_limit(self, c: Any, steps: Sequence[Any]) -> Any:
+        """A derivative that overflows is lost; one that underflows has an error of the smallest number."""
+        if c.is_zero():
+            return c
+        if abs(float(c)) < 1:
+            return c + (steps[1] - 1) * (2 * arb(self.form.smallest))
+        return c if abs(float(c)) <= self.form.largest else arb.nan()
 
-
-def _at_the_limit(c: Any, steps: Sequence[Any]) -> Any:
-    """A derivative that overflows is lost; one that underflows has an error of the smallest float64."""
-    if c.is_zero():
-        return c
-    if abs(float(c)) < 1:
-        return c + (steps[1] - 1) * arb(2) ** (53 - 1074)
-    return c if abs(float(c)) < math.inf else arb.nan()
+    def lost(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether a + b is rounded in a sum: in float64 (Knuth's error of a sum), or in float32."""
+        whole = a + b
+        part = whole - a
+        errors: NDArray[np.bool_] = (a - (whole - part)) + (b - part) != 0
+        return errors if self.form is DOUBLE else errors | (whole != whole.astype(np.float32))
 
 
 def _sum_like(function: Binary) -> Rounded:
@@ -154,11 +170,11 @@ def _sum_like(function: Binary) -> Rounded:
     return lambda stream, a, b: stream.rounded(function(a, b))
 
 
-def _product_like(function: Callable[[Ball, Ball, Steps], Ball], ulps: Callable[[Ball], float]) -> Rounded:
+def _product_like(function: Rounded, ulps: Callable[[Ball], float]) -> Rounded:
     """An operation with a product rule; ``ulps``: the error of its value, by the second operand."""
 
     def rounded(stream: Stream, a: Ball, b: Ball) -> Ball:
-        return stream.rounded(function(a, stream.operand(b), stream.next()), ulps(b))
+        return stream.rounded(function(stream, a, stream.operand(b)), ulps(b))
 
     return rounded
 
@@ -272,31 +288,31 @@ def _known(y: Any, count: int) -> Any:
 
 # The range of partial derivatives --------------------------------------------------------------------------------
 #
-# 2 / y³ overflows at 1e-150, and AD needs it for a second derivative of 1e-150 / (1e-150 x), which is of size 1.
+# In float64 2 / y³ overflows at 1e-150, and AD needs it for a second derivative of 1e-150 / (1e-150 x), of size 1.
 
 
-def _out_of_range(c: Any) -> float:
-    """The absolute error of a number that float64 stores with fewer digits, in u; infinite if it overflows."""
+def _out_of_range(form: Precision, c: Any) -> float:
+    """The absolute error of a number that is stored with fewer digits, in u; infinite if it overflows."""
     size = abs(float(c))
-    if not size < math.inf:
+    if not size <= form.largest:
         return math.inf
-    return 0.0 if size >= SMALLEST or c.is_zero() else SMALLEST
+    return 0.0 if size >= form.smallest or c.is_zero() else form.smallest
 
 
-def _overflow(c: Any) -> float:
+def _overflow(form: Precision, c: Any) -> float:
     """The same for f', but another formula avoids underflow: -(a / b) / b for -a / b²."""
-    return math.inf if math.isinf(_out_of_range(c)) else 0.0
+    return math.inf if math.isinf(_out_of_range(form, c)) else 0.0
 
 
-def _is_far(c: Any) -> bool:
+def _is_far(form: Precision, c: Any) -> bool:
     """Whether powers up to the fourth, used for partial derivatives, may be out of range."""
-    size = abs(float(c))
-    return not 1e-75 < size < 1e75
+    edge = 1e-75 if form is DOUBLE else form.smallest**0.25
+    return not edge < abs(float(c)) < 1 / edge
 
 
-def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
+def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
     """The same for f' and f'' of y = f(x), from their coefficients."""
-    if not (_is_far(x[0]) or _is_far(y[0])):
+    if not (_is_far(form, x[0]) or _is_far(form, y[0])):
         return 0.0, 0.0
     terms = min(x.prec, y.prec)
     power = next((k for k in range(1, terms) if not x[k].is_zero()), terms)
@@ -305,32 +321,32 @@ def _range_of_function(x: Any, y: Any) -> tuple[float, float]:
     first, second = y[power] / x[power], ball.ZERO
     if 2 * power < terms:
         second = 2 * (y[2 * power] - first * x[2 * power]) / (x[power] * x[power])
-    return _overflow(first), _out_of_range(second)
+    return _overflow(form, first), _out_of_range(form, second)
 
 
-def _range_of_quotient(y: Any, b: Any) -> tuple[float, float]:
+def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
     """The same for y = a / b, including 2 a / b³."""
-    if not _is_far(b[0]) or b[0].is_zero():
+    if not _is_far(form, b[0]) or b[0].is_zero():
         return 0.0, 0.0
-    by_a = 1 / b[0]
-    return max(map(_overflow, (by_a, y[0] * by_a))), 0.0 if 1e-100 < abs(float(by_a)) < 1e100 else math.inf
+    by_a, edge = 1 / b[0], 1e100 if form is DOUBLE else form.largest ** (1 / 3)
+    return max(_overflow(form, by_a), _overflow(form, y[0] * by_a)), 0.0 if 1 / edge < abs(float(by_a)) < edge else math.inf
 
 
-def _quotient(a: Ball, b: Ball, steps: Steps) -> Ball:
+def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:
     """a / b."""
-    found = ball.div(a, b)
-    if type(found) is not arb_series or type(b) is not arb_series:
-        return found
-    return _tilted(b, found, _range_of_quotient(found, b), steps)
+    quotient, steps = ball.div(a, b), stream.next()
+    if type(quotient) is not arb_series or type(b) is not arb_series:
+        return quotient
+    return _tilted(b, quotient, _range_of_quotient(stream.form, quotient, b), steps)
 
 
-def _power(a: Ball, b: Ball, steps: Steps) -> Ball:
+def _power(stream: Stream, a: Ball, b: Ball) -> Ball:
     """a ** b."""
-    found = ball.power(a, b)
-    if type(found) is not arb_series or type(a) is not arb_series:
-        return found
-    found = _tilted(a, found, _exponent_noise(a, b, found), steps)
-    return _tilted(a, found, _range_of_function(a, found), steps)
+    power, steps = ball.power(a, b), stream.next()
+    if type(power) is not arb_series or type(a) is not arb_series:
+        return power
+    power = _tilted(a, power, _exponent_noise(a, b, power), steps)
+    return _tilted(a, power, _range_of_function(stream.form, a, power), steps)
 
 
 def _exponent_noise(a: Any, b: Any, y: Any) -> tuple[float, float]:
@@ -380,8 +396,9 @@ class Noisy(Real):
             result, steps = function(x, *map(stream.operand, operands[1:])), stream.next()
             if len(operands) == 1 and type(result) is arb_series and type(x) is arb_series:
                 result = _tilted(x, result, _formula_noise(name, x, result), steps)
-                result = _tilted(x, result, _range_of_function(x, result), steps)
-        if name in SQUARED and type(result) is arb_series and any(map(_is_far, map(ball.start, operands))):
+                result = _tilted(x, result, _range_of_function(stream.form, x, result), steps)
+        far = functools.partial(_is_far, stream.form)
+        if name in SQUARED and type(result) is arb_series and any(map(far, map(ball.start, operands))):
             result = _known(result, 2)
         return stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
@@ -418,7 +435,8 @@ class Noisy(Real):
 def _root_of_squares(x: Noisy, y: Noisy) -> Any:
     """√(x² + y²), scaled by a power of two: libraries overflow only if the result does."""
     largest = max(abs(float(ball.start(ball.ball(number.ball)))) for number in (x, y))
-    scale = 2.0 ** -math.frexp(largest)[1] if SMALLEST < largest < LARGEST else 1.0
+    form = type(x).stream.form
+    scale = 2.0 ** -math.frexp(largest)[1] if form.smallest < largest < form.largest / 2 else 1.0
     a, b = x * scale, y * scale
     return (a * a + b * b) ** 0.5 / scale
 
@@ -476,7 +494,7 @@ FEW = 16
 
 def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
     """Σ terms, with the roundings of sums of three or more numbers in double precision."""
-    values = [float(ball.start(term)) for term in terms]  # they are float64 already
+    values = [float(ball.start(term)) for term in terms]  # they are numbers of the arithmetic already
     if not math.isfinite(sum(values)):
         return Special(sum(values))
     xi = stream.small(2 * len(terms)).reshape(2, -1)
@@ -485,7 +503,7 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
     order = np.argsort(xi[0], kind="stable")  # a random order
     numbers = np.array(values)[order]
     partial = np.cumsum(numbers)
-    partial[1:][~_lost(partial[:-1], numbers[1:])] = 0.0
+    partial[1:][~stream.lost(partial[:-1], numbers[1:])] = 0.0
     partial[0] = 0.0
     found = [sum(map(arb, values), ball.ZERO) + _roundings(partial, xi[1])]
     moving = [(j, term) for j, term in enumerate(terms) if type(term) is arb_series]
@@ -504,7 +522,7 @@ def _brief_total(
 ) -> Ball:
     """`_total` of few terms, without numpy, whose calls cost more than the sum."""
     shuffled = [terms[j] for j in sorted(range(len(terms)), key=order.__getitem__)]
-    partial, noise = None, 0.0
+    partial, noise, within = None, 0.0, DOUBLE if stream.form is DOUBLE else SINGLE
     for term, step in zip(shuffled, xi, strict=True):
         other = float(ball.start(term))
         if partial is None:
@@ -512,7 +530,7 @@ def _brief_total(
             continue
         whole = partial + other
         part = whole - partial
-        if (partial - (whole - part)) + (other - part) != 0:
+        if (partial - (whole - part)) + (other - part) != 0 or within.nearest(whole) != whole:
             noise += whole * step
         partial = whole
     found = [sum(map(arb, values), ball.ZERO) + noise]
@@ -531,7 +549,7 @@ def _brief_total(
 def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
     """A product with derivatives from its quotients by its factors; none if it underflows."""
     starts = [ball.start(term) for term in terms]
-    underflows = abs(float(ball.start(found))) < SMALLEST and not any(start.is_zero() for start in starts)
+    underflows = abs(float(ball.start(found))) < stream.form.smallest and not any(start.is_zero() for start in starts)
     for term, start in zip(terms, starts, strict=True):
         steps = stream.next()
         if type(term) is arb_series and not start.is_zero():
@@ -546,14 +564,6 @@ def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
     SIMD partial sums of libraries are smaller by the number of lanes; those of loops are not. A quarter is between.
     """
     return float(partial @ xi) / (1 if len(xi) < FEW else 2 if len(xi) < 64 else 4)
-
-
-def _lost(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether a + b is not a float64 (Knuth's error of a sum)."""
-    whole = a + b
-    part = whole - a
-    found: NDArray[np.bool_] = (a - (whole - part)) + (b - part) != 0
-    return found
 
 
 def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixing: bool) -> list[list[Ball]]:
@@ -636,8 +646,8 @@ def _type_of_draw(draw: int) -> type[Noisy]:
     return made  # type: ignore[no-any-return]
 
 
-def noisy_type(seed: int, draw: int) -> type[Noisy]:
-    """The number type of this draw. Only one seed of a draw is in use at a time."""
+def noisy_type(seed: int, draw: int, form: Precision = DOUBLE) -> type[Noisy]:
+    """The number type of this draw. Only one seed and arithmetic of a draw is in use at a time."""
     made = _type_of_draw(draw)
-    made.stream = Stream(seed, draw)
+    made.stream = Stream(seed, draw, form)
     return made
