@@ -49,7 +49,7 @@ class Forecast:
             self._done[unit[0]] += seconds
             self._rest[unit[0]] -= seconds
         if not self._left:
-            self._rest = dict.fromkeys(PHASES, 0.0)  # the subtractions left their rounding errors
+            self._rest.update(dict.fromkeys(PHASES, 0.0))  # the subtractions left their rounding errors
         if isinstance(event, Started) and event.phase != self._phase:
             self._phase = event.phase
             self._plan()  # with the costs that the checks reported
