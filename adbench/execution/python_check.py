@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from adbench.execution.operators.prepared_point import Known, Point, examined, p
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
+from adbench.execution.precision.given import LIBRARIES, InGivenPrecision, Settings, lowest_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
-from adbench.functions.libraries import double_precision, silent_callbacks
+from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
 from adbench.functions.outputs import Output
 from adbench.functions.points import points_inside
-from adbench.functions.user_arguments import Wrt, name_of
+from adbench.functions.recognition import takes_xp
+from adbench.functions.user_arguments import Wrt, arguments_of, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
@@ -64,6 +66,8 @@ def check(
     output: Output = None,
     branchwise: bool = False,
     constants: Constants = "allow",
+    precision: Literal["given", "float64"] = "given",
+    definition: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> FunctionCheck:
     """Check a library's derivatives of your function ``f(*args, **kwargs)``.
@@ -94,9 +98,16 @@ def check(
     constants  "forbid" makes a derivative wrong that leaves out numbers which the function declares constant, by
                `detach`, `no_grad`, `.item()`, `stop_gradient`, ...; "allow" names them in a note
 
-    The reference recomputes your function with 50 digits and is proved, if its operations are known. Otherwise it comes
-    from differences of its values in float64. Everything runs in float64, but for conversions inside the function: the
-    lowest type on the way sets the tolerance.
+    precision  "given": arguments of jax, torch and autograd keep their types and devices, and the table says how many
+               units in the last place of that type each number is off; "float64": all arguments are converted
+
+    definition what f computes, in numpy, torch or jax: f may be a kernel that no translation knows, with a backward
+               pass of its own. The table has the value and the gradient of its sum with random weights, in the types of
+               the arguments, next to the errors of the definition's own library
+
+    The reference recomputes your function with 50 digits, at exactly the given numbers, and is proved, if its
+    operations are known. Otherwise it comes from differences of its values in float64. The lowest type of the arguments
+    and on the way to the value sets the tolerance: what rounding in it explains.
 
     Raises UsageError with one line if the function or its arguments cannot be checked: it returns no number or array,
     is random, changes its arguments, raises, or the library cannot differentiate it.
@@ -107,13 +118,18 @@ def check(
         raise UsageError(f"points is {points}; pass 1 or more")
     if constants not in get_args(Constants):
         raise UsageError(f"constants is {constants!r}; choose from {', '.join(get_args(Constants))}")
+    if precision not in ("given", "float64"):
+        raise UsageError(f"precision is {precision!r}; choose from given, float64")
     if operator is not None and modes is not None:
         raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
     meaning = {"output": output, "branchwise": branchwise, "constants": constants}
     options = {"wrt": wrt, "seed": seed, "backend": backend, **meaning}
     try:
         with contained():
-            return _checked(f, args, kwargs, backend, operator or modes, points, options)
+            if definition is not None:
+                return _against(definition, f, args, kwargs, wrt, seed, points)
+            settings = own_settings() if precision == "given" else None
+            return _checked(f, args, kwargs, backend, operator or modes, points, options, settings)
     except UserExit as error:
         raise UsageError(f"{name_of(f)} raises {told(error)}; adbench needs its value") from error
 
@@ -126,18 +142,21 @@ def _checked(
     modes: Sequence[str] | str | None,
     points: int,
     options: Mapping[str, Any],
+    settings: Settings | None,
 ) -> FunctionCheck:
-    """The check; options: of `function_case`."""
+    """The check; options: of `function_case`; settings: of the user's libraries, None to compute in float64."""
     with double_precision():
         case = function_case(f, args, kwargs, **options)
         made = case.f
         assert isinstance(made, UserFunction)
         asked = _modes(case, modes)
+        in_given = _in_given_precision(f, args, kwargs, options["wrt"], made, settings)
         used, version = _backend(backend or made.library.backend, made)
-        related = modes == "all"
+        used = in_given(used)
+        related = modes == "all" and not used.rounds_inputs
         found = _at_points(case, used, asked, points, related)
         if backend is None and made.library.second and found.is_nothing:
-            other, _ = _backend(made.library.second, made)
+            other = in_given(_backend(made.library.second, made)[0])
             second = _at_points(case, other, asked, points, related)
             used, found = (used, found) if second.is_nothing else (other, second)
     if found.is_nothing:
@@ -152,6 +171,54 @@ def _checked(
         values=tuple(found.values),
         missing=points - len(found.values),
     )
+
+
+def _against(
+    definition: Callable[..., Any],
+    kernel: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    wrt: Wrt,
+    seed: int,
+    points: int,
+) -> FunctionCheck:
+    """The check of a kernel against its definition."""
+    from adbench.execution.precision.kernel import check_kernel
+
+    settings = own_settings()
+    with double_precision():
+        return check_kernel(
+            kernel,
+            definition,
+            args,
+            kwargs,
+            wrt=wrt,
+            seed=seed,
+            points=points,
+            seconds=REFERENCE_SECONDS,
+            settings=settings,
+            load=lambda name: from_module(name, load(resolve(backends=[name]).catalog.backends[name])),
+        )
+
+
+def _in_given_precision(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    wrt: Wrt,
+    made: UserFunction,
+    settings: Settings | None,
+) -> Callable[[Backend], Backend]:
+    """in_given(backend) -> the backend for arguments in their own types; the backend itself if all are float64."""
+    if settings is None or made.library.name not in LIBRARIES:
+        return lambda backend: backend
+    given = arguments_of(f, args, kwargs, wrt, xp=takes_xp(f), double=False)
+    low = lowest_of(given)
+    if low is None:
+        return lambda backend: backend
+    given = replace(given, outputs=made.arguments.outputs)
+    made.keep_types(given, low)
+    return lambda backend: InGivenPrecision.of(backend, made.library, given, settings)
 
 
 def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = False, **options: Any) -> None:
@@ -219,7 +286,7 @@ def _relate(setting: Setting, found: _Found) -> None:
 
 def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
     """The value from the function itself, or from the backend for a function with `xp`."""
-    if isinstance(at.case.f, UserFunction) and at.case.f.library.name != "xp":
+    if isinstance(at.case.f, UserFunction) and at.case.f.library.name != "xp" and not used.rounds_inputs:
         with np.errstate(all="ignore"):
             value = np.asarray(at.plain(*at.args), dtype=np.float64)
         return CheckedMode("value", where, *examined(at, "value", value, known, None), how="native")

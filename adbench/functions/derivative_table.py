@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from adbench.oracle.evidence import BADNESS, EntryEvidence, worst_entries
-from adbench.oracle.verdict import Verdict, whole_digits
+from adbench.oracle.evidence import BADNESS, DOUBLE, PRECISIONS, EntryEvidence, Precision, worst_entries
+from adbench.oracle.verdict import Verdict, digits_in_words
 
 if TYPE_CHECKING:
     from adbench.functions.user_function import UserFunction
@@ -19,6 +20,9 @@ WIDTH = 80
 SIGNS = {"right": "✓", "approximate": "≈", "verified": "~", "inconclusive": "?", "blind": "?", "wrong": "✗"}
 NOT_HAD = "∅"
 MOST_NAMES = 6  # of points left out
+INDEX = re.compile(r"\[[\d, ]+\]$")
+SHOWN = {"float64": 15, "float32": 9, "float16": 5, "bfloat16": 4}
+"""Digits that tell apart all numbers of a type."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class CheckedMode:
     entries   every compared number
     how       "native", or "from ..." with the operators that it is computed from
     more      the number of further compared numbers, none worse than `entries`
+    beside    the same numbers by the definition of a kernel, in its precision, by place
     """
 
     mode: str
@@ -40,6 +45,7 @@ class CheckedMode:
     how: str = ""
     reason: str = ""
     more: int = 0
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def wrong(cls, mode: str, point: str, reason: str) -> CheckedMode:
@@ -68,8 +74,8 @@ class CheckedMode:
         """The verdict in a sentence, or the reason why the derivative does not exist."""
         return self.reason if self.verdict is None else self.verdict.sentence
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+    def to_dict(self, ulps: Callable[[EntryEvidence], dict[str, Any]]) -> dict[str, Any]:
+        """For JSON; ulps: the error of an entry in units in the last place."""
         of_verdict = {} if self.verdict is None else {"digits": self.verdict.digits, "proved": self.verdict.proved}
         return {
             "mode": self.mode,
@@ -78,7 +84,7 @@ class CheckedMode:
             "sentence": self.told,
             "how": self.how,
             **of_verdict,
-            "entries": [_entry_to_dict(entry) for entry in self.entries],
+            "entries": [{**_entry_to_dict(entry), **ulps(entry)} for entry in self.entries],
         }
 
 
@@ -94,6 +100,8 @@ class FunctionCheck:
     outside    omitted points, where the function has no finite value; others are checked instead
     missing    the number of points that are not checked, because no others were found
     notes      conversions and other remarks, one sentence each
+    types      the types below float64 in which the arguments were given, by name
+    precision  the type by whose rounding the numbers are judged, if it is not float64
 
     It also has the attributes of the deciding (worst) verdict: `word`, `sentence`, `worst`, `proved`, `method`,
     `reason`. The word is "right", "verified" (to fewer than nine digits), "blind" (rounding hides the answer, or the
@@ -108,6 +116,8 @@ class FunctionCheck:
     outside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     missing: int = 0
+    types: Mapping[str, str] = field(default_factory=dict)
+    precision: str = ""
 
     @classmethod
     def of(cls, f: UserFunction, outside: Sequence[int], notes: Sequence[str], **parts: Any) -> FunctionCheck:
@@ -119,6 +129,9 @@ class FunctionCheck:
         """
         values: Sequence[CheckedMode] = parts["values"]
         remarks = (*f.notes, *(_undefined(values[0]) if values else ()), *notes)
+        if f.types:
+            types = {name: precision.name for name, precision in f.types.items()}
+            parts = {**parts, "types": types, "precision": f.precision.name}
         found = cls(function=f.__name__, outside=tuple(map(f.point_name, outside)), notes=remarks, **parts)
         outputs = f.arguments.outputs
         return found if outputs is None else found.renamed(outputs.renamed)
@@ -180,14 +193,15 @@ class FunctionCheck:
             "function": self.function,
             "backend": self.backend,
             "library": self.library,
+            "precision": self.precision or "float64",
             "word": verdict.word,
             "sentence": verdict.sentence,
             "proved": verdict.proved,
             "method": verdict.method,
             "reason": verdict.reason,
             "digits": verdict.digits,
-            "values": [row.to_dict() for row in self.values],
-            "rows": [row.to_dict() for row in self.rows],
+            "values": [row.to_dict(self._ulps) for row in self.values],
+            "rows": [row.to_dict(self._ulps) for row in self.rows],
             "outside": list(self.outside),
             "notes": list(self.remarks),
         }
@@ -196,7 +210,7 @@ class FunctionCheck:
     def title(self) -> str:
         """The verdict in one line."""
         verdict, row = self.verdict, self.deciding
-        words = {"right": "right", "verified": f"right to {whole_digits(verdict.digits or 0)} digits",
+        words = {"right": "right", "verified": self._how_far,
                  "approximate": "within its claim", "blind": self._why_blind}  # fmt: skip
         truth = "truth proved" if verdict.proved else "truth not proved"
         by = self.library if self.library.split()[0] == self.backend else f"{self.backend} ({self.library})"
@@ -204,7 +218,31 @@ class FunctionCheck:
         if verdict.word == "wrong" and len(self.rows) > 1:
             wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in (*self.rows, *self.values))
             many = f"{wrong} of {len(self.rows)} derivatives"
-        return f"{row.sign} {words.get(verdict.word, verdict.word)}: {many} of {self.function} by {by}; {truth}"
+        kind = f" in {self.precision}" if self.precision else ""
+        return f"{row.sign} {words.get(verdict.word, verdict.word)}: {many} of {self.function} by {by}{kind}; {truth}"
+
+    def _type_of(self, entry: EntryEvidence) -> Precision:
+        """The type of a number: that of its argument, or else the one by which it is judged."""
+        leaf = INDEX.sub("", entry.where.rpartition(", ")[2])
+        return PRECISIONS.get(self.types.get(leaf, self.precision), DOUBLE)
+
+    def _in_ulp(self, entry: EntryEvidence) -> tuple[float, float]:
+        """The error and the tolerated error of a number, in units in the last place."""
+        unit = self._type_of(entry).ulp(entry.expected)
+        return abs(entry.got - entry.expected) / unit, entry.bound / unit
+
+    def _ulps(self, entry: EntryEvidence) -> dict[str, Any]:
+        """The same for JSON; nothing in float64."""
+        return (
+            dict(zip(("ulp", "tolerated_ulp"), map(_plain, self._in_ulp(entry)), strict=True)) if self.precision else {}
+        )
+
+    @property
+    def _how_far(self) -> str:
+        seen = self.verdict.checked - self.verdict.blind
+        if self.precision and self.verdict.blind:
+            return f"right where rounding lets it show, in {seen} of {self.verdict.checked} numbers"
+        return f"right to {digits_in_words(self.verdict.digits or 0.0)}"
 
     @property
     def _why_blind(self) -> str:
@@ -282,21 +320,38 @@ class FunctionCheck:
         entries, left_out = self.shown()
         if not entries:
             return []
-        cells = [(self._sign(e), e.place, number(e.got), expected(e), _digits(e.digits_correct)) for e in entries]
-        head = ("", "", "got", "expected", "digits")
-        widest = [max(len(row[k]) for row in (head, *cells)) for k in range(5)]
-        widest[1] = min(widest[1], WIDTH - 8 - sum(widest[2:]))
+        cells = list(map(self._cells, entries))
+        head = self._head("")
+        widest = [max(len(row[k]) for row in (head, *cells)) for k in range(len(head))]
+        widest[1] = min(widest[1], WIDTH - 2 * len(widest) + 2 - sum(widest[2:]))
         lines = []
-        for sign, place, got, truth, digits in (head, *cells):
+        for sign, place, *numbers in (head, *cells):
             name = place if len(place) <= widest[1] else "…" + place[1 - widest[1] :]
-            lines.append(
-                _cut(f"{sign:1} {name:<{widest[1]}}  {got:>{widest[2]}}  {truth:>{widest[3]}}  {digits:>{widest[4]}}")
-            )
+            columns = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widest[2:], strict=True))
+            lines.append(_cut(f"{sign:1} {name:<{widest[1]}}{columns}"))
         if left_out:
             kinds = {e.word for e in self.deciding.entries} - {"right"}
             all_right = ", all right" if not kinds or all(e.word == "right" for e in _rest(self, entries)) else ""
             lines.append(f"  ... and {left_out} more{all_right}")
         return lines
+
+    def _head(self, entry: str) -> tuple[str, ...]:
+        """The heads of the columns of `_cells`."""
+        more = ("ulp", "explained", *(("definition",) if self.deciding.beside else ())) if self.precision else ()
+        return ("", entry, "got", "expected", "digits", *more)
+
+    def _cells(self, entry: EntryEvidence) -> tuple[str, ...]:
+        """The sign, the place and the numbers of an entry, as text."""
+        digits = _digits(entry.digits_correct)
+        if not self.precision:
+            return self._sign(entry), entry.place, number(entry.got), expected(entry), digits
+        shown = SHOWN[self._type_of(entry).name]
+        ulps = [f"{ulp:.1f}" if ulp < 1e4 else f"{ulp:.0e}" for ulp in self._in_ulp(entry)]
+        ulps = ulps if entry.expected else ["–", "–"]  # a unit of the smallest number says nothing
+        if self.deciding.beside:
+            other = self.deciding.beside.get(entry.place, math.nan)
+            ulps.append("" if math.isnan(other) else f"{self._in_ulp(replace(entry, got=other))[0]:.1f}")
+        return self._sign(entry), entry.place, number(entry.got, shown), expected(entry, shown + 2), digits, *ulps
 
     def _sign(self, entry: EntryEvidence) -> str:
         """The entry's sign; "" for methods that are inexact by design, which are judged as a whole."""
@@ -310,25 +365,24 @@ class FunctionCheck:
             parts.append(_html_table(("", "derivative", "", "verdict"), self.summary()))
             parts.append(f"<p>{escape(self.deciding.mode)} at {escape(self.deciding.point)}:</p>")
         if entries:
-            cells = [(self._sign(e), e.place, number(e.got), expected(e), _digits(e.digits_correct)) for e in entries]
-            parts.append(_html_table(("", "entry", "got", "expected", "digits"), cells))
+            parts.append(_html_table(self._head("entry"), list(map(self._cells, entries))))
         if left_out:
             parts.append(f"<p>... and {left_out} more</p>")
         parts += [f"<p>{escape(note)}</p>" for note in self.footnotes]
         return "<div>" + "".join(parts) + "</div>"
 
 
-def number(x: float) -> str:
-    """A number as tables show it: 15 digits."""
-    return f"{x:.15g}"
+def number(x: float, digits: int = 15) -> str:
+    """A number as tables show it."""
+    return f"{x:.{digits}g}"
 
 
-def expected(entry: EntryEvidence) -> str:
+def expected(entry: EntryEvidence, digits: int = 15) -> str:
     """The reference number, or its interval."""
     if math.isnan(entry.expected):
         return "finite" if entry.interval[0] == -math.inf else "unknown"
     low, high = entry.interval
-    return f"{low:g} to {high:g}" if low < high else number(entry.expected)
+    return f"{low:g} to {high:g}" if low < high else number(entry.expected, digits)
 
 
 def _undefined(value: CheckedMode) -> list[str]:
@@ -369,14 +423,15 @@ def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "<table>" + line(head, "th") + "".join(line(row, "td") for row in rows) + "</table>"
 
 
-def _entry_to_dict(entry: EntryEvidence) -> dict[str, Any]:
-    def plain(x: float) -> Any:
-        return x if math.isfinite(x) else str(x)
+def _plain(x: float) -> Any:
+    return x if math.isfinite(x) else str(x)
 
+
+def _entry_to_dict(entry: EntryEvidence) -> dict[str, Any]:
     return {
         "entry": entry.place,
-        "got": plain(entry.got),
-        "expected": plain(entry.expected),
+        "got": _plain(entry.got),
+        "expected": _plain(entry.expected),
         "digits": entry.digits_correct,
         "word": entry.word,
     }

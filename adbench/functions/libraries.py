@@ -253,6 +253,27 @@ def compute_in_double() -> None:
         torch.set_default_dtype(torch.float64)
 
 
+def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """settings() -> a block in which jax and torch have the defaults that they have now: those of the user."""
+    jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
+    wide = bool(jax and jax.config.jax_enable_x64)
+    dtype = torch and torch.get_default_dtype()
+
+    @contextlib.contextmanager
+    def settings() -> Iterator[None]:
+        with contextlib.ExitStack() as kept:
+            for name, restoring in _RESTORING.items():
+                if sys.modules.get(name):
+                    kept.enter_context(restoring())
+            if jax := sys.modules.get("jax"):
+                kept.enter_context(jax.enable_x64(wide))
+            if torch := sys.modules.get("torch"):
+                torch.set_default_dtype(dtype or torch.float32)
+            yield
+
+    return settings
+
+
 @contextlib.contextmanager
 def _restoring_jax() -> Iterator[None]:
     config = sys.modules["jax"].config

@@ -51,6 +51,12 @@ def low_type(dtype: Any) -> str:
     return name if LESS.fullmatch(name) else ""
 
 
+def low_of(given: Any) -> Low | None:
+    """The type below float64 of a number, an array or a tensor, or None. A Python float takes its partner's type."""
+    name = low_type(getattr(given, "dtype", ""))
+    return Low(name) if name else None
+
+
 def lowest_inside(
     library: str, call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any], ran: Iterable[CodeType] = ()
 ) -> Low | None:

@@ -52,6 +52,7 @@ class Arguments:
     active    the names of the active leaves
     notes     conversions, one sentence each
     outputs   the parts of the value that count; None if it is one number or array
+    given     the argument that each leaf comes from: a number, an array or a tensor, in its own type and on its device
     """
 
     names: tuple[str, ...]
@@ -61,6 +62,7 @@ class Arguments:
     _make: Callable[[Sequence[Any]], Made] = field(repr=False)
     _modules: tuple[tuple[Any, Mapping[str, int]], ...] = field(default=(), repr=False)
     outputs: Outputs | None = None
+    given: tuple[Any, ...] = ()
 
     def call(self, leaves: Sequence[Any], *first: Any) -> Any:
         """The function's value at these leaves; `first` are arguments before all others."""
@@ -103,18 +105,25 @@ def _snapshot(made: Made, whole: Sequence[str]) -> dict[str, Any]:
 
 
 def arguments_of(
-    f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt = None, *, xp: bool = False
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    wrt: Wrt = None,
+    *,
+    xp: bool = False,
+    double: bool = True,
 ) -> Arguments:
     """The arguments of ``f(*args, **kwargs)``; with `xp` f takes a namespace before them.
 
-    wrt   the active arguments: positions, names, or names of leaves below them; by default every leaf
+    wrt      the active arguments: positions, names, or names of leaves below them; by default every leaf
+    double   modules of torch compute in float64 on the CPU; otherwise in their own types, where they are
 
     Raises UsageError if f does not take these arguments, if `wrt` matches none, or if nothing is floating-point.
     """
     names = _names(f, args, kwargs, xp=xp)
     wanted = None if wrt is None else _wanted(wrt, names, len(args))
     for whole_arrays in (False, True) if wanted is None else (False,):
-        found = _Leaves(wanted or (), whole_arrays=whole_arrays)
+        found = _Leaves(wanted or (), whole_arrays=whole_arrays, double=double)
         function = found.function(f)
         positional = [found.take(arg, name) for arg, name in zip(args, names, strict=False)]
         named = {name: found.take(arg, name) for name, arg in kwargs.items()}
@@ -133,7 +142,8 @@ def arguments_of(
         given = {key: part(leaves) for key, part in named.items()}
         return Made(function(leaves), [part(leaves) for part in positional], given, names)
 
-    return Arguments(tuple(found.names), tuple(found.values), active, found.notes, make, tuple(found.modules.values()))
+    modules, notes = tuple(found.modules.values()), found.notes if double else ()
+    return Arguments(tuple(found.names), tuple(found.values), active, notes, make, modules, given=tuple(found.given))
 
 
 def _nothing_to_differentiate(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -233,10 +243,11 @@ class _Leaves:
     Integers are leaves only if named in `whole`, or in arrays and lists with `whole_arrays`.
     """
 
-    def __init__(self, whole: Sequence[str], *, whole_arrays: bool = False) -> None:
-        self.whole, self.whole_arrays = whole, whole_arrays
+    def __init__(self, whole: Sequence[str], *, whole_arrays: bool = False, double: bool = True) -> None:
+        self.whole, self.whole_arrays, self.double = whole, whole_arrays, double
         self.names: list[str] = []
         self.values: list[Leaf] = []
+        self.given: list[Any] = []
         self.converted: dict[str, list[str]] = {}
         self.modules: dict[int, tuple[Any, Mapping[str, int]]] = {}
 
@@ -262,7 +273,7 @@ class _Leaves:
         if isinstance(value, list) and _is_numbers(value, whole=name in self.whole or self.whole_arrays):
             if self.whole_arrays:
                 self._note("integers", name)
-            return self._leaf(np.asarray(value, dtype=np.float64), name)
+            return self._leaf(np.asarray(value, dtype=np.float64), name, value)
         if isinstance(value, dict):
             return self._dict(value, name)
         if isinstance(value, list | tuple):
@@ -273,10 +284,11 @@ class _Leaves:
             return self._dataclass(value, name)
         return lambda leaves: value
 
-    def _leaf(self, value: Leaf, name: str) -> Make:
+    def _leaf(self, value: Leaf, name: str, given: Any) -> Make:
         slot = len(self.names)
         self.names.append(name)
         self.values.append(value)
+        self.given.append(given)
         return lambda leaves: leaves[slot]
 
     def _number(self, value: Any, name: str) -> Make:
@@ -287,7 +299,7 @@ class _Leaves:
             return lambda leaves: value
         elif self.whole_arrays:
             self._note(array.dtype, name)
-        return self._leaf(array.astype(np.float64) if array.ndim else float(array), name)
+        return self._leaf(array.astype(np.float64) if array.ndim else float(array), name, value)
 
     def _takes_whole(self, name: str, shape: Sequence[int]) -> bool:
         """Whether integers of this name and shape are leaves."""
@@ -300,25 +312,26 @@ class _Leaves:
         if not kind.startswith(("float", "bfloat")) and not is_whole:
             return lambda leaves: value
         self._note(kind, name)
+        array = value
         if _is_tensor(value):
             if value.device.type != "cpu":
                 self.converted.setdefault(f"on {value.device}", []).append(name)
-            value = value.double().numpy(force=True)
-        array = np.array(value, dtype=np.float64)
-        return self._leaf(array if array.ndim else float(array), name)
+            array = value.double().numpy(force=True)
+        array = np.array(array, dtype=np.float64)
+        return self._leaf(array if array.ndim else float(array), name, value)
 
     def _module(self, value: Any, name: str) -> Make:
         """A torch.nn.Module: a copy of it in float64, whose parameters `Arguments.call` sets."""
         if id(value) not in self.modules:
-            own = copy.deepcopy(value).cpu()
-            for parameter, tensor in own.named_parameters():
+            for parameter, tensor in value.named_parameters():
                 self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
-            own = own.double()
+            own = copy.deepcopy(value)
+            own = own.cpu().double() if self.double else own
             first = len(self.names)
             slots = {}
-            for number, (parameter, tensor) in enumerate(own.named_parameters()):
-                array = tensor.detach().numpy().copy()
-                self._leaf(array if array.ndim else float(array), f"{name}.{parameter}")
+            for number, (parameter, tensor) in enumerate(value.named_parameters()):
+                array = tensor.double().numpy(force=True).copy()
+                self._leaf(array if array.ndim else float(array), f"{name}.{parameter}", tensor)
                 slots[parameter] = first + number
             self.modules[id(value)] = (own, slots)
         own = self.modules[id(value)][0]

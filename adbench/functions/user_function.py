@@ -30,7 +30,7 @@ from adbench.functions.libraries import (
     raised_in_callback,
     translator_of,
 )
-from adbench.functions.low_precision import Low, low_type, lowest_inside, widened
+from adbench.functions.low_precision import Low, low_of, low_type, lowest_inside, widened
 from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
@@ -47,6 +47,7 @@ Constants = Literal["allow", "forbid"]
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
 
+COPIED = "the function runs with float64 copies of these objects"
 _LIBRARY = re.compile(
     r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
 )
@@ -121,7 +122,7 @@ def _probed(
         own, copied = in_float64(f)
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
     if copied:
-        function.notes.append(f"the function runs with float64 copies of these objects: {', '.join(copied)}")
+        function.notes.append(f"{COPIED}: {', '.join(copied)}")
     return function, function.probed(output)
 
 
@@ -141,6 +142,7 @@ class UserFunction:
         self.shape: tuple[int, ...] = ()  # of the value
         self._plain = in_double(library, arguments.call)
         self.low: Low | None = None
+        self.types: Mapping[str, Precision] = {}  # of arguments below float64
         self._refused = ""
         self._ran: set[CodeType] = set()
         self._forwards: set[CodeType] = set()
@@ -155,6 +157,15 @@ class UserFunction:
     def precision(self) -> Precision:
         """The lowest arithmetic on the way from the inputs, float64, to the value."""
         return self.low.precision if self.low else DOUBLE
+
+    def keep_types(self, arguments: Arguments, low: Low) -> None:
+        """Results are computed in the arguments' own types, `low` the lowest. Points are numbers of them."""
+        gone = (*self.arguments.notes, COPIED)
+        self.notes = [note for note in self.notes if not note.startswith(gone)]
+        self.low = max(low, self.low or low, key=lambda one: one.precision.unit)
+        given = zip(arguments.names, arguments.given, strict=True)
+        lows = ((name, low_of(like)) for name, like in given)
+        self.types = {name: low.precision for name, low in lows if low is not None}
 
     def untranslated(self, why: str) -> UserFunction:
         """The function as a black box, for this reason."""
@@ -251,7 +262,8 @@ class UserFunction:
             return given
 
         def there(leaves: Sequence[Leaf]) -> dict[str, Leaf]:
-            return with_symmetric(given | dict(zip(active, leaves, strict=True)), self._symmetric)
+            point = with_symmetric(given | dict(zip(active, leaves, strict=True)), self._symmetric)
+            return {name: _in_type(leaf, self.types.get(name, DOUBLE)) for name, leaf in point.items()}
 
         def is_inside(leaves: Sequence[Leaf]) -> bool:
             return self.is_defined(list(there(leaves).values()))
@@ -342,6 +354,12 @@ class UserFunction:
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data
             raise Unsupported(f"its translation raises {told(error)}") from error
         return made
+
+
+def _in_type(leaf: Leaf, precision: Precision) -> Leaf:
+    """The leaf rounded to numbers of this type, in float64."""
+    rounded = precision.rounded(leaf)
+    return rounded if isinstance(leaf, np.ndarray) else float(rounded)
 
 
 class _Output(io.TextIOBase):

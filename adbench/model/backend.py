@@ -222,6 +222,8 @@ class Backend:
     nested: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     not_nested: str = ""
     device: Device | None = None
+    rounds_inputs: bool = False
+    """Its inputs have types below float64, so that numbers near the given ones are not exact."""
 
     precision: Literal["float64", "float32"] = "float64"
 

@@ -21,11 +21,11 @@ import optree
 from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
 from adbench.oracle.differences import slope
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.precise import Examination, NotPrecise, on_series
-from adbench.oracle.reference import UNIT_ROUNDOFF, Entry, Known, Reference, Row
+from adbench.oracle.precise import Examination, NotPrecise, Plan, on_series
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Entry, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries, nearby_value
+from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries, nearby_value
 
 DIFFERENCES = "nine-point differences in double precision"
 
@@ -70,6 +70,21 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         rows = [_by_differences(f, subject.point, effort, directions, reason) for f in functions]
     outputs = tuple(zip(numbers.outputs, rows, strict=False))
     return Reference(subject.shape, outputs, tuple(rows[len(outputs) :]))
+
+
+def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
+    """The reference of the subject's value alone, without derivatives; not proved if its source runs on no series."""
+    numbers = Numbers(subject.shape, effort)
+    try:
+        rows = on_series(subject, effort, numbers, lambda found: found.rows(Plan(0, 0, effort.precision.draws)))
+    except NotPrecise as error:
+        rows = [replace(_unknown_value(subject.point, effort.seed), reason=str(error))] * (len(numbers.outputs) + SUMS)
+    outputs = tuple(zip(numbers.outputs, rows, strict=False))
+    return Reference(subject.shape, outputs, tuple(rows[len(outputs) :]))
+
+
+def _unknown_value(point: Point, seed: int) -> Row:
+    return point.row(seed, UNKNOWN, [[] for _ in point.sizes], [])
 
 
 def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: Examination) -> Row:

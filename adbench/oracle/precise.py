@@ -129,7 +129,9 @@ class Examination:
         settled = [self._settled(*pair) for pair in wanted]
         if not draws:
             return [[one.known for one in of_curve] for of_curve in settled]
-        found = noises(self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed, form=self.effort.precision)
+        found = noises(
+            self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed, form=self.effort.precision
+        )
         return [
             [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
             for pairs in (zip(*both, strict=True) for both in zip(settled, found, strict=True))

@@ -86,6 +86,7 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
         max_seconds=seconds,
         second_differences=own is not None,
         against_values=lambda: not (own is not None and own.branchwise) and _values_decide(at),
+        precision=at.arithmetic,
     )
     first = remember("first", lambda: reference(subject_of(at), effort))
     if own is not None and (why := _another_value(at, first)):

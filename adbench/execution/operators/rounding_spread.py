@@ -111,7 +111,7 @@ class Judge:
         found = judged()
         if found[0].word == "blind" and claimed is None and (agreed := self._agreed(at, found[1], known)):
             return judged(agreed=agreed)
-        if found[0].word != "wrong" or at.case.is_trap or claimed is not None:
+        if found[0].word != "wrong" or at.case.is_trap or claimed is not None or self.backend.rounds_inputs:
             return found
         if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
             return found
@@ -127,7 +127,9 @@ class Judge:
         The neighbours are a thousandth of each number apart, so that a truth that is not constant changes in its third
         digit: a formula that is right here by chance is wrong there. Zeros stay zero: there formulas often branch.
         """
-        if batch_points(self.operator) or at.single or at.case.declared or not known.of(self.operator).is_proved:
+        if at.single or self.backend.rounds_inputs or batch_points(self.operator):
+            return ()
+        if at.case.declared or not known.of(self.operator).is_proved:
             return ()
         from adbench.execution.operators.references import known_at  # a worker loads it only here
 

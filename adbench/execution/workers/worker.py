@@ -138,6 +138,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     # Not at the top: a worker with a library computes no references.
     from adbench.execution.operators import references
     from adbench.oracle.cache import cached, reference_key
+    from adbench.oracle.evidence import DOUBLE
 
     at, seconds = _point(request), float(request["reference_seconds"])
     effort = float(request.get("effort_seconds", seconds))
@@ -151,6 +152,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         if request["cache"] is None:
             return compute()
         key = partial(reference_key, text, at.args, at.wrt, at.seed, what=what, name=request["case"]["name"])
+        key = key if at.arithmetic is DOUBLE else partial(key, precision=at.arithmetic.name)
         own = key() if "effort_seconds" in request else key(seconds=seconds)
         return cached(Path(request["cache"]), own, key(), compute)
 

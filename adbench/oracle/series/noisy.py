@@ -5,9 +5,9 @@ The arithmetic is float64, or a lower one in which a library computes (`adbench.
 Values (coefficients of t^0) are float64 at every step, rounded up or down at random. The choice depends on the rounded
 number, so equal computations agree, and exact float64 results stay exact. Overflow gives an infinity and underflow
 loses digits, as in float64. Derivatives (other coefficients) get a relative error u ξ with every operation, ξ uniform
-in [-1, 1], u the unit roundoff, because AD rounds them separately. In a product of two series, the second one's derivatives are
-perturbed too: the halves of a product rule are rounded separately, and their errors remain when the halves cancel
-(Parker (1997), "Monte Carlo arithmetic").
+in [-1, 1], u the unit roundoff, because AD rounds them separately. In a product of two series, the second one's
+derivatives are perturbed too: the halves of a product rule are rounded separately, and their errors remain when the
+halves cancel (Parker (1997), "Monte Carlo arithmetic").
 
 Perturbations belong to the position of an operation in the run, for every direction: a noisy vᵀHv is a quadratic form
 in v, and polarisation gives one noisy H. All coefficients are exact numbers, so balls do not widen.
@@ -60,7 +60,7 @@ def _table(unit: float) -> tuple[list[Steps], NDArray[np.float64]]:
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
     one = int(2**STEP_BITS / unit)
     with arithmetic(Arithmetic()):  # exact because the denominator is a power of two; 53 bits are not
-        made = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]
+        made: list[Steps] = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]  # type: ignore[misc]  # four each
     return made, steps[:, 0] / 2.0**STEP_BITS
 
 
@@ -329,7 +329,9 @@ def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
     if not _is_far(form, b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a, edge = 1 / b[0], 1e100 if form is DOUBLE else form.largest ** (1 / 3)
-    return max(_overflow(form, by_a), _overflow(form, y[0] * by_a)), 0.0 if 1 / edge < abs(float(by_a)) < edge else math.inf
+    return max(_overflow(form, by_a), _overflow(form, y[0] * by_a)), 0.0 if 1 / edge < abs(
+        float(by_a)
+    ) < edge else math.inf
 
 
 def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:

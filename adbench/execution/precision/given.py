@@ -1,0 +1,143 @@
+"""A backend that runs a user's function in the types of its arguments and on their devices, instead of in float64.
+
+The reference is that of the exact numbers: every float32, bfloat16 or float16 is a float64. Each result is judged by
+what rounding in the lowest of these types explains.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from adbench.functions.libraries import Library
+from adbench.functions.low_precision import Low, low_of, low_type, widened
+from adbench.functions.user_arguments import Arguments, Leaf
+from adbench.model.backend import Backend, Call
+from adbench.model.case import Case
+from adbench.model.errors import Unsupported
+from adbench.model.operator import Operator
+from adbench.oracle.evidence import DOUBLE, Precision
+
+Settings = Callable[[], AbstractContextManager[None]]
+LIBRARIES = ("torch", "jax", "autograd")
+"""The libraries that compute in lower types. Functions for others are checked in float64."""
+
+NOT_NESTED = 'compositions are checked in float64 only: pass precision="float64"'
+
+
+def precision_of(given: Any) -> Precision:
+    """The arithmetic of a number, an array or a tensor."""
+    low = low_of(given)
+    return low.precision if low else DOUBLE
+
+
+def lowest_of(arguments: Arguments) -> Low | None:
+    """The lowest type of the active arguments, or None if all are float64."""
+    active = [given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active]
+    lows = [low for low in map(low_of, active) if low is not None]
+    return max(lows, key=lambda low: low.precision.unit, default=None)
+
+
+@dataclass(frozen=True)
+class InGivenPrecision(Backend):
+    """Another backend, whose inputs have the types, devices and strides of the given arguments.
+
+    arguments   of the function, with modules in their own types
+    library     that the function is written for
+    """
+
+    arguments: Arguments | None = None
+    library: str = ""
+
+    @staticmethod
+    def of(backend: Backend, library: Library, arguments: Arguments, settings: Settings) -> InGivenPrecision:
+        """The backend for these arguments; it runs with these settings of jax and torch: the user's."""
+
+        def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+            with settings():
+                call = backend.prepare(operator, f, args, wrt)
+
+            def called(*args: Any) -> Any:
+                with settings():
+                    return backend.waited(call(*args))
+
+            return called
+
+        parts = {field.name: getattr(backend, field.name) for field in fields(Backend)}
+        parts |= {
+            "prepare": prepare,
+            "to_numpy": in_numpy,
+            "nested": {},
+            "not_nested": NOT_NESTED,
+            "rounds_inputs": True,
+        }
+        return InGivenPrecision(**parts, arguments=arguments, library=library.name)
+
+    def function(self, case: Case, names: tuple[str, ...], size: int | None = None) -> Callable[..., Any]:
+        """The user's function of native leaves; the case is its copy in float64."""
+        assert self.arguments is not None
+        call = self.arguments.call
+        return lambda *leaves: call(leaves)
+
+    def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The leaves like the given ones; a vector after them like the active ones, or in the value's type."""
+        assert self.arguments is not None
+        arguments, count = self.arguments, len(self.arguments.given)
+        native = [native_leaf(self.library, *pair) for pair in zip(args[:count], arguments.given, strict=True)]
+        active = [
+            given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active
+        ]
+        for vector in args[count:]:
+            if isinstance(vector, tuple):
+                native.append(tuple(_exactly(self.library, *pair) for pair in zip(vector, active, strict=True)))
+            else:
+                native.append(_exactly(self.library, vector, arguments.call(native[:count])))
+        return tuple(native)
+
+
+def _exactly(library: str, value: Leaf, given: Any) -> Any:
+    """A part of a vector like the given number. Raises Unsupported if it is not a number of the type."""
+    precision = precision_of(given)
+    if not np.array_equal(precision.rounded(value), value):
+        raise Unsupported(f"the vectors of this check have ten bits, more than {precision.name}; ask for the gradient")
+    return native_leaf(library, value, given)
+
+
+def native_leaf(library: str, value: Leaf, given: Any) -> Any:
+    """A number or an array of float64 like the given one: in its type, on its device, with its strides."""
+    if library == "torch":
+        return _tensor(value, given)
+    dtype = getattr(given, "dtype", None)
+    if library == "jax":
+        jax = importlib.import_module("jax")
+        if dtype is None:
+            return value  # a Python float takes the type of its partner
+        array = jax.numpy.asarray(np.asarray(value), dtype=dtype)
+        return jax.device_put(array, given.sharding) if isinstance(given, jax.Array) else array
+    return value if dtype is None else np.asarray(value).astype(dtype)[()]
+
+
+def _tensor(value: Leaf, given: Any) -> Any:
+    torch = importlib.import_module("torch")
+    source = torch.from_numpy(np.array(value, dtype=np.float64))
+    if not isinstance(given, torch.Tensor):
+        dtype = getattr(torch, low_type(getattr(given, "dtype", "")) or "float64")
+        return source.to(dtype)
+    steps = list(zip(given.shape, given.stride(), strict=True))
+    if any(size > 1 and not stride for size, stride in steps):  # expanded: entries share memory
+        return source.to(given.dtype).to(given.device)
+    memory = torch.empty(1 + sum((size - 1) * stride for size, stride in steps if size), dtype=given.dtype)
+    view = memory.to(given.device).as_strided(given.shape, given.stride())
+    return view.copy_(source)
+
+
+def in_numpy(leaf: Any) -> Any:
+    """A number, an array or a tensor of any type and device as float64 in numpy."""
+    if hasattr(leaf, "detach"):
+        return leaf.detach().cpu().double().numpy()
+    return np.asarray(widened(leaf) if hasattr(leaf, "dtype") else leaf)

@@ -1,0 +1,222 @@
+"""The truth of a definition that is too large for a proof: its gradient in float64 by its library.
+
+Differences of its values along random directions confirm that gradient. What rounding explains is measured: the errors
+of the same library with the definition in the kernel's precision, at inputs a rounding apart, each against float64.
+Every entry is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adbench.execution.precision.given import in_numpy, precision_of
+from adbench.functions.derivative_table import CheckedMode
+from adbench.functions.user_function import UserFunction
+from adbench.model.errors import UsageError
+from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
+from adbench.oracle.reference import UNIT_ROUNDOFF, Known
+from adbench.oracle.verdict import Verdict
+
+if TYPE_CHECKING:
+    from adbench.execution.precision.kernel import Kernel
+
+Floats = NDArray[np.float64]
+DRAWS = 6
+AGREEMENT = 1e-6
+"""The relative distance of the gradient from differences, along random directions."""
+
+SHOWN = 64
+METHOD = "the definition's gradient in float64 by its library"
+REASON = "too large for a proof; differences of the definition's values confirm it along two directions"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The value and the gradient in float64, and the standard deviation of the library's errors.
+
+    names   of the active leaves
+    """
+
+    names: tuple[str, ...]
+    truth: tuple[Floats, ...]  # the value, then the gradient by leaf
+    spread: tuple[Floats, ...]
+    precision: Precision
+
+    @staticmethod
+    def of(
+        f: UserFunction, rival: Kernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int
+    ) -> Measured:
+        """Compute and confirm the truth, and measure the errors. Raises UsageError if the values contradict it."""
+        double = _in_float64(rival)
+
+        def truth_at(there: Sequence[Any]) -> tuple[Floats, ...]:
+            value, gradient, _ = double.run(there, weights)
+            return tuple(np.asarray(in_numpy(part), dtype=np.float64) for part in (value, *gradient))
+
+        truth = truth_at(leaves)
+        _confirm(truth_at, truth, leaves, rival.wrt, weights, seed)
+        rng, squares = np.random.default_rng([seed, 0x4D]), [np.zeros_like(part) for part in truth]
+        for draw in range(DRAWS):
+            there = leaves if draw == 0 else _nearby(leaves, rival.arguments.given, rng)
+            exact = truth if draw == 0 else truth_at(there)
+            value, gradient, _ = rival.run(there, weights)
+            for total, part, known in zip(squares, (value, *gradient), exact, strict=True):
+                error = np.asarray(in_numpy(part), dtype=np.float64) - known
+                total += np.square(np.where(np.isfinite(error), error, np.inf))
+        spread = tuple(np.sqrt(total / DRAWS) for total in squares)
+        return Measured(tuple(f.arguments.active), truth, spread, precision)
+
+    def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
+        """The row of the value."""
+        return self._row("value", where, [got], None if beside is None else [beside], ["the value"], slice(0, 1))
+
+    def gradient(self, where: str, got: Sequence[Any], beside: Sequence[Any] | None) -> CheckedMode:
+        """The row of the gradient."""
+        return self._row("gradient", where, got, beside, self.names, slice(1, None))
+
+    def _row(
+        self,
+        mode: str,
+        where: str,
+        got: Sequence[Any],
+        beside: Sequence[Any] | None,
+        names: Sequence[str],
+        which: slice,
+    ) -> CheckedMode:
+        parts = [
+            all_entries(name, np.asarray(part, dtype=np.float64), truth, spread, self.precision)
+            for name, part, truth, spread in zip(names, got, self.truth[which], self.spread[which], strict=True)
+        ]
+        verdict, entries = _concluded(parts, self.precision)
+        rivals = {} if beside is None else _numbers_at(entries, dict(zip(names, beside, strict=True)))
+        return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The comparison of every entry of an array: the number of each word, and the worst."""
+
+    counts: dict[str, int]
+    worst: tuple[EntryEvidence, ...]
+
+
+def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Precision) -> Entries:
+    """Compare every entry of an array with its truth; spread: the standard deviation of errors that rounding explains.
+
+    The spread of an entry is at least a quarter of the array's, relative to the entries: six errors may all be small.
+    """
+    if got.shape != truth.shape:
+        counts = {"wrong": 1}
+        wrong = EntryEvidence(name, (), math.nan, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
+        return Entries(counts, (wrong,))
+    sizes = np.abs(truth)
+    with np.errstate(all="ignore"):
+        relative = spread / sizes
+        typical = float(np.median(relative[np.isfinite(relative)])) if np.isfinite(relative).any() else 0.0
+        sigma = np.maximum(spread, typical * sizes / 4)
+        bound = by.sigmas * sigma + by.rounding * sizes + by.floor
+        error = np.abs(got - truth)
+        is_wrong = ~(error <= bound) & np.isfinite(truth)
+        is_right = ~is_wrong & (bound < by.resolved * sizes)
+        is_blind = ~is_wrong & ~(bound < sizes)
+        excess = np.where(np.isfinite(error / bound), error / bound, np.inf)
+    counts = {"wrong": int(is_wrong.sum()), "right": int(is_right.sum()), "blind": int(is_blind.sum())}
+    counts["verified"] = truth.size - sum(counts.values())
+    order = np.argsort(excess.ravel(), kind="stable")[::-1][:SHOWN]
+    scale = float(sizes.max(initial=0.0)) or 1.0
+    with judging_in(by):
+        shown = tuple(
+            compare(
+                name,
+                place_of(int(index), truth.shape),
+                float(got.flat[index]),
+                Known(
+                    float(truth.flat[index]),
+                    float(truth.flat[index]),
+                    noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit,
+                ),
+                scale,
+            )
+            for index in order
+        )
+    return Entries(counts, shown)
+
+
+def _concluded(parts: Sequence[Entries], by: Precision) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+    counts = {word: sum(part.counts.get(word, 0) for part in parts) for word in ("wrong", "right", "verified", "blind")}
+    entries = tuple(entry for part in parts for entry in part.worst)
+    total, least = sum(counts.values()), worst(entries)
+    word: Any = "right"
+    if counts["wrong"]:
+        word = "wrong"
+    elif 2 * counts["blind"] > total:
+        word = "blind"
+    elif counts["blind"] or counts["verified"]:
+        word = "verified"
+    sentence = f"in {by.name}: {counts['wrong']} of {total} numbers wrong, {counts['blind']} hidden by rounding; worst: {least}"
+    digits = None if word == "wrong" else min((entry.digits_resolvable for entry in entries), default=None)
+    seldom = counts["verified"] + counts["blind"]
+    verdict = Verdict(
+        word, sentence, None, least, total, counts["right"], counts["wrong"], seldom, METHOD, REASON,
+        blind=counts["blind"], digits=digits,
+    )  # fmt: skip
+    return verdict, entries
+
+
+def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dict[str, float]:
+    return {entry.place: float(np.asarray(arrays[entry.where])[entry.index]) for entry in entries}
+
+
+def _in_float64(rival: Kernel) -> Kernel:
+    """The definition on float64 arrays, on the same device."""
+    from dataclasses import replace
+
+    def widened(given: Any) -> Any:
+        if not precision_of(given).unit > UNIT_ROUNDOFF:
+            return given
+        return given.double() if hasattr(given, "double") else given.astype(np.float64)
+
+    arguments = replace(rival.arguments, given=tuple(map(widened, rival.arguments.given)))
+    return replace(rival, arguments=arguments, backend=replace(rival.backend, arguments=arguments))
+
+
+def _nearby(leaves: Sequence[Any], given: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+    """The leaves moved by about a rounding of their types, as numbers of these."""
+    moved = []
+    for leaf, like in zip(leaves, given, strict=True):
+        form = precision_of(like)
+        array = form.rounded(np.asarray(leaf) * (1 + 2 * form.unit * rng.integers(-1, 2, np.shape(leaf))))
+        moved.append(array if np.ndim(leaf) else float(array))
+    return moved
+
+
+def _confirm(
+    truth_at: Any, truth: Sequence[Floats], leaves: Sequence[Any], wrt: Sequence[int], weights: Any, seed: int
+) -> None:
+    """Hold the gradient against differences of the weighted values along two random directions."""
+    rng = np.random.default_rng([seed, 0xD1])
+    for _ in range(2):
+        signs = [rng.choice([-1.0, 1.0], np.shape(leaves[k])) * (np.abs(leaves[k]) + 1e-3) for k in wrt]
+        along = math.fsum(float(np.sum(g * v)) for g, v in zip(truth[1:], signs, strict=True))
+        length = math.sqrt(sum(float(np.square(g * v).sum()) for g, v in zip(truth[1:], signs, strict=True)))
+
+        def weighted(step: float, signs: Sequence[Any] = signs) -> float:
+            there = list(leaves)
+            for k, v in zip(wrt, signs, strict=True):
+                there[k] = leaves[k] + step * v
+            return float(np.sum(truth_at(there)[0] * weights))
+
+        slopes = [(weighted(h) - weighted(-h)) / (2 * h) for h in (1e-3, 5e-4)]
+        extrapolated = (4 * slopes[1] - slopes[0]) / 3
+        spread = abs(slopes[1] - slopes[0])
+        if not abs(extrapolated - along) <= 3 * spread + AGREEMENT * max(length, abs(along)) + 1e-9:
+            raise UsageError(
+                "the definition's own gradient in float64 contradicts its values: along a random direction it is "
+                f"{along:.6g}, and differences give {extrapolated:.6g}; check the definition first"
+            )
