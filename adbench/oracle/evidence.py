@@ -71,6 +71,11 @@ class Precision:
         size = min(max(abs(x), self.smallest), self.largest)
         return math.ldexp(2.0 * self.unit, math.frexp(size)[1] - 1)
 
+    def ulps(self, x: Any) -> Any:
+        """The same at every number of an array."""
+        sizes = np.clip(np.abs(x), self.smallest, self.largest)
+        return np.ldexp(2.0 * self.unit, np.frexp(sizes)[1] - 1)
+
     def nearest(self, x: float) -> float:
         """The number of this arithmetic nearest to a float64, ties to even; an infinity beyond the largest."""
         if self.unit == UNIT_ROUNDOFF or not math.isfinite(x):
@@ -83,8 +88,7 @@ class Precision:
         """The same for every number of an array."""
         if self.unit == UNIT_ROUNDOFF:
             return x
-        sizes = np.clip(np.abs(x), self.smallest, self.largest)
-        steps = np.ldexp(2.0 * self.unit, np.frexp(sizes)[1] - 1)
+        steps = self.ulps(x)
         rounded = np.rint(x / steps) * steps
         return np.where(np.abs(rounded) <= self.largest, rounded, np.copysign(np.inf, x))
 

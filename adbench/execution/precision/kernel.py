@@ -49,7 +49,7 @@ MOST_PROVED = 4_000
 """More numbers than this in the arguments are too many for a proof in seconds."""
 
 BITS = 7
-"""Of the random cotangents: they are numbers of every type, and their products with its numbers are exact in float64."""
+"""Of the random cotangents, which are numbers of every type. Their products with its numbers are exact in float64."""
 
 STRIDED = "strided inputs"
 Loader = Callable[[str], Backend]
@@ -169,7 +169,8 @@ class _Check:
     def _kernel(
         self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], settings: Settings, load: Loader
     ) -> Kernel:
-        names = {library_name_of_value(leaf) for leaf in optree.tree_leaves([*args, *kwargs.values()])}  # type: ignore[arg-type]
+        every: Any = [*args, *kwargs.values()]
+        names = set(map(library_name_of_value, optree.tree_leaves(every)))
         library = next((name for name in LIBRARIES if name in names), library_of(kernel, args, kwargs).name)
         if library not in LIBRARIES:
             raise UsageError(f"{name_of(kernel)} is written for {library}; pass arrays of torch or jax to a kernel")
@@ -295,10 +296,8 @@ class _Check:
         again = self._numbers(self.kernel, leaves)
         if again is None:
             return
-        apart = max(
-            float(np.max(np.abs(a - b) / _units(self.precision, b), initial=0.0))
-            for a, b in zip(_flat(again), _flat(numbers), strict=True)
-        )
+        errors = (np.abs(a - b) / self.precision.ulps(b) for a, b in zip(_flat(again), _flat(numbers), strict=True))
+        apart = max(float(np.max(each, initial=0.0)) for each in errors)
         if apart > 0:
             self.notes.append(f"two calls at the same numbers differ by up to {apart:.3g} ulp")
 
@@ -372,8 +371,3 @@ def _total_of(definition: Callable[..., Any], weights: Any, f: UserFunction) -> 
 
 def _flat(results: tuple[Any, tuple[Any, ...]]) -> list[NDArray[np.float64]]:
     return [np.asarray(part, dtype=np.float64) for part in (results[0], *results[1])]
-
-
-def _units(precision: Precision, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    sizes = np.clip(np.abs(x), precision.smallest, precision.largest)
-    return np.asarray(np.ldexp(2.0 * precision.unit, np.frexp(sizes)[1] - 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,7 +159,8 @@ def _concluded(parts: Sequence[Entries], by: Precision) -> tuple[Verdict, tuple[
         word = "blind"
     elif counts["blind"] or counts["verified"]:
         word = "verified"
-    sentence = f"in {by.name}: {counts['wrong']} of {total} numbers wrong, {counts['blind']} hidden by rounding; worst: {least}"
+    wrong, blind = counts["wrong"], counts["blind"]
+    sentence = f"in {by.name}: {wrong} of {total} numbers wrong, {blind} hidden by rounding; worst: {least}"
     digits = None if word == "wrong" else min((entry.digits_resolvable for entry in entries), default=None)
     seldom = counts["verified"] + counts["blind"]
     verdict = Verdict(
@@ -175,7 +176,6 @@ def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dic
 
 def _in_float64(rival: Kernel) -> Kernel:
     """The definition on float64 arrays, on the same device."""
-    from dataclasses import replace
 
     def widened(given: Any) -> Any:
         if not precision_of(given).unit > UNIT_ROUNDOFF:
