@@ -145,7 +145,7 @@ def test_modules_and_tensors_that_a_function_uses_are_copied_to_float64(own_defa
     def helper(y: Any) -> Any:
         return (y * weights).sum()
 
-    found = adbench.check(lambda x: helper(model(x)), torch.tensor([0.3, 0.7]))
+    found = adbench.check(lambda x: helper(model(x)), torch.tensor([0.3, 0.7]), precision="float64")
     assert found.word == "right"
     assert "float64 copies of these objects: weights, model" in found.notes[-1]
     assert model.weight.dtype == weights.dtype == torch.float32

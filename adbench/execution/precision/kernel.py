@@ -10,6 +10,7 @@ Arrays of inputs lie in memory between NaN, so that a kernel that reads beyond a
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -182,7 +183,7 @@ class _Check:
             arguments, InGivenPrecision.of(load(ROWS[library].backend), ROWS[library], arguments, settings), wrt
         )
         with contained(), settings():
-            native = [native_leaf(library, *pair) for pair in zip(arguments.values, arguments.given, strict=True)]
+            native = [guarded(library, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
             try:
                 value = arguments.call(native)
             except Exception as error:
@@ -354,15 +355,11 @@ def _user_function(case: Case) -> UserFunction:
 def _total_of(definition: Callable[..., Any], weights: Any, f: UserFunction) -> Callable[..., Any]:
     """The sum of the definition's results with these weights, in its library."""
     outputs = f.arguments.outputs
+    own = importlib.import_module("torch").as_tensor(weights) if f.library.name == "torch" else weights
 
     def total(*args: Any, **kwargs: Any) -> Any:
         value = definition(*args, **kwargs)
-        value = value if outputs is None else outputs.of(value)
-        if f.library.name == "torch":
-            import torch
-
-            return (value * torch.as_tensor(weights, device=value.device)).sum()
-        return (value * weights).sum()
+        return ((value if outputs is None else outputs.of(value)) * own).sum()
 
     total.__wrapped__ = definition  # type: ignore[attr-defined]  # for its signature
     total.__name__ = total.__qualname__ = name_of(definition)

@@ -1,0 +1,163 @@
+"""`check` in the precision of the arguments: what rounding explains is right, what it does not is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+jax = pytest.importorskip("jax")
+
+import autograd  # noqa: E402 - after the optional libraries
+import autograd.numpy as anp  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+from autograd.extend import defvjp, primitive  # noqa: E402
+
+import adbench  # noqa: E402
+from adbench.model.errors import UsageError  # noqa: E402
+from adbench.oracle.evidence import BRAIN, HALF, SINGLE, Precision  # noqa: E402
+
+FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
+X = np.array([0.3, -1.2, 2.5])
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_rounding_to_a_type_is_that_of_torch(kind: str) -> None:
+    rng, form, dtype = np.random.default_rng(0), FORMS[kind], getattr(torch, kind)
+    x = rng.normal(size=4_000) * 2.0 ** rng.integers(-160, 140, 4_000)
+    x = np.concatenate([x, [0.0, form.largest, form.largest * 1.001, form.smallest / 3, 1 + form.unit, np.inf]])
+    expected = torch.tensor(x).to(dtype).double().numpy()
+    assert np.array_equal(form.rounded(x), expected)
+    assert [form.nearest(float(number)) for number in x] == expected.tolist()
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+def test_a_unit_in_the_last_place_is_the_distance_of_neighbours(form: Precision) -> None:
+    for x in (1.0, 1.5, 3.0, form.smallest, 0.0, form.smallest / 4):
+        assert form.rounded(x + form.ulp(x)) == x + form.ulp(x)
+        assert form.rounded(x + 0.4 * form.ulp(x)) == x
+
+
+def given(library: str, kind: str) -> Any:
+    if library == "torch":
+        return torch.tensor(X, dtype=getattr(torch, kind))
+    return jnp.asarray(X, dtype=kind) if library == "jax" else X.astype(kind)
+
+
+def torch_rule(factor: float) -> Callable[..., Any]:
+    class Square(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * 2 * g * ctx.saved_tensors[0]
+
+    return lambda x: Square.apply(x).sum()
+
+
+def jax_rule(factor: float) -> Callable[..., Any]:
+    @jax.custom_vjp
+    def square(x: Any) -> Any:
+        return x * x
+
+    square.defvjp(lambda x: (x * x, x), lambda x, g: (factor * 2 * g * x,))
+    return lambda x: jnp.sum(square(x))
+
+
+def autograd_rule(factor: float) -> Callable[..., Any]:
+    @primitive  # type: ignore[untyped-decorator]  # autograd is not typed
+    def square(x: Any) -> Any:
+        return x * x
+
+    defvjp(square, lambda value, x: lambda g: factor * 2 * g * x)
+    return lambda x: anp.sum(square(x))
+
+
+RULES = {"torch": torch_rule, "jax": jax_rule, "autograd": autograd_rule}
+PAIRS = [(library, kind) for library in RULES for kind in FORMS if (library, kind) != ("autograd", "bfloat16")]
+
+
+@pytest.mark.parametrize(("library", "kind"), PAIRS)
+def test_a_right_rule_is_right_and_a_wrong_one_wrong_in_its_own_type(library: str, kind: str) -> None:
+    assert autograd is not None
+    right = adbench.check(RULES[library](1.0), given(library, kind))
+    assert (right.word, right.precision) == ("right", kind), str(right)
+    wrong = adbench.check(RULES[library](1 + 32 * FORMS[kind].unit), given(library, kind))
+    assert wrong.is_wrong, str(wrong)
+
+
+def test_a_cancellation_loses_digits_and_a_wrong_formula_is_wrong() -> None:
+    def variance(x: Any) -> Any:
+        return (x * x).mean() - x.mean() ** 2
+
+    x = torch.tensor([1000, 1000.01, 1000.02])
+    table = adbench.check(variance, x)
+    assert table.word == "verified"
+    assert table.digits < 3
+    assert table.precision == "float32"
+    assert adbench.check(variance, x.double()).word in ("right", "verified")
+    wrong = adbench.check(
+        lambda x: (x * x).mean() - x.mean().detach() * x.mean(), torch.tensor([1.0, 2.0, 4.0]), constants="forbid"
+    )
+    assert wrong.is_wrong
+
+
+def test_a_product_that_is_exact_in_float64_is_rounded_in_float32() -> None:
+    x = torch.tensor([0.1, 0.7, 1.3])
+    table = adbench.check(lambda x: ((x * x) - x.detach() * x.detach() + 1.0).sum(), x)
+    assert table.is_right, str(table)
+
+
+def test_the_function_runs_with_the_users_types_and_defaults() -> None:
+    seen = set()
+
+    def of_torch(x: Any) -> Any:
+        seen.add((x.dtype, torch.ones(1).dtype))
+        return (x * x).sum()
+
+    adbench.check(of_torch, torch.tensor([0.5]))
+    assert (torch.float32, torch.float32) in seen
+
+    def of_jax(x: Any) -> Any:
+        seen.add((str(x.dtype), str(jnp.ones(1).dtype)))
+        return jnp.sum(x * x)
+
+    adbench.check(of_jax, jnp.asarray([0.5], dtype=jnp.float32))
+    assert ("float32", "float32") in seen
+    assert (torch.ones(1).dtype, str(jnp.ones(1).dtype)) == (torch.float32, "float32")
+
+
+def test_float64_on_request() -> None:
+    table = adbench.check(lambda x: (x * x).sum(), torch.tensor([0.5]), precision="float64")
+    assert (table.word, table.precision) == ("right", "")
+    assert "checked in float64 on the CPU, though given as float32: x" in table.notes
+
+
+def test_a_module_keeps_its_types() -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)).bfloat16()
+    table = adbench.check(net, torch.tensor([[0.5, -0.25]], dtype=torch.bfloat16))
+    assert (table.is_right, table.precision) == (True, "bfloat16"), str(table)
+    assert net[0].weight.dtype == torch.bfloat16
+
+
+def test_other_points_are_numbers_of_the_type() -> None:
+    table = adbench.check(lambda x: (x**3).sum(), torch.tensor([0.5, 1.5], dtype=torch.bfloat16), points=4)
+    assert table.is_right, str(table)
+    assert len(table.rows) == 4
+
+
+def test_an_overflow_in_float16_is_wrong() -> None:
+    table = adbench.check(lambda x: torch.log(torch.exp(x).sum()), torch.tensor([12.0, 3.0], dtype=torch.float16))
+    assert table.is_wrong  # infinite, where the truth is 12
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(UsageError, match="choose from given, float64"):
+        adbench.check(lambda x: x.sum(), torch.tensor([0.5]), precision="float8")  # type: ignore[arg-type]
