@@ -12,7 +12,7 @@ from adbench import Operator, phase
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
 
-from .support.casadi_arrays import Array, column_of, shape_of, within_reach
+from .support.casadi_arrays import CasadiArray, column_of, shape_of, within_reach
 from .support.casadi_arrays import xp as xp
 
 REQUIRES = ("casadi", "scipy")
@@ -40,14 +40,14 @@ def transform(g: Callable[..., Any], x: Any, direction: Any, *, reverse: bool) -
     kind = type(at)
     symbol = kind.sym("inner", at.numel())
     inner = casadi.vertsplit(symbol, ends(given))
-    value = g(tuple(Array(part, shape_of(leaf)) for part, leaf in zip(inner, x, strict=True)))
+    value = g(tuple(CasadiArray(part, shape_of(leaf)) for part, leaf in zip(inner, x, strict=True)))
     values = value if isinstance(value, tuple) else (value,)
     seeds = casadi.vertcat(*map(column_of, direction if isinstance(direction, tuple) else (direction,)))
     column = casadi.vertcat(*(kind(column_of(part)) for part in values))
     found = casadi.substitute(casadi.jtimes(column, symbol, kind(seeds), reverse), symbol, at)
     like = x if reverse else values
     parts = casadi.vertsplit(casadi.densify(found), ends([column_of(leaf) for leaf in like]))
-    arrays = tuple(Array(part, shape_of(leaf)) for part, leaf in zip(parts, like, strict=True))
+    arrays = tuple(CasadiArray(part, shape_of(leaf)) for part, leaf in zip(parts, like, strict=True))
     return arrays if reverse or value is values else arrays[0]
 
 
@@ -106,7 +106,7 @@ def graph(
     def symbol(leaf: Any) -> Any:
         if tree.is_static(leaf):
             return leaf
-        found = Array(kind.sym("x", np.size(leaf)), np.shape(leaf))
+        found = CasadiArray(kind.sym("x", np.size(leaf)), np.shape(leaf))
         within_reach(found.size, found)
         return found
 
@@ -118,7 +118,7 @@ def graph(
     x = casadi.vertcat(*active) if kind is casadi.SX else kind.sym("x", sum(part.numel() for part in active))
     parts = iter(active if kind is casadi.SX else casadi.vertsplit(x, ends(active)))
     for i in wrt:
-        symbols[i] = tree.map_leaves(lambda leaf: Array(next(parts), leaf.shape), symbols[i])
+        symbols[i] = tree.map_leaves(lambda leaf: CasadiArray(next(parts), leaf.shape), symbols[i])
     value = f(*symbols[:count])
     found = OPERATIONS[operator](kind(column_of(value)), x, casadi.vertcat(*columns(symbols[count:])))
     if kind is not casadi.SX:
@@ -148,7 +148,7 @@ def blocks(operator: Operator, found: Any, cuts: list[int]) -> Iterator[Any]:
 
 
 def columns(symbols: Any) -> list[Any]:
-    return [leaf.column for leaf in tree.leaves(symbols) if isinstance(leaf, Array)]
+    return [leaf.column for leaf in tree.leaves(symbols) if isinstance(leaf, CasadiArray)]
 
 
 def ends(parts: Sequence[Any]) -> list[int]:

@@ -18,7 +18,7 @@ LICENCE = "MPL-2.0"
 MOST_NUMBERS = 8_000  # in a program: LLVM's time grows faster than linearly
 
 
-class Count:
+class OperationCount:
     """Count of scalar operations while tracing."""
 
     made = 0
@@ -34,7 +34,7 @@ class Count:
             raise Unsupported(f"more than {MOST_NUMBERS:,} scalar operations take LLVM minutes; use a smaller size")
 
 
-COUNT = Count()
+COUNT = OperationCount()
 
 
 def of_expressions(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ def refuse(operations: int) -> None:
         raise Unsupported(f"more than {MOST_OPERATIONS} operations, loops unrolled, take minutes; use a smaller size")
 
 
-class Count(TorchFunctionMode):  # type: ignore[misc]  # torch is untyped here
+class GraphLimit(TorchFunctionMode):  # type: ignore[misc]  # torch is untyped here
     """Stop recording when the graph grows too long."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Count(TorchFunctionMode):  # type: ignore[misc]  # torch is untyped here
 def recorded(call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The graph of a call, operations and derivatives, without dead code."""
     try:  # not TorchDynamo: it follows the case's Python and fails on numpy arrays
-        with Count():
+        with GraphLimit():
             graph = make_fx(call)(*args)
     except RuntimeError as error:
         if "get value out of a tracing tensor" not in str(error):

@@ -9,9 +9,9 @@ from itertools import groupby
 from pathlib import Path
 
 from adbench.atlas import advice, dating
-from adbench.atlas.table import FAULTS, KINDS, TABLES, Atlas, Row, read
+from adbench.atlas.table import FAULTS, KINDS, TABLES, Atlas, AtlasRow, read
 from adbench.catalog.discovery import catalog
-from adbench.execution.known_faults import Fault, described, file_of, read_file
+from adbench.execution.known_faults import KnownFault, described, file_of, read_file
 from adbench.findings.operations import OPERATIONS
 from adbench.model.case import THREAD
 from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER, definition
@@ -61,11 +61,11 @@ def _section(atlas: Atlas) -> str:
     return "\n".join([*lines, *_table(atlas), ""])
 
 
-def _names(rows: Sequence[Row]) -> str:
+def _names(rows: Sequence[AtlasRow]) -> str:
     return ", ".join(f"`{row.name}` ({_operators(row)})" for row in sorted(rows, key=lambda row: row.name))
 
 
-def _operators(row: Row) -> str:
+def _operators(row: AtlasRow) -> str:
     """The operators in short: second derivatives together where all are there."""
     found = [name for name in row.operators if name not in OF_SECOND_ORDER]
     if set(row.operators) >= OF_SECOND_ORDER:
@@ -93,12 +93,14 @@ def _table(atlas: Atlas) -> Iterator[str]:
     yield "</table>"
 
 
-def _runs(row: Row, columns: Sequence[tuple[int, int]]) -> list[tuple[str, list[tuple[int, int]]]]:
+def _runs(row: AtlasRow, columns: Sequence[tuple[int, int]]) -> list[tuple[str, list[tuple[int, int]]]]:
     """Neighbouring columns with the same outcome."""
     return [(kind, list(cells)) for kind, cells in groupby(columns, key=lambda column: row.kind(column[0]))]
 
 
-def _details(atlas: Atlas, row: Row, kind: str, cells: Sequence[tuple[int, int]], faults: Sequence[Fault]) -> str:
+def _details(
+    atlas: Atlas, row: AtlasRow, kind: str, cells: Sequence[tuple[int, int]], faults: Sequence[KnownFault]
+) -> str:
     """What a cell opens."""
     releases = range(cells[0][0], cells[-1][1] + 1)
     ran = [atlas.releases[k].name for k in releases if row.outcomes[k].isupper()]

@@ -86,6 +86,9 @@ SAME_NAME_ON_PURPOSE = {
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip
+SAME_CLASS_NAME_ON_PURPOSE = {
+    "Run",  # `adbench.Run` is the record of a run with methods for users, who see only this one
+}
 
 
 @cache
@@ -165,6 +168,16 @@ def test_no_two_modules_have_one_name_for_different_things() -> None:
     counted = Counter(file.stem for file in modules().values() if file.name != "__init__.py")
     twice = {stem for stem, n in counted.items() if n > 1}
     assert twice == SAME_NAME_ON_PURPOSE
+
+
+def test_no_two_classes_have_one_name() -> None:
+    counted = Counter(
+        node.name
+        for file in (*modules().values(), *ROOT.glob("backends/**/*.py"))
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, n in counted.items() if n > 1} == SAME_CLASS_NAME_ON_PURPOSE
 
 
 def test_the_rule_sees_an_import_that_goes_the_wrong_way() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adbench.atlas.table import NONE, Atlas, Row
+from adbench.atlas.table import NONE, Atlas, AtlasRow
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,8 @@ class Upgrade:
 
     before: str
     after: str
-    repaired: tuple[Row, ...]
-    broken: tuple[Row, ...]
+    repaired: tuple[AtlasRow, ...]
+    broken: tuple[AtlasRow, ...]
 
 
 Faults = tuple[int, int]
@@ -47,7 +47,7 @@ def ranking(atlas: Atlas) -> list[tuple[Faults, list[str]]]:
 
 def upgrades(atlas: Atlas) -> list[Upgrade]:
     """The upgrades that repair or break something, oldest first."""
-    changed: dict[tuple[int, int], list[Row]] = {}
+    changed: dict[tuple[int, int], list[AtlasRow]] = {}
     for row in atlas.rows:
         for pair in row.changes():
             changed.setdefault(pair, []).append(row)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import msgspec
 from packaging.version import Version
 
-from adbench.atlas.table import FAULTS, NONE, Atlas, Row
-from adbench.execution.known_faults import Fault, FaultFile
+from adbench.atlas.table import FAULTS, NONE, Atlas, AtlasRow
+from adbench.execution.known_faults import FaultFile, KnownFault
 
 
-def thread_of(faults: Iterable[Fault], row: Row) -> str:
+def thread_of(faults: Iterable[KnownFault], row: AtlasRow) -> str:
     """The thread of the first fault about one of the row's operators; "" without one."""
     about = (fault for fault in faults if fault.trap == row.name and any(map(fault.concerns, row.operators)))
     return next((fault.thread for fault in about if fault.thread), "")
@@ -41,7 +41,7 @@ def updated(file: FaultFile, atlas: Atlas) -> FaultFile:
     return msgspec.structs.replace(file, checked=tuple(checked), faults=tuple(faults))
 
 
-def _by_kind(row: Row) -> list[Row]:
+def _by_kind(row: AtlasRow) -> list[AtlasRow]:
     """The row once for each kind of fault; the other faults count as right there."""
     found = []
     for kind in sorted(row.evidence):
@@ -57,7 +57,9 @@ def kinds_of(got: str) -> str:
     return kinds + "w" * (not kinds or " or " in got)
 
 
-def _rows_of(fault: Fault, every: list[Fault], rows: list[Row], atlas: Atlas) -> list[tuple[Row, tuple[str, ...]]]:
+def _rows_of(
+    fault: KnownFault, every: list[KnownFault], rows: list[AtlasRow], atlas: Atlas
+) -> list[tuple[AtlasRow, tuple[str, ...]]]:
     """The rows of faults that an entry is about, and their operators.
 
     An entry with operators is about faults of its kind, or about all if its words name no kind that occurs. One without
@@ -76,7 +78,7 @@ def _rows_of(fault: Fault, every: list[Fault], rows: list[Row], atlas: Atlas) ->
     return [(row, own) for row, own in found if not (is_bare and dates) or _dates([row], atlas) in dates]
 
 
-def _is_about(fault: Fault, operator: str, row: Row, rows: list[Row]) -> bool:
+def _is_about(fault: KnownFault, operator: str, row: AtlasRow, rows: list[AtlasRow]) -> bool:
     """Whether an entry is about an operator of a row, which has one kind of fault; `rows` are those of its trap."""
     if not fault.concerns(operator):
         return False
@@ -86,7 +88,7 @@ def _is_about(fault: Fault, operator: str, row: Row, rows: list[Row]) -> bool:
     return {*row.evidence} <= ({*kinds_of(fault.got)} & kinds or kinds)
 
 
-def _dated(fault: Fault, rows: list[Row], atlas: Atlas) -> Fault:
+def _dated(fault: KnownFault, rows: list[AtlasRow], atlas: Atlas) -> KnownFault:
     """The entry with the releases of its faults; as it is if the table has none of them."""
     if not any(row.is_faulty(k) for row in rows for k in atlas.usable):
         return fault
@@ -94,7 +96,7 @@ def _dated(fault: Fault, rows: list[Row], atlas: Atlas) -> Fault:
     return msgspec.structs.replace(fault, since=since, repaired=repaired)
 
 
-def _dates(rows: list[Row], atlas: Atlas) -> tuple[str, str]:
+def _dates(rows: list[AtlasRow], atlas: Atlas) -> tuple[str, str]:
     """The first release with a fault of the rows, after the last one without; and the first later one without all."""
     decided = [k for k in atlas.usable if any(row.kind(k) not in (NONE, "q") for row in rows)]
     faulty = {k: any(row.is_faulty(k) for row in rows) for k in decided}
@@ -105,9 +107,9 @@ def _dates(rows: list[Row], atlas: Atlas) -> tuple[str, str]:
     return since, atlas.releases[after[0]].name if after else ""
 
 
-def _new(row: Row, operators: tuple[str, ...], atlas: Atlas) -> Fault:
+def _new(row: AtlasRow, operators: tuple[str, ...], atlas: Atlas) -> KnownFault:
     """An entry without a reason: a person adds it, and a thread."""
     ((kind, (got, _)),) = row.evidence.items()
     text = {"n": "nan", "e": "raises", "c": "crashes"}.get(kind, got.rpartition("= ")[2] or "wrong")
     named = () if "gradient" in operators else operators
-    return Fault(trap=row.name, operators=named, backends=(atlas.backend,), got=text)
+    return KnownFault(trap=row.name, operators=named, backends=(atlas.backend,), got=text)

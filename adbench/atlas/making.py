@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from adbench.atlas.plan_request import key_of
 from adbench.atlas.runners import of_operations, of_traps
-from adbench.atlas.survey import Journal, Plan, Runner, Survey
+from adbench.atlas.survey import Runner, Survey, SurveyJournal, SurveyPlan
 from adbench.atlas.table import Atlas, ReleaseRow, merged, rows_of
 from adbench.bisection.environments import Environments
 from adbench.findings.operations import OPERATIONS
@@ -17,7 +17,7 @@ FULL_OF_OPERATIONS = 2
 
 
 def made(
-    plan: Plan,
+    plan: SurveyPlan,
     environments: Environments,
     told: Callable[[str], None],
     stored: Callable[[Atlas], None],
@@ -33,11 +33,11 @@ def made(
     A journal has what an interrupted one had found.
     """
     folder = environments.folder / "journals"
-    journals = {"traps": Journal(folder, key_of(plan, environments))}
+    journals = {"traps": SurveyJournal(folder, key_of(plan, environments))}
     of_each = [(plan, runner or of_traps(plan))]
     if operations:
         swept = replace(plan, kind="operations", traps=tuple(OPERATIONS), full=FULL_OF_OPERATIONS, files=())
-        journals["operations"] = Journal(folder, [*key_of(swept, environments), "operations"])
+        journals["operations"] = SurveyJournal(folder, [*key_of(swept, environments), "operations"])
         of_each.append((swept, of_operations(swept)))
 
     def so_far() -> Atlas:
@@ -52,7 +52,7 @@ def made(
     return so_far()
 
 
-def table_of(plan: Plan, journals: dict[str, Journal], today: str) -> Atlas:
+def table_of(plan: SurveyPlan, journals: dict[str, SurveyJournal], today: str) -> Atlas:
     """The table from the journals of traps and of operations."""
     rows = {"operations": rows_of({}, 0, frozenset())}
     trials = [journals["traps"][name] for name in plan.names]

@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from adbench.atlas.survey import Plan, Supported
+from adbench.atlas.survey import Supported, SurveyPlan
 from adbench.atlas.table import TABLES
 from adbench.bisection import interpreters, releases
 from adbench.bisection.environments import Environments, Installer
@@ -37,7 +37,7 @@ def asked(
     extras: Sequence[str] = (),
     installer: Installer | None = None,
     keep: int = 10 * 2**30,
-) -> tuple[Plan, Environments]:
+) -> tuple[SurveyPlan, Environments]:
     """The plan and the environments of a user's options. Raises UsageError, also as UnknownName and BadFile."""
     used = whole(backend) if backend else backend_of(library)
     given = list(map(whole, cases))
@@ -48,7 +48,7 @@ def asked(
     own = {one: known[one].file for one in names if not chosen.catalog.case_sources[one].builtin}
     found = of_index(library) if wheels is None else of_wheels(library, wheels)
     digests = tuple(sorted(files_of(chosen.catalog, [name], names)["digests"].values()))
-    plan = Plan(library, name, used, tuple(within(found, span)), names, full, digests, own)
+    plan = SurveyPlan(library, name, used, tuple(within(found, span)), names, full, digests, own)
     needed = (text for text in source.requires if canonicalize_name(text) != canonicalize_name(library))
     best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
     return plan, Environments(bisections_folder(), best, (*needed, *extras), keep)
@@ -96,7 +96,7 @@ def within(every: Sequence[Supported], span: str | None) -> list[Supported]:
     return found
 
 
-def key_of(plan: Plan, environments: Environments) -> list[object]:
+def key_of(plan: SurveyPlan, environments: Environments) -> list[object]:
     """What the results of a plan depend on: its journal continues an earlier one with the same key."""
     kept = asdict(environments)
     return [plan.library, plan.backend, plan.files, *(str(kept[name]) for name in ("installer", "extras"))]

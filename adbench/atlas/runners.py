@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adbench.atlas.outcomes import MOST, Cell, NotRun, outcomes_of, refuse_other_release
-from adbench.atlas.survey import Found, Plan, Runner
+from adbench.atlas.survey import Found, Runner, SurveyPlan
 from adbench.bisection.environments import environment_of, ran, reason_in
 from adbench.bisection.judge import run_in
 from adbench.bisection.releases import Release
@@ -23,7 +23,7 @@ KINDS: Mapping[str, str] = {"nan": "n", "raises": "e", "crashes": "c", "hangs": 
 """Kind of a fault of `adbench conform` -> letter; the others are wrong numbers."""
 
 
-def of_traps(plan: Plan) -> Runner:
+def of_traps(plan: SurveyPlan) -> Runner:
     """Runs traps by `adbench.bisection.probe`."""
 
     def run(python: Path, release: Release, traps: Sequence[str]) -> Found:
@@ -41,7 +41,7 @@ def of_traps(plan: Plan) -> Runner:
     return run
 
 
-def of_operations(plan: Plan) -> Runner:
+def of_operations(plan: SurveyPlan) -> Runner:
     """Runs operations by `adbench conform`."""
 
     def run(python: Path, release: Release, operations: Sequence[str]) -> Found:

@@ -32,7 +32,7 @@ Supported = tuple[Release, tuple[Interpreter, ...]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SurveyPlan:
     """What to run.
 
     releases   oldest first
@@ -60,7 +60,7 @@ class Plan:
 
 
 @dataclass
-class Trial:
+class ReleaseResults:
     """What is known about a release: its Python, why it has no results ("" if it may have some), and the results."""
 
     release: str
@@ -69,21 +69,21 @@ class Trial:
     found: Found = field(default_factory=dict)
 
 
-class Journal:
+class SurveyJournal:
     """The trials of a plan, in a file that outlasts an interruption: one line for each run of traps."""
 
     def __init__(self, folder: Path, key: Any) -> None:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
         self.path = folder / f"atlas-{digest}.jsonl"
-        self.trials: dict[str, Trial] = {}
+        self.trials: dict[str, ReleaseResults] = {}
         if not self.path.exists():
             return
         for line in self.path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError, TypeError, KeyError):  # a damaged last line counts as missing
                 self._add(json.loads(line))
 
-    def __getitem__(self, release: str) -> Trial:
-        return self.trials.setdefault(release, Trial(release))
+    def __getitem__(self, release: str) -> ReleaseResults:
+        return self.trials.setdefault(release, ReleaseResults(release))
 
     def put(self, release: str, python: str, found: Found, reason: str = "") -> None:
         """Write down what was found of a release. A reason is only kept in memory: another try may succeed."""
@@ -118,9 +118,9 @@ class Survey:
     stored  called after each release
     """
 
-    plan: Plan
+    plan: SurveyPlan
     environments: Environments
-    journal: Journal
+    journal: SurveyJournal
     told: Callable[[str], None]
     stored: Callable[[], None]
     runner: Runner

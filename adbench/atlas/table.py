@@ -44,7 +44,7 @@ class ReleaseRow:
 
 
 @dataclass(frozen=True)
-class Row:
+class AtlasRow:
     """Operators of a trap or an operation that agree in every release.
 
     outcomes   a letter for each release
@@ -85,11 +85,11 @@ class Atlas:
     backend: str
     made: str
     releases: tuple[ReleaseRow, ...]
-    traps: tuple[Row, ...]
-    operations: tuple[Row, ...] = ()
+    traps: tuple[AtlasRow, ...]
+    operations: tuple[AtlasRow, ...] = ()
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[AtlasRow, ...]:
         """All rows."""
         return self.traps + self.operations
 
@@ -134,11 +134,13 @@ def read(path: Path) -> Atlas:
         raise BadFile(f"{path}: is not a table of adbench atlas ({error!r})") from error
 
 
-def _row(line: Any, releases: int) -> Row:
+def _row(line: Any, releases: int) -> AtlasRow:
     name, operators, outcomes, evidence = line
     if len(outcomes) != releases or not set(outcomes.lower()) <= set(KINDS):
         raise ValueError(f"{name}: outcomes {outcomes!r}")
-    return Row(name, tuple(operators.split()), outcomes, {kind: (got, want) for kind, (got, want) in evidence.items()})
+    return AtlasRow(
+        name, tuple(operators.split()), outcomes, {kind: (got, want) for kind, (got, want) in evidence.items()}
+    )
 
 
 def merged(before: Atlas, made: Atlas) -> Atlas:
@@ -149,7 +151,7 @@ def merged(before: Atlas, made: Atlas) -> Atlas:
     def columns(atlas: Atlas) -> str:
         return f"{atlas.backend} with {', '.join(release.name for release in atlas.releases)}"
 
-    def rows(old: tuple[Row, ...], new: tuple[Row, ...]) -> tuple[Row, ...]:
+    def rows(old: tuple[AtlasRow, ...], new: tuple[AtlasRow, ...]) -> tuple[AtlasRow, ...]:
         names = {row.name for row in new}
         return (*(row for row in old if row.name not in names), *new)
 
@@ -164,25 +166,25 @@ def merged(before: Atlas, made: Atlas) -> Atlas:
 
 def rows_of(
     found: Mapping[int, Mapping[str, Mapping[str, tuple[str, str, str]]]], releases: int, dead: frozenset[int]
-) -> tuple[Row, ...]:
+) -> tuple[AtlasRow, ...]:
     """The rows from what was run.
 
     found   release -> trap -> operator -> (kind, got, expected)
     dead    releases without results
     """
-    rows: list[Row] = []
+    rows: list[AtlasRow] = []
     for name in sorted({name for of in found.values() for name in of}):
         ran = sorted(k for k, of in found.items() if name in of)
-        shared: dict[str, Row] = {}
+        shared: dict[str, AtlasRow] = {}
         for operator in dict.fromkeys(operator for k in ran for operator in found[k][name]):
             cells = {k: found[k][name].get(operator, ("r", "", "")) for k in ran}
             outcomes = "".join(_letter({k: cell[0] for k, cell in cells.items()}, k, dead) for k in range(releases))
             evidence = {kind: (got, want) for kind, got, want in reversed(cells.values()) if kind in FAULTS}
             before = shared.get(outcomes)
             shared[outcomes] = (
-                Row(name, (operator,), outcomes, evidence)
+                AtlasRow(name, (operator,), outcomes, evidence)
                 if before is None
-                else Row(name, (*before.operators, operator), outcomes, before.evidence)
+                else AtlasRow(name, (*before.operators, operator), outcomes, before.evidence)
             )
         rows += shared.values()
     return tuple(rows)

@@ -17,7 +17,7 @@ from adbench.bisection.decision import (
     side_of,
 )
 from adbench.bisection.environments import Environments, NotInstalled
-from adbench.bisection.judge import Judge, Undecided
+from adbench.bisection.judge import CellJudge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.bisection.trials import Outcome, Trial, Trials
@@ -66,7 +66,7 @@ class _Search:
     trials: Trials
     environments: Environments
     told: Callable[[str], None]
-    judge: Judge
+    judge: CellJudge
 
     def run(self) -> Bisection:
         """Judge the ends, then repeatedly the middle of the rest. Raises UsageError, TooNoisy."""
@@ -202,7 +202,7 @@ class _Search:
 
 
 def bisect(
-    question: Question, environments: Environments, told: Callable[[str], None], judge: Judge | None = None
+    question: Question, environments: Environments, told: Callable[[str], None], judge: CellJudge | None = None
 ) -> Bisection:
     """Find the first release with the state of the newest one.
 
@@ -215,7 +215,7 @@ def bisect(
         if len(trials):
             told(f"resumed; decided before: {sum(trial.outcome is not None for trial in trials.values())}")
         try:
-            judge = judge or Judge(question.request, question.backend, question.first_result)
+            judge = judge or CellJudge(question.request, question.backend, question.first_result)
             found = _Search(question, trials, environments, told, judge).run()
         except AdbenchError:
             trials.delete()

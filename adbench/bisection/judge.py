@@ -30,7 +30,7 @@ class Undecided(Exception):
 
 
 @dataclass(frozen=True)
-class Judge:
+class CellJudge:
     """Judges one cell in the environment of a Python.
 
     request       fields of `Request`: the cell, and the control if it is timed

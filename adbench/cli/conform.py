@@ -103,7 +103,7 @@ def conform(
         wanted = tuple(name for name in wanted if name in before.missing)
         seed, single = before.seed, before.precision == "float32"
     interrupt.listen()
-    show = shown.Progress(len(wanted))
+    show = shown.ConformProgress(len(wanted))
     found = sweep.conform(
         chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds or math.inf, told=show.told
     )

@@ -16,7 +16,7 @@ from typing import Any
 from adbench.catalog.discovery import Catalog, load
 from adbench.catalog.installed import command, installed_version
 from adbench.catalog.source import Source
-from adbench.doctor.findings import CHECKS, OPTIONAL, Finding, State, System
+from adbench.doctor.findings import CHECKS, OPTIONAL, MachineFinding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.disturbance import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS
@@ -36,8 +36,8 @@ class Examination:
     facts: dict[str, machine.Fact]
     fingerprint: str
     versions: dict[str, str | None]
-    findings: tuple[Finding, ...]
-    memory: tuple[Finding, ...] | None = None
+    findings: tuple[MachineFinding, ...]
+    memory: tuple[MachineFinding, ...] | None = None
     backends: tuple[dict[str, Any], ...] | None = None
 
 
@@ -64,7 +64,7 @@ def examine(
     )
 
 
-def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.readings) -> Iterator[Finding]:
+def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.readings) -> Iterator[MachineFinding]:
     """The bytes that each method reads of a known amount, for each allocator, in fresh processes."""
     for allocator, group in groupby(read(), key=lambda reading: reading.allocator):
         readings = list(group)
@@ -75,10 +75,10 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
         missing = next((reading.figure.reason for reading in readings if reading.true is None), None)
         state: State = "warning" if lies else "unknown" if missing else "ok"
         why = f"MB read of {sizes}; in brackets if the method is known to miss them"
-        yield Finding(allocator, found, state, why, MIXED if lies else missing)
+        yield MachineFinding(allocator, found, state, why, MIXED if lies else missing)
     for allocator in memory_truth.ALLOCATORS:
         if (reason := memory_truth.missing(allocator)) is not None:
-            yield Finding(allocator, reason, "unknown", "not tried")
+            yield MachineFinding(allocator, reason, "unknown", "not tried")
 
 
 def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:

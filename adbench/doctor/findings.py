@@ -34,7 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineFinding:
     """The result of a check: the property, its value and state, why it matters, and how to improve it.
 
     `unknown` means that the system does not report it.
@@ -59,7 +59,7 @@ class System:
 
 
 Answer = tuple[str, str | None] | None
-Check = Callable[[System], Finding]
+Check = Callable[[System], MachineFinding]
 
 CHECKS: list[Check] = []
 """Every check, in the order of the report."""
@@ -73,12 +73,12 @@ def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callabl
 
     def register(look: Callable[[System], Answer]) -> Check:
         @wraps(look)
-        def checked(system: System) -> Finding:
+        def checked(system: System) -> MachineFinding:
             answer = look(system)
             if answer is None:
-                return Finding(name, unknown, "unknown", why)
+                return MachineFinding(name, unknown, "unknown", why)
             found, fix = answer
-            return Finding(name, found, "warning" if fix else "ok", why, fix)
+            return MachineFinding(name, found, "warning" if fix else "ok", why, fix)
 
         CHECKS.append(checked)
         return checked

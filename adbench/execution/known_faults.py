@@ -32,7 +32,7 @@ MOST_ENTRIES = 12  # of an array, written out
 LONGEST = 160  # characters of a text from a file
 
 
-class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class KnownFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An entry of a file of known faults.
 
     trap       the name of a trap, or of another case
@@ -82,7 +82,7 @@ class FaultFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     library: str
     backends: tuple[str, ...]
     checked: tuple[Version, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[KnownFault, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSO
     return KnownFaults(tuple(bugs), unchecked)
 
 
-def _advice(fault: Fault, file: FaultFile) -> str:
+def _advice(fault: KnownFault, file: FaultFile) -> str:
     """Whether to upgrade; not to a release that has another fault in the same place instead."""
     others = (other for other in file.faults if other.trap == fault.trap and other.since == fault.repaired)
     return f"repaired in {file.library} {fault.repaired}: upgrade" if fault.repaired and not any(others) else ""

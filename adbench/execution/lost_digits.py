@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.python_check import check
-from adbench.functions.operations import Operation, operations
+from adbench.functions.operations import NotedOperation, operations
 from adbench.model.case import Case, function_of
 from adbench.model.errors import AdbenchError, UsageError, contained
 from adbench.oracle.evidence import EntryEvidence
@@ -30,7 +30,7 @@ class OperationDigits:
     reason   why some are missing
     """
 
-    operation: Operation
+    operation: NotedOperation
     worst: Mapping[str, EntryEvidence]
     reason: str = ""
 
@@ -73,7 +73,7 @@ def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[Oper
             yield _checked(one, backend)
 
 
-def _checked(one: Operation, backend: str) -> OperationDigits:
+def _checked(one: NotedOperation, backend: str) -> OperationDigits:
     shape, active = np.shape(one.value), len(one.operands)
     weights = [output_weights(0, 0, shape)] if shape else []
 

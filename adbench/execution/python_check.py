@@ -12,7 +12,7 @@ import numpy as np
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, examined, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
@@ -236,7 +236,7 @@ def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = Fals
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PointResults:
     """The results of all points."""
 
     rows: list[CheckedMode]
@@ -251,12 +251,12 @@ class _Found:
         return all(row.reason for row in self.rows)
 
 
-def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int, related: bool) -> _Found:
+def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int, related: bool) -> _PointResults:
     """Check all points; with `related` also relations between calls at the first."""
     assert isinstance(case.f, UserFunction)
     with case.f.silent():
         numbers, outside = points_inside(case, 0, points)
-        found = _Found([], [], outside)
+        found = _PointResults([], [], outside)
         for number in numbers:
             known = _at_point(case, used, asked, number, case.f.point_name(number), found)
             if related and not number:
@@ -264,7 +264,9 @@ def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int
     return found
 
 
-def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _Found) -> Known:
+def _at_point(
+    case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _PointResults
+) -> PointReferences:
     """Add the rows of one point. Returns its references."""
     at = point(case, 1, number, single=used.single)
     second = any(map(needs_second_order, asked))
@@ -274,7 +276,7 @@ def _at_point(case: Case, used: Backend, asked: Sequence[Operator], number: int,
     return known
 
 
-def _relate(setting: Setting, found: _Found) -> None:
+def _relate(setting: Setting, found: _PointResults) -> None:
     """Add a row for broken relations between calls, or a note that they hold."""
     with np.errstate(all="ignore"), silent_callbacks():
         relations = of_rules(setting, found.calls, RELATIONS_SECONDS)
@@ -284,7 +286,7 @@ def _relate(setting: Setting, found: _Found) -> None:
         found.notes.append(f"{relations.held} relations between calls hold")
 
 
-def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
+def _value(at: CasePoint, used: Backend, known: PointReferences, where: str) -> CheckedMode:
     """The value from the function itself, or from the backend for a function with `xp`."""
     if isinstance(at.case.f, UserFunction) and at.case.f.library.name != "xp" and not used.rounds_inputs:
         with np.errstate(all="ignore"):
@@ -294,7 +296,7 @@ def _value(at: Point, used: Backend, known: Known, where: str) -> CheckedMode:
 
 
 def _row(
-    at: Point, used: Backend, mode: Operator, known: Known, where: str, calls: dict[Operator, Call]
+    at: CasePoint, used: Backend, mode: Operator, known: PointReferences, where: str, calls: dict[Operator, Call]
 ) -> CheckedMode:
     """One derivative at one point, or the reason why it does not exist; its call is added to `calls`."""
     try:
@@ -313,7 +315,7 @@ def _row(
     return CheckedMode(mode, where, verdict, entries, prepared.how)
 
 
-def _taken(at: Point, used: Backend, mode: Operator) -> tuple[Any, fallback.Prepared]:
+def _taken(at: CasePoint, used: Backend, mode: Operator) -> tuple[Any, fallback.Prepared]:
     """The derivative in numpy, and how it was prepared. Raises any exception of the library."""
     elsewhere, native = at.native(used, mode)
     f = used.function(at.case, at.names, at.size)

@@ -109,7 +109,7 @@ OLDER = {**aliases(), "linalg.trace": "trace", "linalg.vector_norm": "linalg.nor
 
 
 @dataclass(frozen=True)
-class Library:
+class ScriptLibrary:
     """How a script uses a library.
 
     module     whose version the script prints; numpy: what its text calls for `xp`
@@ -165,18 +165,18 @@ class Library:
 DOUBLE = "\n\ntorch.set_default_dtype(torch.float64)\narray = torch.tensor"
 TORCH = f"import torch\nfrom torch.autograd import forward_ad{DOUBLE}"
 TORCH_FUNC = f"import torch\nfrom torch.func import jvp, vjp{DOUBLE}"
-OF_FUNC = Library("torch", "torch", TORCH_FUNC, names=TORCH_NAMES, helpers=TORCH_HELPERS)
+OF_FUNC = ScriptLibrary("torch", "torch", TORCH_FUNC, names=TORCH_NAMES, helpers=TORCH_HELPERS)
 JAX = (
     'import jax\nimport jax.numpy as jnp\nfrom jax import jvp, vjp\n\njax.config.update("jax_enable_x64", True)\n'
     'jax.config.update("jax_platforms", "cpu")\narray = jnp.array'
 )
-LIBRARIES: Mapping[str, Library] = {
+LIBRARIES: Mapping[str, ScriptLibrary] = {
     "torch": replace(OF_FUNC, head=TORCH, modes={"reverse": TORCH_REVERSE, "forward": TORCH_FORWARD}),
     "torch_func": OF_FUNC,
     "torch_compile": replace(OF_FUNC, run="torch.compile(lambda at: {})(at)"),
-    "jax": Library("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS, run="jax.jit(lambda at: {})(at)"),
-    "jax_eager": Library("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS),
-    "autograd": Library(
+    "jax": ScriptLibrary("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS, run="jax.jit(lambda at: {})(at)"),
+    "jax_eager": ScriptLibrary("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS),
+    "autograd": ScriptLibrary(
         "autograd", "anp",
         "import autograd\nimport autograd.numpy as anp\nimport numpy\n\n\n"
         "def array(x):\n    return numpy.array(x) if isinstance(x, list) else x",
@@ -186,11 +186,11 @@ LIBRARIES: Mapping[str, Library] = {
         },
         OLDER, {**NUMPY_HELPERS, "derivative": "def derivative(g, x):\n    return autograd.grad(g)(x)"},
     ),
-    "mygrad": Library(
+    "mygrad": ScriptLibrary(
         "mygrad", "mygrad", "import mygrad\nimport numpy\n\narray = numpy.array", {"reverse": MYGRAD_REVERSE}, OLDER,
         NUMPY_HELPERS, nests=False,
     ),
-    "pytensor": Library(
+    "pytensor": ScriptLibrary(
         "pytensor", "pt",
         "import numpy\nimport pytensor\nimport pytensor.gradient\nimport pytensor.tensor as pt\n"
         "from pytensor.compile.mode import Mode\nfrom pytensor.link.vm import VMLinker\n\narray = numpy.array"
@@ -208,7 +208,7 @@ INNER = re.compile(r"\bjax(?:\.scipy)?\.(?:special|linalg|stats|integrate|fft|op
 NAME = re.compile(r"\bxp\.((?:linalg\.|fft\.)?\w+)")
 
 
-def in_library(source: str, library: Library) -> tuple[str, list[str], bool]:
+def in_library(source: str, library: ScriptLibrary) -> tuple[str, list[str], bool]:
     """A program's source without `xp`, the helpers that it calls, and whether the library has all other functions."""
     names = dict.fromkeys(NAME.findall(source))
     helpers = [name for name in names if name in library.helpers]

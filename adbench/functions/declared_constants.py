@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ def moves(numbers: Any) -> bool:
     return any(
         ball.is_series(part.ball)
         for number in np.asarray(numbers).flat
-        for part in ((number.real, number.imag) if isinstance(number, Complex) else (number,))
+        for part in ((number.real, number.imag) if isinstance(number, ComplexNumber) else (number,))
     )
 
 
 def constant(number: Any) -> Any:
     """A number of the oracle without its motion."""
-    if isinstance(number, Complex):
-        return Complex(constant(number.real), constant(number.imag))
+    if isinstance(number, ComplexNumber):
+        return ComplexNumber(constant(number.real), constant(number.imag))
     value = number.ball
     if isinstance(value, ball.Special):
         return number if ball.is_lost(value) else type(number)(ball.Special(value.value))

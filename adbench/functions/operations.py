@@ -27,7 +27,7 @@ SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//",
 
 
 @dataclass(frozen=True)
-class Operation:
+class NotedOperation:
     """One operation.
 
     text       text(xp, *operands, *constants): the operation on any namespace
@@ -52,7 +52,7 @@ class _Noted:
     __array_ufunc__ = None  # so that an array on the left leaves the operation to this class
     __hash__ = None  # type: ignore[assignment]  # it compares by value
 
-    def __init__(self, value: Any, name: str, notes: list[Operation]) -> None:
+    def __init__(self, value: Any, name: str, notes: list[NotedOperation]) -> None:
         self._value, self._name, self._notes = value, name, notes
 
     def __getattr__(self, name: str) -> Any:
@@ -100,15 +100,15 @@ for _name in COMPARISONS:
     setattr(_Noted, f"__{_name}__", _compared(_name))
 
 
-class _Names:
+class _NotingNamespace:
     """`xp` that notes calls with noted values."""
 
-    def __init__(self, notes: list[Operation], path: tuple[str, ...] = ()) -> None:
+    def __init__(self, notes: list[NotedOperation], path: tuple[str, ...] = ()) -> None:
         self._notes, self._path = notes, path
 
     def __getattr__(self, name: str) -> Any:
         if name == "linalg":
-            return _Names(self._notes, (name,))
+            return _NotingNamespace(self._notes, (name,))
         if name == "loop":
             return loop
         if name == "derivative":
@@ -136,7 +136,7 @@ def _found(xp: Any, path: tuple[str, ...]) -> Any:
     return xp
 
 
-def _note(notes: list[Operation], name: str, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
+def _note(notes: list[NotedOperation], name: str, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
     """Run an operation on numpy, and note it if it has a noted operand and a real result."""
     noted = list({id(x): x for x in given if isinstance(x, _Noted)}.values())
     fixed = list({id(x): x for x in given if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fb"}.values())
@@ -162,7 +162,7 @@ def _note(notes: list[Operation], name: str, compute: Callable[..., Any], given:
             return value
         found = _Noted(value, f"v{len(notes) + 1}", notes)
         texts = written(lambda x: x._name) + end, written(lambda x: "·") + end
-        notes.append(Operation(text, tuple(x._value for x in noted), constants, found._name, *texts, value))
+        notes.append(NotedOperation(text, tuple(x._value for x in noted), constants, found._name, *texts, value))
         return found
 
     if isinstance(value, tuple):
@@ -187,9 +187,9 @@ def _shown(constant: Any) -> str:
 
 def operations(
     f: Callable[..., Any], args: Sequence[Any], names: Sequence[str], active: Sequence[int]
-) -> list[Operation]:
+) -> list[NotedOperation]:
     """The operations of f(xp, *args) on its active arguments, in order. Raises whatever f raises on numpy here."""
-    notes: list[Operation] = []
+    notes: list[NotedOperation] = []
     given = list(args)
     for k in active:
         leaves = iter(range(len(tree.leaves(args[k]))))
@@ -203,5 +203,5 @@ def operations(
 
         given[k] = tree.map_leaves(noted, args[k])
     with np.errstate(all="ignore"):
-        f(_Names(notes), *given)
+        f(_NotingNamespace(notes), *given)
     return notes

@@ -44,7 +44,7 @@ class Started(Event):
 
 
 @dataclass(frozen=True)
-class Cost:
+class CellSeconds:
     """Seconds of one cell: preparing it, its first call, a later call."""
 
     prepare: float
@@ -62,7 +62,7 @@ class Checked(Event):
     """
 
     record: Record
-    cost: Cost | None = None
+    cost: CellSeconds | None = None
     seconds: float | None = None
     open_seconds: float | None = None
 

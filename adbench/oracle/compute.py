@@ -21,11 +21,11 @@ import optree
 from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
 from adbench.oracle.differences import slope
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.precise import Examination, NotPrecise, Plan, on_series
-from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Entry, Known, Reference, Row
+from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, on_series
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, PartialDerivative, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries, nearby_value
+from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
 
 DIFFERENCES = "nine-point differences in double precision"
 
@@ -45,13 +45,13 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     If the source is available, power series over balls prove the reference. If that fails, differences in double
     precision estimate it, and the rows' `reason` gives the cause.
     """
-    numbers = Numbers(subject.shape, effort)
+    numbers = ExaminedNumbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)
 
     def slope_instead(which: int, leaf: int, index: int) -> Known:
         return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
 
-    def examine(found: Examination) -> list[Row]:
+    def examine(found: SeriesExamination) -> list[Row]:
         rows = found.rows(found.planned())
         rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
         if found.truth.evaluations.branched and effort.against_values():
@@ -74,9 +74,11 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 
 def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     """The reference of the subject's value alone, without derivatives; not proved if its source runs on no series."""
-    numbers = Numbers(subject.shape, effort)
+    numbers = ExaminedNumbers(subject.shape, effort)
     try:
-        rows = on_series(subject, effort, numbers, lambda found: found.rows(Plan(0, 0, effort.precision.draws)))
+        rows = on_series(
+            subject, effort, numbers, lambda found: found.rows(ExaminationPlan(0, 0, effort.precision.draws))
+        )
     except NotPrecise as error:
         rows = [replace(_unknown_value(subject.point, effort.seed), reason=str(error))] * (len(numbers.outputs) + SUMS)
     outputs = tuple(zip(numbers.outputs, rows, strict=False))
@@ -87,7 +89,7 @@ def _unknown_value(point: Point, seed: int) -> Row:
     return point.row(seed, UNKNOWN, [[] for _ in point.sizes], [])
 
 
-def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: Examination) -> Row:
+def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: SeriesExamination) -> Row:
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
     most = found.effort.max_evaluations
     settled, hidden = settled_by_values(row, lambda *args: nearby_value(f, args), subject.point, most)
@@ -101,7 +103,7 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, fo
     return replace(settled, method=DIFFERENCES, reason=why, proved=False)
 
 
-def _branches(found: Examination, subject: Subject, leaf: int, index: int) -> str:
+def _branches(found: SeriesExamination, subject: Subject, leaf: int, index: int) -> str:
     """Where the source branches on this entry, or along the direction of that number if leaf is -1; "" if unknown."""
     place = subject.place
     if place is None:
@@ -116,7 +118,7 @@ def _branches(found: Examination, subject: Subject, leaf: int, index: int) -> st
 def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
     """The row with ``instead`` (leaf, flat index) for every entry that the series left unknown."""
 
-    def settled(which: int, entry: Entry) -> Entry:
+    def settled(which: int, entry: PartialDerivative) -> PartialDerivative:
         unknown = math.isnan(entry.derivative.size)
         return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
 

@@ -16,7 +16,7 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
-from adbench.oracle.reference import Direction, Entry, Known, Leaf, Row
+from adbench.oracle.reference import Direction, Known, Leaf, PartialDerivative, Row
 
 FloatArray = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ class Point:
                 leaf.path,
                 tuple(map(int, leaf.values.shape)),
                 leaf.scale,
-                tuple(Entry(index, next(following)) for index in indices),
+                tuple(PartialDerivative(index, next(following)) for index in indices),
             )
             for leaf, indices in zip(self.leaves, chosen, strict=True)
         )

@@ -64,7 +64,7 @@ from adbench.oracle.structure import (
     scaled,
 )
 from adbench.oracle.verdict import (
-    Comparison,
+    ComparedPart,
     Hidden,
     Verdict,
     added_up,
@@ -197,7 +197,7 @@ def _judged(
         return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
 
 
-def _widened(found: Sequence[Comparison], spread: Spread) -> list[Comparison]:
+def _widened(found: Sequence[ComparedPart], spread: Spread) -> list[ComparedPart]:
     """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
 
     results = [_revised(one, partial(widened, spread=spread)) for one in found]
@@ -206,7 +206,7 @@ def _widened(found: Sequence[Comparison], spread: Spread) -> list[Comparison]:
     return [replace(one, hidden=[each and each.times(factor) for each in one.hidden]) for one in results]
 
 
-def _revised(one: Comparison, revise: Callable[[EntryEvidence], EntryEvidence]) -> Comparison:
+def _revised(one: ComparedPart, revise: Callable[[EntryEvidence], EntryEvidence]) -> ComparedPart:
     """The comparison with all of its evidence revised."""
     value = None if one.value is None else revise(one.value)
     entries, along = (list(map(revise, items)) for items in (one.entries, one.along))
@@ -215,7 +215,7 @@ def _revised(one: Comparison, revise: Callable[[EntryEvidence], EntryEvidence]) 
 
 def _compared(
     operator: str, result: Any, known: Reference, nonzeros: Nonzeros | None, claim: float | None
-) -> list[Comparison]:
+) -> list[ComparedPart]:
     """Every possible comparison of the operator's result."""
     row = known.all_outputs
     if operator == "value":
@@ -226,10 +226,10 @@ def _compared(
     if operator == "vjp":
         return [_gradient(scaled(result, 1 / COTANGENT), row)]
     if operator == "hessian":
-        rows = _jacobian(hessian_blocks(result, known), known, _Names.of_entries(known), None)
+        rows = _jacobian(hessian_blocks(result, known), known, _EntryNames.of_entries(known), None)
         return rows if claim is None else [_as_one(rows)]
     if operator == "jacobian" and known.shape:
-        return _jacobian(jacobian_blocks(result, known), known, _Names.of_outputs(known), nonzeros)
+        return _jacobian(jacobian_blocks(result, known), known, _EntryNames.of_outputs(known), nonzeros)
     if operator not in LAWS:
         raise ValueError(f"the oracle has no law for {operator}; it has {', '.join(sorted(LAWS))}")
     if known.shape:
@@ -243,7 +243,7 @@ def _compared(
 
 
 @dataclass(frozen=True)
-class _Names:
+class _EntryNames:
     """Names for the entries of a Jacobian or a Hessian.
 
     whole   the matrix
@@ -256,13 +256,13 @@ class _Names:
     entry: Callable[[str, str], str]
 
     @staticmethod
-    def of_outputs(known: Reference) -> _Names:
+    def of_outputs(known: Reference) -> _EntryNames:
         """``output[3, 1], x[2]``."""
         row = partial(_place, shape=known.shape)
-        return _Names("the Jacobian", row, lambda row, column: f"{row}, {column}")
+        return _EntryNames("the Jacobian", row, lambda row, column: f"{row}, {column}")
 
     @staticmethod
-    def of_entries(known: Reference) -> _Names:
+    def of_entries(known: Reference) -> _EntryNames:
         """``H[x[3], y[1]]``."""
         leaves = known.all_outputs.leaves
         ends = np.cumsum([leaf.size for leaf in leaves])
@@ -272,17 +272,17 @@ class _Names:
             start = int(ends[which]) - leaves[which].size
             return entry_name(leaves[which].path, index - start, leaves[which].shape)
 
-        return _Names("the Hessian", row, lambda row, column: f"H[{row}, {column}]")
+        return _EntryNames("the Hessian", row, lambda row, column: f"H[{row}, {column}]")
 
 
-def _gradient(result: Any, row: Row) -> Comparison:
+def _gradient(result: Any, row: Row) -> ComparedPart:
     arrays = gradient_arrays(result, row)
     found = compared(arrays, row)
     known = zip(row.leaves, found.hiding, arrays, strict=True)
     return replace(found, hidden=[hidden(leaf.path, error, array, len(leaf.entries)) for leaf, error, array in known])
 
 
-def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> Comparison:
+def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> ComparedPart:
     """One number for each output, and the sums of all; claims do not apply to sums."""
     array = numbers(result, known.shape, name)
     truths = [of(row) for _, row in known.outputs]
@@ -293,9 +293,9 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
         for place, (index, _), truth in zip(places, known.outputs, truths, strict=True)
     ]
     if not known.shape:
-        return Comparison(value=evidence[0])
+        return ComparedPart(value=evidence[0])
     if len(known.outputs) == known.size:
-        return Comparison(entries=evidence)
+        return ComparedPart(entries=evidence)
     sums: list[EntryEvidence] = []
     if not np.isfinite(array).all():
         if all(math.isfinite(of(row).size) for row in known.sums):
@@ -309,7 +309,7 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
             where = f"{name}, summed over all {known.size} outputs (weights {number} from seed {row.seed})"
             sums.append(compare(where, (), weighted_sum(array, weights), of(row), math.inf, rounding, typical))
     unseen_here = [hidden(name, unseen(sums), array, len(known.outputs))]
-    return Comparison(entries=evidence + sums, hidden=unseen_here)
+    return ComparedPart(entries=evidence + sums, hidden=unseen_here)
 
 
 def _place(index: int, shape: tuple[int, ...]) -> str:
@@ -317,7 +317,9 @@ def _place(index: int, shape: tuple[int, ...]) -> str:
     return entry_name("output", index, shape)
 
 
-def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[Comparison]:
+def _jacobian(
+    blocks: Sequence[Any], known: Reference, names: _EntryNames, nonzeros: Nonzeros | None
+) -> list[ComparedPart]:
     """Forbidden nonzeros, then every examined row, then sums over all rows if there are more."""
     leaves = known.all_outputs.leaves
     unfit = _not_finite(blocks, known, names) + _outside(blocks, known, names, nonzeros)
@@ -331,19 +333,19 @@ def _jacobian(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: 
     ]
     summed = len(known.outputs) < known.size and all(math.isfinite(item.got) for item in unfit)
     sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if summed else []
-    found = [*([Comparison(entries=unfit)] if unfit else []), *rows, *sums]
-    return [*found, Comparison(hidden=_hidden_in(blocks, known, names, rows, sums))]
+    found = [*([ComparedPart(entries=unfit)] if unfit else []), *rows, *sums]
+    return [*found, ComparedPart(hidden=_hidden_in(blocks, known, names, rows, sums))]
 
 
-def _as_one(rows: Sequence[Comparison]) -> Comparison:
+def _as_one(rows: Sequence[ComparedPart]) -> ComparedPart:
     """All rows as one, for a claim about a whole matrix, since some rows may be zero."""
     entries, along, unseen_here = (
         list(chain.from_iterable(parts)) for parts in zip(*((r.entries, r.along, r.hidden) for r in rows), strict=True)
     )
-    return Comparison(None, entries, along, sum_size=max(r.sum_size for r in rows), hidden=unseen_here)
+    return ComparedPart(None, entries, along, sum_size=max(r.sum_size for r in rows), hidden=unseen_here)
 
 
-def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
+def _summed(blocks: Sequence[Any], known: Reference, number: int) -> ComparedPart:
     """wᵀ J, for the weights w of the sum with this number."""
     row = known.sums[number]
     weights = output_weights(row.seed, number, known.shape).ravel()
@@ -357,7 +359,11 @@ def _summed(blocks: Sequence[Any], known: Reference, number: int) -> Comparison:
 
 
 def _hidden_in(
-    blocks: Sequence[Any], known: Reference, names: _Names, rows: Sequence[Comparison], sums: Sequence[Comparison]
+    blocks: Sequence[Any],
+    known: Reference,
+    names: _EntryNames,
+    rows: Sequence[ComparedPart],
+    sums: Sequence[ComparedPart],
 ) -> list[Hidden | None]:
     """The largest error that could hide in each block: in an examined row, or in another one, which only sums
     include."""
@@ -406,7 +412,7 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     return found.row.astype(np.intp), found.col.astype(np.intp), found.data
 
 
-def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[EntryEvidence]:
+def _not_finite(blocks: Sequence[Any], known: Reference, names: _EntryNames) -> list[EntryEvidence]:
     """The first NaN or infinity of each input outside the examined rows, if all references of the sums are finite."""
     if len(known.outputs) == known.size or not all(
         math.isfinite(one.size) for row in known.sums for one in row.derivatives
@@ -415,7 +421,9 @@ def _not_finite(blocks: Sequence[Any], known: Reference, names: _Names) -> list[
     return _first_of_each(blocks, known, names, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
 
 
-def _outside(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: Nonzeros | None) -> list[EntryEvidence]:
+def _outside(
+    blocks: Sequence[Any], known: Reference, names: _EntryNames, nonzeros: Nonzeros | None
+) -> list[EntryEvidence]:
     """For each input the first nonzero entry outside the pattern."""
     if nonzeros is None:
         return []
@@ -434,7 +442,7 @@ def _outside(blocks: Sequence[Any], known: Reference, names: _Names, nonzeros: N
 def _first_of_each(
     blocks: Sequence[Any],
     known: Reference,
-    names: _Names,
+    names: _EntryNames,
     evidence: Callable[[str, tuple[int, ...], float], EntryEvidence],
     unfit: Callable[[int, Any, Any, Floats], Any],
 ) -> list[EntryEvidence]:

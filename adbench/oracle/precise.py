@@ -20,7 +20,7 @@ from adbench.oracle.series.evaluation import Curve, Evaluations, Move, NotTold, 
 from adbench.oracle.series.namespace import TooSlow, lift_deadlines
 from adbench.oracle.series.noise import noises
 from adbench.oracle.series.truth import Settled, Truth
-from adbench.oracle.subject import Effort, Numbers, Subject, chosen_entries
+from adbench.oracle.subject import Effort, ExaminedNumbers, Subject, chosen_entries
 
 Found = TypeVar("Found")
 
@@ -51,7 +51,7 @@ class NotPrecise(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExaminationPlan:
     """The number of entries and directions that fit into the time, and the draws of the noise."""
 
     entries: int
@@ -59,11 +59,13 @@ class Plan:
     draws: int
 
 
-def plan(total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DOUBLE.draws) -> Plan:
+def plan(
+    total: int, evaluations: float, max_entries: int, max_directions: int, draws: int = DOUBLE.draws
+) -> ExaminationPlan:
     """The plan that fits into the time of this many evaluations; raises NotPrecise if there is too little."""
     each = 1 + NOISY_COST * draws
     if total <= max_entries and (1 + total) * each <= evaluations:
-        return Plan(total, 0, draws)
+        return ExaminationPlan(total, 0, draws)
     if draws > FEWEST_DRAWS:
         return plan(total, evaluations, max_entries, max_directions, max(FEWEST_DRAWS, draws // 2))
     directions = max_directions
@@ -76,11 +78,11 @@ def plan(total: int, evaluations: float, max_entries: int, max_directions: int, 
         raise NotPrecise(TOO_LONG)
     # Powers of two, so that a slightly slower machine takes the same sample.
     few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
-    return Plan(few, directions, draws)
+    return ExaminationPlan(few, directions, draws)
 
 
 @dataclass(frozen=True)
-class Examination:
+class SeriesExamination:
     """A subject's numbers on series, and the time for them."""
 
     subject: Subject
@@ -98,12 +100,12 @@ class Examination:
         """Evaluations that fit into the time."""
         return self.effort.max_seconds / self.seconds
 
-    def planned(self) -> Plan:
+    def planned(self) -> ExaminationPlan:
         """What fits."""
         total, directions = sum(self.point.sizes), self.effort.directions_of(self.subject.shape)
         return plan(total, self.affordable, self.effort.max_entries, directions, self.effort.precision.draws)
 
-    def rows(self, planned: Plan, along: Move | None = None) -> list[Row]:
+    def rows(self, planned: ExaminationPlan, along: Move | None = None) -> list[Row]:
         """For each number the row of its value and derivatives; with ``along``, of its derivative along that move."""
         point, seed = self.point, self.effort.seed
         chosen = chosen_entries(point.sizes, planned.entries, seed)
@@ -155,7 +157,7 @@ def unit(point: Point, leaf: int, index: int, form: Precision = DOUBLE) -> tuple
     return one_entry(point, leaf, index, step), step
 
 
-def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examination:
+def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> SeriesExamination:
     """Evaluate the source on series. Raises TooSlow, or any exception of the source."""
     assert subject.text is not None
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
@@ -170,10 +172,12 @@ def examination(subject: Subject, effort: Effort, numbers: Numbers) -> Examinati
             ended = time.thread_time()
             if ended - started > SLOW:
                 break
-    return Examination(subject, effort, truth, max(1e-6, ended - started))
+    return SeriesExamination(subject, effort, truth, max(1e-6, ended - started))
 
 
-def on_series(subject: Subject, effort: Effort, numbers: Numbers, examine: Callable[[Examination], Found]) -> Found:
+def on_series(
+    subject: Subject, effort: Effort, numbers: ExaminedNumbers, examine: Callable[[SeriesExamination], Found]
+) -> Found:
     """The result of ``examine``; raises NotPrecise with the reason if the source does not run on series."""
     try:
         return examine(examination(subject, effort, numbers))
@@ -206,13 +210,13 @@ def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
     """
     steps = [step if k == leaf else None for k, step in enumerate(subject.point.steps(effort.seed, 0))]
 
-    def examine(found: Examination) -> bool:
+    def examine(found: SeriesExamination) -> bool:
         known = [one.known for one in found.truth.derivatives(Curve.straight(many_entries(steps)))]
         if any(math.isnan(one.size) for one in known):
             raise NotPrecise("the derivative is unknown")
         return not any(one.size or one.bar for one in known)
 
-    return on_series(subject, effort, Numbers(subject.shape, effort), examine)
+    return on_series(subject, effort, ExaminedNumbers(subject.shape, effort), examine)
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,7 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
     steps = [subject.point.steps(effort.seed, number) for number in range(2)]
     held = [[_symmetric(v) if k in symmetric else v for k, v in enumerate(move)] for move in steps]
 
-    def examine(found: Examination) -> SymmetricReads:
+    def examine(found: SeriesExamination) -> SymmetricReads:
         def met(first: Sequence[FloatArray | None], second: Sequence[FloatArray | None]) -> Mapping[str, bool]:
             with triangles.watching() as operations:
                 found.truth.evaluations.along(Curve.mixed(many_entries(first), many_entries(second)))
@@ -251,7 +255,7 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
         leaves = {k for k, of_one in alone.items() if not all(of_one.get(name, True) for name in operations)}
         return SymmetricReads(frozenset(operations), frozenset(leaves)) if leaves else SymmetricReads()
 
-    return on_series(subject, effort, Numbers(subject.shape, effort), examine)
+    return on_series(subject, effort, ExaminedNumbers(subject.shape, effort), examine)
 
 
 def _symmetric(a: FloatArray) -> FloatArray:

@@ -52,7 +52,7 @@ UNKNOWN = Known(math.nan, math.nan, math.nan, 0.0, "unknown")
 
 
 @dataclass(frozen=True)
-class Entry:
+class PartialDerivative:
     """One partial derivative: ∂f / ∂(entry ``index`` of its leaf, counted in row-major order)."""
 
     index: int
@@ -73,7 +73,7 @@ class Leaf:
     path: str
     shape: tuple[int, ...]
     scale: float
-    entries: tuple[Entry, ...]
+    entries: tuple[PartialDerivative, ...]
 
     @property
     def size(self) -> int:

@@ -16,10 +16,10 @@ import numpy as np
 
 from adbench.oracle.differences import curvature, slope
 from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, power_of_two
-from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, Examination, NotPrecise, on_series, unit
+from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, NotPrecise, SeriesExamination, on_series, unit
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, Move, many_entries
-from adbench.oracle.subject import SUMS, Effort, Numbers, Subject, chosen_entries, nearby_value
+from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
 
 MOST_ROWS = 64
 """The most rows of a Hessian examined individually."""
@@ -40,7 +40,7 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
     """
     move = many_entries(subject.point.steps(effort.seed, DIRECTION))
 
-    def examine(found: Examination) -> Reference:
+    def examine(found: SeriesExamination) -> Reference:
         row = found.rows(found.planned(), move)[0]
         # v is as large as x, so that H v is as large as the gradient.
         floor = UNIT_ROUNDOFF * _largest([*row.derivatives, *first.derivatives])
@@ -63,7 +63,7 @@ def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     """
     total = sum(subject.point.sizes)
 
-    def examine(found: Examination) -> Reference:
+    def examine(found: SeriesExamination) -> Reference:
         return _hessian(found, min(total, MOST_ROWS, _affordable_rows(found.affordable)))
 
     def unknown(reason: str) -> Reference:
@@ -81,13 +81,13 @@ def hessian_reference(subject: Subject, effort: Effort) -> Reference:
 def _on_series(
     subject: Subject,
     effort: Effort,
-    examine: Callable[[Examination], Reference],
+    examine: Callable[[SeriesExamination], Reference],
     unknown: Callable[[str], Reference],
 ) -> Reference:
     if subject.text is None:
         return unknown("the function is a black box")
     try:
-        return on_series(subject, effort, Numbers((), effort), examine)
+        return on_series(subject, effort, ExaminedNumbers((), effort), examine)
     except NotPrecise as error:
         return unknown(str(error))
 
@@ -97,7 +97,7 @@ class _Bends:
 
     def __init__(self, subject: Subject, effort: Effort, reason: str) -> None:
         self.point, self.effort, self.reason = subject.point, effort, reason
-        (self.f,) = Numbers((), effort).functions(subject.plain)
+        (self.f,) = ExaminedNumbers((), effort).functions(subject.plain)
         self.total, self.calls = sum(self.point.sizes), 0
 
     def hvp(self) -> Reference:
@@ -186,7 +186,7 @@ def _affordable_rows(evaluations: float) -> int:
     return max(step for step in STEPS if step <= rows)
 
 
-def _hessian(found: Examination, count: int) -> Reference:
+def _hessian(found: SeriesExamination, count: int) -> Reference:
     """H at this many entries, each pair once, and the sums."""
     point, seed = found.point, found.effort.seed
     total = sum(point.sizes)

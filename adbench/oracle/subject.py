@@ -83,7 +83,7 @@ class Effort:
         return self.max_directions
 
 
-class Numbers:
+class ExaminedNumbers:
     """The examined numbers of a value: outputs, then weighted sums of all. A scalar has one output."""
 
     def __init__(self, shape: tuple[int, ...], effort: Effort) -> None:

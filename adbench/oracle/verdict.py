@@ -129,7 +129,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedPart:
     """The compared part of a result: one row of the reference, or one number of each output.
 
     value       the number of a scalar, if any
@@ -157,7 +157,7 @@ class Comparison:
 
 def compared(
     arrays: Arrays, row: Row, terms: Sequence[Terms] = (), named: Callable[[str], str] | None = None
-) -> Comparison:
+) -> ComparedPart:
     """A gradient, one array for each leaf, with the row.
 
     terms: for each leaf of a gradient that is a sum of gradients. named: maps an entry's place to its name, for a
@@ -173,7 +173,7 @@ def compared(
     longest = math.sqrt(sum(float(np.square(array).sum()) for array in arrays))
     of_direction = math.sqrt(sum(leaf.size * leaf.scale**2 for leaf in row.leaves))
     hiding = _hiding(row, entries, along, is_sum=bool(terms))
-    return Comparison(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
+    return ComparedPart(None, entries, along, sum_size=longest * of_direction, hiding=hiding)
 
 
 def unseen(sums: Sequence[EntryEvidence], scale: float = 1.0) -> float:
@@ -233,7 +233,7 @@ def walked(total: Any, squares: Any) -> Any:
     return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 
-def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = None) -> Verdict:
+def conclude(comparisons: Sequence[ComparedPart], row: Row, claim: float | None = None) -> Verdict:
     """One verdict on all comparisons, each of which must be within the claim, if any. Method and reason are the
     row's."""
     evidence = deciding = [item for comparison in comparisons for item in comparison.evidence]
@@ -280,7 +280,7 @@ def conclude(comparisons: Sequence[Comparison], row: Row, claim: float | None = 
     )
 
 
-def _in_question(value: EntryEvidence | None, comparisons: Sequence[Comparison]) -> list[EntryEvidence]:
+def _in_question(value: EntryEvidence | None, comparisons: Sequence[ComparedPart]) -> list[EntryEvidence]:
     """The numbers that a mistake may explain: a wrong value, or else the derivatives one by one."""
     if value is not None and value.word == "wrong":
         return [value]
@@ -330,7 +330,7 @@ def _wrong(words: Sequence[Word], worst_of_all: EntryEvidence | None) -> str:
     return f"{words.count('wrong')} of {len(words)} wrong, the worst is {worst_of_all}"
 
 
-def _beyond(comparison: Comparison, claim: float) -> str:
+def _beyond(comparison: ComparedPart, claim: float) -> str:
     """The part beyond the claim: the entries by their norm, each sum, the value; "" if none."""
     value = [comparison.value] if comparison.value is not None else []
     for item in (*value, *comparison.evidence):
@@ -349,13 +349,13 @@ def _beyond(comparison: Comparison, claim: float) -> str:
     return ""
 
 
-def _norms(comparison: Comparison) -> tuple[float, float]:
+def _norms(comparison: ComparedPart) -> tuple[float, float]:
     """The norms of the error and of the reference, over the known entries."""
     known = [item for item in comparison.entries if math.isfinite(item.expected)]
     return math.hypot(*(item.got - item.expected for item in known)), math.hypot(*(item.expected for item in known))
 
 
-def _relative_error(comparison: Comparison) -> float:
+def _relative_error(comparison: ComparedPart) -> float:
     error, size = _norms(comparison)
     return error / (size or 1)
 

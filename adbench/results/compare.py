@@ -65,7 +65,7 @@ class MemoryChange:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedCell:
     """A cell.
 
     ratio     new time / old time, relative to other backends or by the clock, see `basis`
@@ -131,7 +131,7 @@ class Comparison:
     reference: str | None
     drift: Drift | None
     undecided: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedCell, ...]
     untimed: int
     notes: tuple[str, ...]
 
@@ -225,12 +225,12 @@ def not_compared(comparison: Comparison, fail_on: Collection[str]) -> str:
     return ""
 
 
-def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> Row:
+def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> ComparedCell:
     """The row of a timed cell, before all are tested together."""
     prepare = None
     if clock and min(len(pair.old.prepare), len(pair.new.prepare)) >= FEWEST:
         prepare = shift(list(pair.new.prepare.values()), list(pair.old.prepare.values())).exp()
-    row = Row(
+    row = ComparedCell(
         pair.key,
         "inconclusive",
         old_seconds=pair.old.seconds_per_call if clock else None,
@@ -249,7 +249,9 @@ def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> R
     return replace(row, ratio=shift(moved.new, moved.old).exp())
 
 
-def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]], margin: float) -> list[Row]:
+def _corrected(
+    rows: Sequence[ComparedCell], changes: dict[Key, tuple[Pair, Change | None]], margin: float
+) -> list[ComparedCell]:
     """The rows with their words: each tested, corrected for all tests."""
     edge = math.log1p(margin)
     tested = {row.key: change for row in rows if row.ratio and (change := changes[row.key][1])}
@@ -271,7 +273,7 @@ def _corrected(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None
     return _cleared(found, changes)
 
 
-def _cleared(rows: Sequence[Row], changes: dict[Key, tuple[Pair, Change | None]]) -> list[Row]:
+def _cleared(rows: Sequence[ComparedCell], changes: dict[Key, tuple[Pair, Change | None]]) -> list[ComparedCell]:
     """In a group of two, a change of one by the clock clears the other.
 
     A reference that seems faster does not clear the other: a regression of the other on a machine that got faster looks
@@ -304,7 +306,7 @@ def _judged(ratio: Interval, p: float, sign: int, moved: Change, edge: float, te
     return "inconclusive", None
 
 
-def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
+def _state(key: Key, old: Sample | None, new: Sample | None) -> ComparedCell | None:
     """The row of a cell that was not timed in both runs; None if there is nothing to report."""
     before = old.state if old else "absent"
     after = new.state if new else "absent"
@@ -312,17 +314,17 @@ def _state(key: Key, old: Sample | None, new: Sample | None) -> Row | None:
     bad = ("wrong", "known")
     if after in bad:
         known = after == "known" and before == "absent"
-        return None if known else Row(key, "was wrong" if before in bad else "now wrong", reason)
+        return None if known else ComparedCell(key, "was wrong" if before in bad else "now wrong", reason)
     if after == "failing":
-        return Row(key, {"failing": "was failing", "absent": "new"}.get(before, "now failing"), reason)  # type: ignore[arg-type]
+        return ComparedCell(key, {"failing": "was failing", "absent": "new"}.get(before, "now failing"), reason)  # type: ignore[arg-type]
     if after == "absent":
-        return None if before == "absent" else Row(key, "gone", reason or "not in the new run")
+        return None if before == "absent" else ComparedCell(key, "gone", reason or "not in the new run")
     if before == "absent":
-        return Row(key, "new")
+        return ComparedCell(key, "new")
     if before != "right":
-        return Row(key, "now right", old.reason if old else None)
+        return ComparedCell(key, "now right", old.reason if old else None)
     if old and new and bool(old.logs) != bool(new.logs):
-        return Row(key, "inconclusive", f"timed in the {'old' if old.logs else 'new'} run only")
+        return ComparedCell(key, "inconclusive", f"timed in the {'old' if old.logs else 'new'} run only")
     return None
 
 
@@ -343,13 +345,13 @@ def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float)
     return tuple(found)
 
 
-def _needs_more(row: Row) -> bool:
+def _needs_more(row: ComparedCell) -> bool:
     """By the method that saw more, the allocated peak or the resident one. Python's own peak misses too much."""
     fit = [change for change in row.memory if change.method != "python"]
     return bool(fit) and max(fit, key=lambda change: max(change.old_bytes, change.new_bytes)).word == "more"
 
 
-def _alarms(row: Row, comparison: Comparison) -> bool:
+def _alarms(row: ComparedCell, comparison: Comparison) -> bool:
     """A known fault is no alarm."""
     sample = comparison.new.samples.get(row.key)
     return sample is None or sample.state != "known"
@@ -363,7 +365,7 @@ def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
     return Drift(reference, len(moved), middle, least, most)
 
 
-def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Row], margin: float) -> str | None:
+def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[ComparedCell], margin: float) -> str | None:
     """Why this comparison can find no regression; None if it can."""
     for side in (old, new):
         if side.quick:

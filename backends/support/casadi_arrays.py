@@ -29,7 +29,7 @@ def places(shape: Sequence[int]) -> Any:
 
 def column_of(x: Any) -> Any:
     """The entries of an array or of numbers as a casadi column."""
-    if isinstance(x, Array):
+    if isinstance(x, CasadiArray):
         return x.column
     if np.iscomplexobj(x):
         raise Unsupported("casadi has no complex numbers")
@@ -37,7 +37,7 @@ def column_of(x: Any) -> Any:
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
-    return x.shape if isinstance(x, Array) else np.shape(x)
+    return x.shape if isinstance(x, CasadiArray) else np.shape(x)
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
@@ -55,7 +55,7 @@ def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
         shape = np.broadcast_shapes(*map(shape_of, args))
         size = math.prod(shape)
         found = function(*(spread(arg, shape) for arg in args)) if size else casadi.DM.zeros(0, 1)
-        return Array(found if found.numel() == size else casadi.repmat(found, size, 1), shape)
+        return CasadiArray(found if found.numel() == size else casadi.repmat(found, size, 1), shape)
 
     return on_arrays
 
@@ -65,7 +65,7 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, other: on_arrays(other, self)
 
 
-class Array:
+class CasadiArray:
     """A casadi column with the entries in numpy's order, and a shape."""
 
     __array_ufunc__ = None  # numpy arrays defer to this class's operators
@@ -94,9 +94,9 @@ class Array:
     def __rmatmul__(self, other: Any) -> Any:
         return matmul(other, self)
 
-    def __getitem__(self, index: Any) -> Array:
+    def __getitem__(self, index: Any) -> CasadiArray:
         chosen = places(self.shape)[index]
-        return Array(self.column[np.ravel(chosen).tolist()], np.shape(chosen))
+        return CasadiArray(self.column[np.ravel(chosen).tolist()], np.shape(chosen))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         chosen = places(self.shape)[index]
@@ -118,18 +118,18 @@ class Array:
     __float__ = __int__ = __index__ = __bool__
 
     @property
-    def T(self) -> Array:  # noqa: N802 - numpy's name
+    def T(self) -> CasadiArray:  # noqa: N802 - numpy's name
         """The array with its axes in reverse order."""
         return self.transpose(range(self.ndim)[::-1])
 
-    def transpose(self, axes: Sequence[int]) -> Array:
+    def transpose(self, axes: Sequence[int]) -> CasadiArray:
         """As numpy's."""
         order = places(self.shape).transpose(axes)
-        return Array(self.column[order.ravel().tolist()], order.shape)
+        return CasadiArray(self.column[order.ravel().tolist()], order.shape)
 
-    def reshape(self, *shape: Any) -> Array:
+    def reshape(self, *shape: Any) -> CasadiArray:
         """As numpy's."""
-        return Array(self.column, places(self.shape).reshape(*shape).shape)
+        return CasadiArray(self.column, places(self.shape).reshape(*shape).shape)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
         """As numpy's."""
@@ -141,9 +141,9 @@ def matrix_of(x: Any) -> Any:
     return casadi.reshape(column_of(x), shape_of(x)[1], shape_of(x)[0])
 
 
-def from_matrix(transposed: Any) -> Array:
+def from_matrix(transposed: Any) -> CasadiArray:
     """The inverse of `matrix_of`."""
-    return Array(casadi.vec(casadi.densify(transposed)), (transposed.size2(), transposed.size1()))
+    return CasadiArray(casadi.vec(casadi.densify(transposed)), (transposed.size2(), transposed.size1()))
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -158,14 +158,14 @@ def matmul(a: Any, b: Any) -> Any:
     # (A B)ᵀ = Bᵀ Aᵀ keeps all three in numpy's order.
     second, first = (casadi.reshape(column_of(x), s[1], s[0]) for x, s in ((b, columns), (a, rows)))
     shape = (*left[:-1], *right[1:])
-    return Array(casadi.vec(casadi.densify(casadi.mtimes(second, first))), shape)
+    return CasadiArray(casadi.vec(casadi.densify(casadi.mtimes(second, first))), shape)
 
 
-def spread_matrices(x: Any, batch: tuple[int, ...]) -> list[Array]:
+def spread_matrices(x: Any, batch: tuple[int, ...]) -> list[CasadiArray]:
     """The matrices of a batch, broadcast to its shape."""
     shape = shape_of(x)
     order = np.broadcast_to(places(shape), (*batch, *shape[-2:])).reshape(-1, *shape[-2:])
-    return [Array(column_of(x)[matrix.ravel().tolist()], matrix.shape) for matrix in order]
+    return [CasadiArray(column_of(x)[matrix.ravel().tolist()], matrix.shape) for matrix in order]
 
 
 def within_reach(nodes: int, *arrays: Any) -> None:
@@ -177,7 +177,7 @@ def within_reach(nodes: int, *arrays: Any) -> None:
 def reduction(of_columns: Callable[[Any], Any]) -> Callable[..., Any]:
     """Extend a function that reduces each column of a matrix to a reduction along any axes."""
 
-    def reduced(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    def reduced(x: Any, axis: Any = None, keepdims: bool = False) -> CasadiArray:
         shape, ndim = shape_of(x), len(shape_of(x))
         along = range(ndim) if axis is None else np.arange(ndim)[np.ravel(axis)].tolist()
         rest = [k for k in range(ndim) if k not in along]
@@ -186,7 +186,7 @@ def reduction(of_columns: Callable[[Any], Any]) -> Callable[..., Any]:
         width = math.prod(shape[k] for k in rest)
         row = of_columns(casadi.reshape(column_of(x)[order.tolist()], length, width))
         left = [1 if k in along else shape[k] for k in range(ndim)] if keepdims else [shape[k] for k in rest]
-        return Array(casadi.vec(casadi.densify(row)), left)
+        return CasadiArray(casadi.vec(casadi.densify(row)), left)
 
     return reduced
 
@@ -199,14 +199,14 @@ def folded(function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 def running(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """The partial results of a fold along one axis."""
 
-    def run(x: Any, axis: int | None = None) -> Array:
+    def run(x: Any, axis: int | None = None) -> CasadiArray:
         if axis is None and len(shape_of(x)) > 1:
             raise ValueError("pass axis: the array has more than one")
         moved = np.moveaxis(places(shape_of(x)), axis or 0, 0)
         flat = moved.reshape(moved.shape[0], -1)
         rows = itertools.accumulate((column_of(x)[row.tolist()] for row in flat), function)
         back = np.argsort(moved.ravel())
-        return Array(casadi.vertcat(*rows)[back.tolist()], shape_of(x))
+        return CasadiArray(casadi.vertcat(*rows)[back.tolist()], shape_of(x))
 
     return run
 
@@ -214,10 +214,10 @@ def running(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def together(join: Callable[..., Any]) -> Callable[..., Any]:
     """Apply a joining numpy function (concatenate, stack) to entry positions."""
 
-    def joined(arrays: Sequence[Any], axis: int = 0) -> Array:
+    def joined(arrays: Sequence[Any], axis: int = 0) -> CasadiArray:
         starts = np.cumsum([0, *(math.prod(shape_of(x)) for x in arrays)]).tolist()
         moved = join([places(shape_of(x)) + k for x, k in zip(arrays, starts, strict=False)], axis=axis)
-        return Array(casadi.vertcat(*map(column_of, arrays))[moved.ravel().tolist()], moved.shape)
+        return CasadiArray(casadi.vertcat(*map(column_of, arrays))[moved.ravel().tolist()], moved.shape)
 
     return joined
 
@@ -225,15 +225,15 @@ def together(join: Callable[..., Any]) -> Callable[..., Any]:
 def moving(move: Callable[..., Any]) -> Callable[..., Any]:
     """Apply a numpy function that selects and moves entries."""
 
-    def moved(x: Any, *args: Any, **options: Any) -> Array:
+    def moved(x: Any, *args: Any, **options: Any) -> CasadiArray:
         order = move(places(shape_of(x)), *args, **options)
-        return Array(column_of(x)[order.ravel().tolist()], order.shape)
+        return CasadiArray(column_of(x)[order.ravel().tolist()], order.shape)
 
     return moved
 
 
 def filled(value: float) -> Callable[..., Any]:
-    return lambda x: Array(casadi.DM.ones(math.prod(shape_of(x)), 1) * value, shape_of(x))
+    return lambda x: CasadiArray(casadi.DM.ones(math.prod(shape_of(x)), 1) * value, shape_of(x))
 
 
 total, product = reduction(casadi.sum1), reduction(folded(casadi.times))
@@ -255,19 +255,19 @@ def square(x: Any, what: str) -> Any:
     return matrix_of(x).T
 
 
-def det(x: Any) -> Array:
+def det(x: Any) -> CasadiArray:
     matrix = square(x, "determinant")
     if isinstance(matrix, casadi.SX) and matrix.size1() > 4:
         raise Unsupported("casadi sums a scalar determinant over permutations, too long for n > 4; use casadi_mx")
-    return Array(casadi.det(matrix), ())
+    return CasadiArray(casadi.det(matrix), ())
 
 
-def slogdet(x: Any) -> tuple[Array, Array]:
+def slogdet(x: Any) -> tuple[CasadiArray, CasadiArray]:
     found = det(x)
     return elementwise(casadi.sign)(found), elementwise(lambda d: casadi.log(casadi.fabs(d)))(found)
 
 
-def cholesky(x: Any, *, upper: bool = False) -> Array:
+def cholesky(x: Any, *, upper: bool = False) -> CasadiArray:
     matrix = square(x, "Cholesky factor")
     if isinstance(matrix, casadi.MX):
         raise Unsupported("casadi has no Cholesky factor of matrix expressions (MX); use casadi")
@@ -275,19 +275,19 @@ def cholesky(x: Any, *, upper: bool = False) -> Array:
     return from_matrix(factor.T if upper else factor)
 
 
-def solve(a: Any, b: Any) -> Array:
+def solve(a: Any, b: Any) -> CasadiArray:
     right = column_of(b) if len(shape_of(b)) == 1 else matrix_of(b).T
     found = casadi.solve(square(a, "solution of equations"), right)
-    return Array(found, shape_of(b)) if len(shape_of(b)) == 1 else from_matrix(found.T)
+    return CasadiArray(found, shape_of(b)) if len(shape_of(b)) == 1 else from_matrix(found.T)
 
 
-def vector_norm(x: Any, ord: float = 2) -> Array:
+def vector_norm(x: Any, ord: float = 2) -> CasadiArray:
     if ord != 2:
         raise Unsupported(f"casadi has no norm of order {ord}")
-    return Array(casadi.norm_2(column_of(x)), ())
+    return CasadiArray(casadi.norm_2(column_of(x)), ())
 
 
-def logaddexp(x: Any, y: Any) -> Array:
+def logaddexp(x: Any, y: Any) -> CasadiArray:
     """casadi's logsumexp, pair by pair."""
     shape = np.broadcast_shapes(shape_of(x), shape_of(y))
     first, second = (spread(z, shape) for z in (x, y))
@@ -295,21 +295,21 @@ def logaddexp(x: Any, y: Any) -> Array:
         casadi.logsumexp(casadi.vertcat(*(z[k if z.numel() > 1 else 0] for z in (first, second))))
         for k in range(math.prod(shape))
     ]
-    return Array(casadi.vertcat(*pairs), shape)
+    return CasadiArray(casadi.vertcat(*pairs), shape)
 
 
 def stop_gradient(x: Any) -> Any:
     if isinstance(column_of(x), casadi.SX):
         raise Unsupported("casadi has no stop_gradient of scalar expressions (SX); use casadi_mx")
-    return Array(casadi.no_grad(column_of(x)), shape_of(x))
+    return CasadiArray(casadi.no_grad(column_of(x)), shape_of(x))
 
 
-def derivative(g: Callable[[Any], Any], x: Any) -> Array:
+def derivative(g: Callable[[Any], Any], x: Any) -> CasadiArray:
     """∇g(x) of a scalar function g: evaluate g on a new symbol, differentiate, then substitute x."""
     shape, at = shape_of(x), spread(x, shape_of(x))
     symbol = type(at).sym("inner", math.prod(shape))
-    slope = casadi.gradient(column_of(g(Array(symbol, shape))), symbol)
-    return Array(casadi.substitute(slope, symbol, at), shape)
+    slope = casadi.gradient(column_of(g(CasadiArray(symbol, shape))), symbol)
+    return CasadiArray(casadi.substitute(slope, symbol, at), shape)
 
 
 SAME_NAME = """
@@ -366,7 +366,7 @@ LINALG: dict[str, Callable[..., Any]] = {
 
 
 def holds_array(x: Any) -> bool:
-    return any(map(holds_array, x)) if isinstance(x, list | tuple) else isinstance(x, Array)
+    return any(map(holds_array, x)) if isinstance(x, list | tuple) else isinstance(x, CasadiArray)
 
 
 def on_both(name: str, function: Callable[..., Any], numpys: Any) -> Callable[..., Any]:

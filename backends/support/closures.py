@@ -31,7 +31,7 @@ def _elementary(function: Callable[[float], float], slope: Callable[[float, floa
     return method
 
 
-class Number:
+class ClosureNumber:
     """A value and the stack position of the function that propagates its adjoint to the operands."""
 
     __slots__ = ("place", "stack", "value")
@@ -40,47 +40,47 @@ class Number:
         self.value, self.stack, self.place = value, stack, len(stack)
         stack.append(back)
 
-    def _of_one(self, value: float, slope: float) -> Number:
+    def _of_one(self, value: float, slope: float) -> ClosureNumber:
         i = self.place
 
         def back(adjoints: list[float], g: float) -> None:
             adjoints[i] += g * slope
 
-        return Number(value, self.stack, back)
+        return ClosureNumber(value, self.stack, back)
 
-    def _of_two(self, other: Number, value: float, by_self: float, by_other: float) -> Number:
+    def _of_two(self, other: ClosureNumber, value: float, by_self: float, by_other: float) -> ClosureNumber:
         i, j = self.place, other.place
 
         def back(adjoints: list[float], g: float) -> None:
             adjoints[i] += g * by_self
             adjoints[j] += g * by_other
 
-        return Number(value, self.stack, back)
+        return ClosureNumber(value, self.stack, back)
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Number):
+        if isinstance(other, ClosureNumber):
             return self._of_two(other, self.value + other.value, 1.0, 1.0)
         return self._of_one(self.value + other, 1.0) if _plain(other) else NotImplemented
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Number):
+        if isinstance(other, ClosureNumber):
             return self._of_two(other, self.value - other.value, 1.0, -1.0)
         return self._of_one(self.value - other, 1.0) if _plain(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Number):
+        if isinstance(other, ClosureNumber):
             return self._of_two(other, self.value * other.value, other.value, self.value)
         return self._of_one(self.value * other, float(other)) if _plain(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, Number):
+        if isinstance(other, ClosureNumber):
             quotient = self.value / other.value
             return self._of_two(other, quotient, 1 / other.value, -quotient / other.value)
         return self._of_one(self.value / other, 1 / other) if _plain(other) else NotImplemented
 
     def __pow__(self, other: Any) -> Any:
         x = self.value
-        if isinstance(other, Number):
+        if isinstance(other, ClosureNumber):
             power = x**other.value
             return self._of_two(other, power, other.value * x ** (other.value - 1), power * math.log(x))
         return self._of_one(x**other, other * x ** (other - 1) if other else 0.0) if _plain(other) else NotImplemented
@@ -100,10 +100,10 @@ class Number:
         power = other**self.value
         return self._of_one(power, power * math.log(other)) if _plain(other) else NotImplemented
 
-    def __neg__(self) -> Number:
+    def __neg__(self) -> ClosureNumber:
         return self._of_one(-self.value, -1.0)
 
-    def __abs__(self) -> Number:
+    def __abs__(self) -> ClosureNumber:
         return self._of_one(abs(self.value), math.copysign(1.0, self.value) if self.value else 0.0)
 
     # numpy calls these for each entry of an array of objects.
@@ -133,7 +133,7 @@ def _plain(value: Any) -> bool:
 
 
 def _value(other: Any) -> Any:
-    return other.value if isinstance(other, Number) else other
+    return other.value if isinstance(other, ClosureNumber) else other
 
 
 xp = Namespace(np)  # arrays of objects already have arithmetic, sums, products and indexing
@@ -145,13 +145,13 @@ def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[float, Any]:
 
     def introduced(leaf: Any) -> Any:
         if np.ndim(leaf) == 0:
-            made: Any = Number(float(leaf), stack)
+            made: Any = ClosureNumber(float(leaf), stack)
             places.append(made.place)
             return made
         numbers: Any = np.empty(np.shape(leaf), dtype=object)
         where = np.empty(np.shape(leaf), dtype=np.intp)
         for index in np.ndindex(numbers.shape):
-            numbers[index] = Number(float(leaf[index]), stack)
+            numbers[index] = ClosureNumber(float(leaf[index]), stack)
             where[index] = numbers[index].place
         places.append(where)
         return numbers
@@ -162,7 +162,7 @@ def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[float, Any]:
     if isinstance(result, np.ndarray):
         raise Unsupported("tape_closures needs a scalar function; use tape")
     adjoints = [0.0] * len(stack)
-    if isinstance(result, Number):
+    if isinstance(result, ClosureNumber):
         adjoints[result.place] = 1.0
     for k in range(len(stack) - 1, -1, -1):
         back = stack[k]

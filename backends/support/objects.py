@@ -39,12 +39,12 @@ class Objects:
         own: dict[str, Callable[..., Any]] = {"absolute": absolute, "minimum": least, "maximum": largest, **functions}
         self.power = own.get("power", python.pow)
         self.functions = {name: np.frompyfunc(own[name], getattr(np, name).nin, 1) for name in own}
-        self.number = type("Number", (Number,), {"kind": self, "__slots__": ()})
-        self.array = type("Array", (Array,), {"kind": self})
+        self.number = type("Number", (ObjectNumber,), {"kind": self, "__slots__": ()})
+        self.array = type("Array", (ObjectArray,), {"kind": self})
 
     def bare(self, x: Any) -> Any:
         """Unwrap to the library's numbers, alone or in plain arrays."""
-        if isinstance(x, Number):
+        if isinstance(x, ObjectNumber):
             return x.bare
         if isinstance(x, np.ndarray):
             return x.view(np.ndarray)
@@ -140,7 +140,7 @@ def vector_norm(x: Any, *, axis: int | None = None, ord: float = 2) -> Any:
     return np.sum(np.abs(x) ** ord, axis=axis) ** (1 / ord) if ord != 2 else np.sqrt(np.sum(x * x, axis=axis))
 
 
-class Number:
+class ObjectNumber:
     """One number that leaves arrays to numpy; the library's would write into an array that it multiplies."""
 
     __slots__ = ("bare",)
@@ -165,7 +165,7 @@ class Number:
 
 
 def _arithmetic(name: str, function: np.ufunc, *, compares: bool) -> None:
-    """Add an operator to Number: direct for numbers, by numpy for arrays."""
+    """Add an operator to ObjectNumber: direct for numbers, by numpy for arrays."""
     direct = getattr(python, f"__{name}__")
 
     def run(self: Any, x: Any, y: Any) -> Any:
@@ -173,15 +173,15 @@ def _arithmetic(name: str, function: np.ufunc, *, compares: bool) -> None:
         return bool(found) if compares else type(self)(found)
 
     def forwards(self: Any, other: Any) -> Any:
-        if isinstance(other, Number):
+        if isinstance(other, ObjectNumber):
             return run(self, self.bare, other.bare)
         return run(self, self.bare, float(other)) if isinstance(other, PLAIN) else function(self, other)
 
     def backwards(self: Any, other: Any) -> Any:
         return run(self, float(other), self.bare) if isinstance(other, PLAIN) else function(other, self)
 
-    setattr(Number, f"__{name}__", forwards)
-    setattr(Number, f"__r{name}__", backwards)
+    setattr(ObjectNumber, f"__{name}__", forwards)
+    setattr(ObjectNumber, f"__r{name}__", backwards)
 
 
 for _name, _function in {
@@ -191,8 +191,8 @@ for _name, _function in {
     _arithmetic(_name, _function, compares=_function.__name__ in COMPARISONS)
 
 
-class Array(np.ndarray[Any, Any]):
-    """An array of a library's numbers that returns entries as `Number`."""
+class ObjectArray(np.ndarray[Any, Any]):
+    """An array of a library's numbers that returns entries as `ObjectNumber`."""
 
     kind: Objects
 

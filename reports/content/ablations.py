@@ -61,7 +61,7 @@ IDEAS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class AblationRow:
     """One case at one size. `value` is what the table is sorted by; `missing` numbers the reason for a missing ratio.
 
     memory   bytes without the idea in times of those with it, and the method's name; empty where one of them is not
@@ -79,12 +79,12 @@ class Row:
     missing: int | None = None
 
 
-def rows(cells: Cells, footnotes: Footnotes) -> list[Row]:
+def rows(cells: Cells, footnotes: Footnotes) -> list[AblationRow]:
     """The ideas that the run measured with and without, each at every size that both have."""
     return [row for idea in IDEAS for case in idea.cases for row in _of_case(cells, footnotes, idea, case)]
 
 
-def _of_case(cells: Cells, footnotes: Footnotes, idea: Idea, case: str) -> Iterator[Row]:
+def _of_case(cells: Cells, footnotes: Footnotes, idea: Idea, case: str) -> Iterator[AblationRow]:
     for size in cells.sizes.get(case, ()):
         here = cells.cell(case, size, idea.with_it)
         there = cells.cell(case + idea.ending, size, idea.without)
@@ -94,7 +94,7 @@ def _of_case(cells: Cells, footnotes: Footnotes, idea: Idea, case: str) -> Itera
         missing = None if found else footnotes.missing_number(reason)
         shown, value = (formatting.between(found), found.estimate) if found else (formatting.MISSING, None)
         about = (idea.title, idea.instead_of, case, size, here.job.operator)
-        yield Row(*about, shown, value, _memory(there, here), missing)
+        yield AblationRow(*about, shown, value, _memory(there, here), missing)
 
 
 def _ratio(cells: Cells, there: Cell, here: Cell) -> tuple[Interval | None, str]:

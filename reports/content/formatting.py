@@ -20,7 +20,7 @@ MISSING = "—"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WordMeaning:
     """The sign, label and meaning of a word. `bad` is a failure of the backend; only "right" is ranked."""
 
     sign: str
@@ -29,22 +29,24 @@ class Outcome:
     bad: bool = False
 
 
-OUTCOMES: dict[Word, Outcome] = {
-    "right": Outcome("✓", "right", "correct: agrees with the reference"),
-    "approximate": Outcome("≈", "approximate", "inexact by design, as finite differences are"),
-    "verified": Outcome("~", "verified", "correct to the digits shown; rounding hides the others"),
-    "blind": Outcome("?", "blind", "rounding hides the answer: zero would pass too"),
-    "inconclusive": Outcome("?", "inconclusive", "rounding hides the answer: fewer than nine digits can be verified"),
-    "unchecked": Outcome("○", "unchecked", "measured, but not checked"),
-    "wrong": Outcome("✗", "wrong", "a wrong, NaN or mis-shaped result", bad=True),
-    "surprise": Outcome("‽", "surprise", "correct, although listed as a known bug"),
-    "known": Outcome("⊗", "known", "known bug"),
-    "crashed": Outcome("†", "crashed", "the process died", bad=True),
-    "failed": Outcome("!", "failed", "raised an error", bad=True),
-    "timed_out": Outcome("◷", "timed out", "no answer within the time limit", bad=True),
-    "unsupported": Outcome("∅", "unsupported", "the backend cannot do this"),
-    "skipped": Outcome("»", "skipped", "not tried: too slow for a quick run, or a smaller size failed"),
-    "not_run": Outcome("·", "not run", "not part of this run"),
+OUTCOMES: dict[Word, WordMeaning] = {
+    "right": WordMeaning("✓", "right", "correct: agrees with the reference"),
+    "approximate": WordMeaning("≈", "approximate", "inexact by design, as finite differences are"),
+    "verified": WordMeaning("~", "verified", "correct to the digits shown; rounding hides the others"),
+    "blind": WordMeaning("?", "blind", "rounding hides the answer: zero would pass too"),
+    "inconclusive": WordMeaning(
+        "?", "inconclusive", "rounding hides the answer: fewer than nine digits can be verified"
+    ),
+    "unchecked": WordMeaning("○", "unchecked", "measured, but not checked"),
+    "wrong": WordMeaning("✗", "wrong", "a wrong, NaN or mis-shaped result", bad=True),
+    "surprise": WordMeaning("‽", "surprise", "correct, although listed as a known bug"),
+    "known": WordMeaning("⊗", "known", "known bug"),
+    "crashed": WordMeaning("†", "crashed", "the process died", bad=True),
+    "failed": WordMeaning("!", "failed", "raised an error", bad=True),
+    "timed_out": WordMeaning("◷", "timed out", "no answer within the time limit", bad=True),
+    "unsupported": WordMeaning("∅", "unsupported", "the backend cannot do this"),
+    "skipped": WordMeaning("»", "skipped", "not tried: too slow for a quick run, or a smaller size failed"),
+    "not_run": WordMeaning("·", "not run", "not part of this run"),
 }
 """In the order of the legend: measured cells first, then by weight. Only "right" cells are ranked.
 

@@ -16,7 +16,7 @@ STEPS = (1.1, 2.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
-class Square:
+class HeatMapSquare:
     """One cell of the map.
 
     text    the slowdown, or the sign of an outcome that is not ranked
@@ -33,13 +33,13 @@ class Square:
 
 
 @dataclass(frozen=True)
-class Line:
+class HeatMapRow:
     """One case at one size; time and memory of the fastest as text, "" for a missing one."""
 
     case: str
     number: int
     size: int
-    squares: tuple[Square, ...]
+    squares: tuple[HeatMapSquare, ...]
     time: str
     memory: str
 
@@ -48,8 +48,8 @@ class Line:
 class HeatMap:
     """The lines in the order of the run; `means` of the backends' slowdowns; `method` of the memory, in words."""
 
-    lines: tuple[Line, ...]
-    means: tuple[Square | None, ...]
+    lines: tuple[HeatMapRow, ...]
+    means: tuple[HeatMapSquare | None, ...]
     method: str
 
     @property
@@ -82,7 +82,7 @@ def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
             found = panels.memory_bytes(leader, method)[0] if method else None
             time = formatting.seconds(leader.spread.median) if leader.spread else ""
             memory = formatting.byte_size(found) if found else ""
-        lines.append(Line(case, number, size, squares, time, memory))
+        lines.append(HeatMapRow(case, number, size, squares, time, memory))
     return HeatMap(tuple(lines), _means(cells), title.lower())
 
 
@@ -91,22 +91,22 @@ def step(slowdown: float) -> int:
     return bisect.bisect_left(STEPS, slowdown)
 
 
-def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> Square:
+def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquare:
     found = standings.slowdown(race, cell)
     if race is None or found is None:
-        return Square(cell, cell.sign, note=footnotes.number(cell))
-    return Square(cell, formatting.slowdown(found), step(found), race.place(cell))
+        return HeatMapSquare(cell, cell.sign, note=footnotes.number(cell))
+    return HeatMapSquare(cell, formatting.slowdown(found), step(found), race.place(cell))
 
 
-def _means(cells: Cells) -> tuple[Square | None, ...]:
+def _means(cells: Cells) -> tuple[HeatMapSquare | None, ...]:
     """The geometric mean of each backend's slowdowns, with the number of cases where it lacks some."""
     found = {standing.backend: standing for standing in standings.standings(cells)}
-    squares: list[Square | None] = []
+    squares: list[HeatMapSquare | None] = []
     for backend in cells.backends:
         standing = found[backend]
         if standing.slowdown is None:
             squares.append(None)
             continue
         cell = next(cell for cell in cells.column(backend) if cell.ranked)
-        squares.append(Square(cell, standing.text, step(standing.slowdown)))
+        squares.append(HeatMapSquare(cell, standing.text, step(standing.slowdown)))
     return tuple(squares)

@@ -14,7 +14,7 @@ SIGNS = {"faster": "", "slower": "", "equivalent": " =", "inconclusive": " ?"}
 
 
 @dataclass(frozen=True)
-class Pair:
+class RatioCell:
     """A row's backend compared with a column's: `word` picks the colour, `text` has its sign; the diagonal is empty.
 
     break_even   from which call on the row costs no more in total than the column, as text
@@ -39,7 +39,7 @@ class Matrix:
     size: int
     backends: tuple[str, ...]
     of: int
-    ratios: tuple[tuple[Pair, ...], ...]
+    ratios: tuple[tuple[RatioCell, ...], ...]
     floor: float | None
     decided: int
     pairs: int
@@ -70,15 +70,15 @@ def _matrix(cells: Cells, number: int, race: ranking.Lead) -> Matrix:
     )
 
 
-def _ratio(cells: Cells, a: Cell, b: Cell) -> Pair:
+def _ratio(cells: Cells, a: Cell, b: Cell) -> RatioCell:
     found = None if a is b else ranking.pair(cells, a, b)
     if found is None:
-        return Pair("" if a is b else formatting.MISSING)
+        return RatioCell("" if a is b else formatting.MISSING)
     paid = _break_even(cells, a, b)
     if found.interval is None:
-        return Pair("?", found.word, break_even=paid)
+        return RatioCell("?", found.word, break_even=paid)
     estimate, _, interval = formatting.between(found.interval).partition(" ")
-    return Pair(estimate + SIGNS[found.word], found.word, interval.strip("()"), paid)
+    return RatioCell(estimate + SIGNS[found.word], found.word, interval.strip("()"), paid)
 
 
 def _break_even(cells: Cells, a: Cell, b: Cell) -> str:

@@ -30,7 +30,7 @@ NOT_TIMED = "checked, but not timed in this run"
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """A cell of a table: a figure, or a dash and the number of its reason.
 
     value          what the table is sorted by; None goes last
@@ -52,11 +52,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """One line of a case. `label` is its method, `backend` its backend, if it has one; size 0: all sizes."""
 
     size: int
-    entries: tuple[Entry, ...]
+    entries: tuple[TableEntry, ...]
     backend: str = ""
     label: str = ""
 
@@ -68,7 +68,7 @@ class Group:
     case: str
     number: int
     summary: str
-    rows: tuple[Row, ...]
+    rows: tuple[MethodRow, ...]
 
 
 def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
@@ -77,11 +77,11 @@ def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     return _groups(run, cells, lambda case: verdict_rows(cells, case, footnotes))
 
 
-def verdict_rows(cells: Cells, case: str, footnotes: Footnotes) -> Iterator[Row]:
+def verdict_rows(cells: Cells, case: str, footnotes: Footnotes) -> Iterator[MethodRow]:
     """The rows of one case in that table."""
     for size in cells.sizes[case]:
         race = ranking.race(cells, case, size)
-        yield Row(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
+        yield MethodRow(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
 
 
 def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
@@ -91,18 +91,20 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     any figure in a case has no rows there; see `without_memory`.
     """
 
-    def entry(cell: Cell, method: Quantity) -> Entry:
+    def entry(cell: Cell, method: Quantity) -> TableEntry:
         found, reason = panels.memory_bytes(cell, method)
         text = None if found is None else formatting.byte_size(found) if found else NO_GROWTH
         each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
         more = f"{formatting.digits(each)} B per operation" if each else ""
         return replace(_figure(footnotes, cell, text, reason), value=found, more=more)
 
-    def rows(case: str) -> Iterator[Row]:
+    def rows(case: str) -> Iterator[MethodRow]:
         for method, title in panels.MEMORY_METHODS:
             if _has_memory(cells, case, method):
                 for size in cells.sizes[case]:
-                    yield Row(size, tuple(entry(cell, method) for cell in cells.row(case, size)), label=title.lower())
+                    yield MethodRow(
+                        size, tuple(entry(cell, method) for cell in cells.row(case, size)), label=title.lower()
+                    )
 
     return [group for group in _groups(run, cells, rows) if group.rows]
 
@@ -126,29 +128,31 @@ def _has_memory(cells: Cells, case: str, method: Quantity) -> bool:
 def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each case and size: the gradient's cost relative to the function; and one for its trend."""
 
-    def at(cell: Cell) -> Entry:
+    def at(cell: Cell) -> TableEntry:
         cost = cells.findings.cost.get((cell.job.case, cell.job.backend))
         here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
         if here is None or here.ratio is None:
             reason = here.reason if here else "gradient and function were not both timed here"
             return _figure(footnotes, cell, None, reason)
-        return Entry(formatting.between(here.ratio), cell, here.ratio.estimate)
+        return TableEntry(formatting.between(here.ratio), cell, here.ratio.estimate)
 
-    def trend(case: str, backend: str) -> Entry:
+    def trend(case: str, backend: str) -> TableEntry:
         cost = cells.findings.cost.get((case, backend))
         if cost is None or cost.trend is None:
-            return Entry(
+            return TableEntry(
                 formatting.MISSING, missing=footnotes.missing_number(cost.reason or "no trend") if cost else None
             )
-        return Entry(formatting.power(cost.trend), value=cost.trend.estimate, more="grows with n" if cost.grows else "")
+        return TableEntry(
+            formatting.power(cost.trend), value=cost.trend.estimate, more="grows with n" if cost.grows else ""
+        )
 
-    def rows(case: str) -> Iterator[Row]:
+    def rows(case: str) -> Iterator[MethodRow]:
         if not any((case, backend) in cells.findings.cost for backend in cells.backends):
             return
         for size in cells.sizes[case]:
-            yield Row(size, tuple(at(cell) for cell in cells.row(case, size)))
+            yield MethodRow(size, tuple(at(cell) for cell in cells.row(case, size)))
         if len(cells.sizes[case]) > 2:
-            yield Row(0, tuple(trend(case, backend) for backend in cells.backends), label="trend")
+            yield MethodRow(0, tuple(trend(case, backend) for backend in cells.backends), label="trend")
 
     return [group for group in _groups(run, cells, rows) if group.rows]
 
@@ -156,11 +160,13 @@ def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
 def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """One row for each backend at the largest common size: import, prepare, first call, steady call, break-even."""
 
-    def rows(case: str) -> Iterator[Row]:
+    def rows(case: str) -> Iterator[MethodRow]:
         race = ranking.lead(cells, case)
         size = race.size if race else cells.sizes[case][-1]
         for cell in cells.row(case, size):
-            yield Row(size, (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race)), cell.job.backend)
+            yield MethodRow(
+                size, (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race)), cell.job.backend
+            )
 
     return _groups(run, cells, rows)
 
@@ -179,7 +185,7 @@ def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     """
     points = batch_points_of(cells)
 
-    def rows(case: str) -> Iterator[Row]:
+    def rows(case: str) -> Iterator[MethodRow]:
         for size in cells.sizes[case]:
             single = _single_point(cells, case, size) if points else None
             for backend in cells.backends:
@@ -206,7 +212,7 @@ def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
     own number of threads; then, for each further number, the time, the speed-up with its interval, and the efficiency.
     """
 
-    def rows(case: str) -> Iterator[Row]:
+    def rows(case: str) -> Iterator[MethodRow]:
         for size in cells.sizes[case]:
             for cell in cells.row(case, size):
                 more = {n: at.cell(case, size, cell.job.backend) for n, at in cells.threaded.items()}
@@ -215,16 +221,20 @@ def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
                     value = cell.spread.median if cell.spread else None
                     entries = [replace(_figure(footnotes, cell, text, NOT_TIMED), value=value)]
                     entries += (entry for n, other in more.items() for entry in _scaled(cells, footnotes, other, n))
-                    yield Row(size, tuple(entries), cell.job.backend)
+                    yield MethodRow(size, tuple(entries), cell.job.backend)
 
     return [group for group in _groups(run, cells, rows) if group.rows]
 
 
-def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Iterator[Entry]:
+def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Iterator[TableEntry]:
     """The time of a cell with further threads, its speed-up, its efficiency; its word where it is not measured."""
     if not cell.measured:
         missing = footnotes.missing_number(f"{cell.job.backend}, {cell.label}: {cell.reason}")
-        yield from (Entry(cell.label, missing=missing), Entry(formatting.MISSING), Entry(formatting.MISSING))
+        yield from (
+            TableEntry(cell.label, missing=missing),
+            TableEntry(formatting.MISSING),
+            TableEntry(formatting.MISSING),
+        )
         return
     time = cell.spread.median if cell.spread else None
     text = None if time is None else formatting.seconds(time)
@@ -233,10 +243,10 @@ def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Ite
     if found is None or found.interval is None or found.efficiency is None:
         reason = found.reason if found else "only correct results with both numbers of threads are compared"
         yield _figure(footnotes, cell, None, reason)
-        yield Entry(formatting.MISSING)
+        yield TableEntry(formatting.MISSING)
         return
-    yield Entry(formatting.times(found.interval), cell, found.interval.estimate)
-    yield Entry(formatting.percent(found.efficiency), cell, found.efficiency)
+    yield TableEntry(formatting.times(found.interval), cell, found.interval.estimate)
+    yield TableEntry(formatting.percent(found.efficiency), cell, found.efficiency)
 
 
 def speedups_of(cells: Cells, threads: int) -> dict[str, list[float]]:
@@ -263,11 +273,13 @@ def _single_point(cells: Cells, case: str, size: int) -> float | None:
     return min((cell.spread.median for cell in found if cell and cell.ranked and cell.spread), default=None)
 
 
-def _batch_row(footnotes: Footnotes, found: Sequence[Cell | None], points: Sequence[int], single: float | None) -> Row:
+def _batch_row(
+    footnotes: Footnotes, found: Sequence[Cell | None], points: Sequence[int], single: float | None
+) -> MethodRow:
     entries, timed = [], {}
     for n, cell in zip(points, found, strict=True):
         if cell is None:
-            entries.append(Entry(formatting.MISSING))
+            entries.append(TableEntry(formatting.MISSING))
             continue
         time = cell.spread.median if cell.spread else None
         if time is not None and cell.ranked:
@@ -288,26 +300,26 @@ def _batch_row(footnotes: Footnotes, found: Sequence[Cell | None], points: Seque
     text = None if memory is None else formatting.byte_size(memory)
     entries.append(replace(_figure(footnotes, last, text, reason), value=memory))
     entries.append(_batch_break_even(timed, single))
-    return Row(last.job.size, tuple(entries), last.job.backend, "loop" if looped else "batch")
+    return MethodRow(last.job.size, tuple(entries), last.job.backend, "loop" if looped else "batch")
 
 
-def _batch_break_even(timed: Mapping[int, float], single: float | None) -> Entry:
+def _batch_break_even(timed: Mapping[int, float], single: float | None) -> TableEntry:
     """From how many points on a batch takes less time than as many batches of one point by the fastest backend.
 
     Between measured numbers of points, times are interpolated linearly.
     """
     if single is None or len(timed) < 2:
-        return Entry(formatting.MISSING)
+        return TableEntry(formatting.MISSING)
     pairs = sorted(timed.items())
     for (n, time), (more, longer) in pairwise(pairs):
         if longer < more * single * (1 - ROUNDING):
             slope = (longer - time) / (more - n)
             least = n if time < n * single else max(n + 1, math.floor((time - slope * n) / (single - slope)) + 1)
-            return Entry(formatting.count(min(least, more)), value=min(least, more))
-    return Entry(f"more than {formatting.count(pairs[-1][0])}", value=math.inf)
+            return TableEntry(formatting.count(min(least, more)), value=min(least, more))
+    return TableEntry(f"more than {formatting.count(pairs[-1][0])}", value=math.inf)
 
 
-def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:
+def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> TableEntry:
     others = []
     for operator in cells.operators:
         other = cells.single(replace(cell.job, operator=operator))
@@ -324,10 +336,10 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
     missing = footnotes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
     value = cell.spread.median if cell.spread else None
     note = footnotes.number(cell)
-    return Entry(text or formatting.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
+    return TableEntry(text or formatting.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
 
 
-def _phases(footnotes: Footnotes, cell: Cell) -> Iterator[Entry]:
+def _phases(footnotes: Footnotes, cell: Cell) -> Iterator[TableEntry]:
     time = cell.time
     reason = NOT_TIMED if time is None else "not recorded in this file"
     figures = (time.import_seconds, time.prepare_seconds, time.first_call_seconds) if time else (None, None, None)
@@ -343,34 +355,34 @@ def _until_first(cell: Cell) -> float:
     return cell.time.prepare_seconds + cell.time.first_call_seconds if cell.time else 0.0
 
 
-def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> Entry:
+def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) -> TableEntry:
     """The call from which a backend costs no more in total than the backend with the earliest first result."""
     timed = [ranked for ranked in race.ranked if ranked.time] if race else []
     quickest = min(timed, key=_until_first, default=None)
     if quickest is None or cell.record is None or quickest.record is None or not cell.ranked:
-        return Entry(formatting.MISSING, cell)
+        return TableEntry(formatting.MISSING, cell)
     if cell is quickest:
-        return Entry("earliest first result", cell)
+        return TableEntry("earliest first result", cell)
     found = cells.findings.break_even(cell.record.job, quickest.record.job)
     if found is None:
-        return Entry(formatting.MISSING, cell, missing=footnotes.missing_number("the two were not compared"))
+        return TableEntry(formatting.MISSING, cell, missing=footnotes.missing_number("the two were not compared"))
     if found.calls is None:
         never = (found.reason or "").startswith("never")
         missing = footnotes.missing_number(found.reason or "no reason")
-        return Entry("never" if never else "unknown", cell, missing=missing)
+        return TableEntry("never" if never else "unknown", cell, missing=missing)
     more = f"compared with {formatting.short(quickest.job.backend, 24)}"
-    return Entry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
+    return TableEntry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
 
 
-def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | None) -> Entry:
+def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | None) -> TableEntry:
     """The figure; or a dash that points to the cell's own reason, or to `reason` where the cell has none."""
     if text is not None and text != formatting.MISSING:
-        return Entry(text, cell)
+        return TableEntry(text, cell)
     if not cell.measured:
-        return Entry(formatting.MISSING, cell, note=footnotes.number(cell))
-    return Entry(formatting.MISSING, cell, missing=footnotes.missing_number(reason or "no reason was recorded"))
+        return TableEntry(formatting.MISSING, cell, note=footnotes.number(cell))
+    return TableEntry(formatting.MISSING, cell, missing=footnotes.missing_number(reason or "no reason was recorded"))
 
 
-def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[Row]]) -> list[Group]:
+def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[MethodRow]]) -> list[Group]:
     subjects = enumerate(cells.subjects)
     return [Group(case, number, run.cases.get(case, ""), tuple(rows(case))) for number, case in subjects]

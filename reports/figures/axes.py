@@ -13,7 +13,7 @@ from ..content import formatting
 from ..content.cells import Cell, Cells
 from ..content.sections import NOT_TIMED
 from . import looks, panels, plots
-from .plots import Panel, Point
+from .plots import DataPoint, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def _panel(cells: Cells, case: str, operator: str, what: str) -> Panel:
         raise UnknownName("measured operator", operator, cells.operators)
     for quantity in quantities:
 
-        def point(cell: Cell, method: str = quantity) -> Point | None:
+        def point(cell: Cell, method: str = quantity) -> DataPoint | None:
             if method == "time":
                 return panels.time_point(cells, operator, cell)
             single = cells.single(replace(cell.job, operator=operator))

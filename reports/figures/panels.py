@@ -17,7 +17,7 @@ from ..content.cells import Cell, Cells, known
 from ..content.formatting import OUTCOMES
 from . import plots
 from .looks import Look, look
-from .plots import Panel, Point, Series
+from .plots import DataPoint, Panel, Series
 
 MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
     ("device_peak_bytes", "Device peak"),
@@ -50,7 +50,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Slope:
+class GrowthExponent:
     """The growth of one line: "n^1.00 (0.98–1.02)", or a dash with the reason; `label` says of what."""
 
     label: str
@@ -71,7 +71,7 @@ class Key:
     look: Look
     ranked: bool
     hollow: bool
-    slopes: tuple[Slope, ...] = ()
+    slopes: tuple[GrowthExponent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
     return tuple(found)
 
 
-PointOf = Callable[[Cell], Point | None]
+PointOf = Callable[[Cell], DataPoint | None]
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
@@ -165,27 +165,27 @@ def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:
     return (None, None) if figure == ON_PROCESSOR else known(figure)
 
 
-def time_point(cells: Cells, operator: str, cell: Cell) -> Point | None:
+def time_point(cells: Cells, operator: str, cell: Cell) -> DataPoint | None:
     """The time of that operator at the cell's place; None where it has none, or any operator is wrong."""
     single = cells.single(replace(cell.job, operator=operator))
     if single.spread is None or cell.word == "wrong":
         return None
     spread = single.spread
-    return Point(cell.job.size, spread.median, spread.low, spread.high, single.ranked)
+    return DataPoint(cell.job.size, spread.median, spread.low, spread.high, single.ranked)
 
 
-def memory_point(method: str, cell: Cell) -> Point | None:
+def memory_point(method: str, cell: Cell) -> DataPoint | None:
     """A point; None for no figure and for nothing at all, which a logarithmic axis cannot show."""
     found, _ = memory_bytes(cell, method)
-    return Point(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None
+    return DataPoint(cell.job.size, found, found, found, cell.word == "right") if found and found > 0 else None
 
 
-def preparation_point(cell: Cell) -> Point | None:
+def preparation_point(cell: Cell) -> DataPoint | None:
     """What the first result takes: tracing, compiling and whatever else the backend does once, and the first call."""
     if cell.time is None:
         return None
     seconds = cell.time.prepare_seconds + cell.time.first_call_seconds
-    return Point(cell.job.size, seconds, seconds, seconds, cell.ranked) if seconds > 0 else None
+    return DataPoint(cell.job.size, seconds, seconds, seconds, cell.ranked) if seconds > 0 else None
 
 
 def series_of(cells: Cells, case: str, point: PointOf) -> tuple[Series, ...]:
@@ -242,21 +242,21 @@ def _keys(cells: Cells, case: str, charts: Sequence[Chart]) -> Iterator[Key]:
         yield Key(backend, look(backend), (number, True) in there, (number, False) in there, slopes)
 
 
-def _slope(cells: Cells, case: str, backend: str, chart: Chart) -> Slope:
+def _slope(cells: Cells, case: str, backend: str, chart: Chart) -> GrowthExponent:
     assert chart.quantity is not None
     found = cells.findings.growth(case, backend, chart.operator, chart.quantity)
     if found is None or found.exponent is None:
         reason = (found.reason if found else None) or "there are no figures to fit"
-        return Slope(chart.label, formatting.MISSING, reason)
+        return GrowthExponent(chart.label, formatting.MISSING, reason)
     constant = ""
     if found.constant:
         as_text = formatting.seconds if chart.quantity == "seconds" else formatting.byte_size
         constant = as_text(found.constant)
     misfit = formatting.percent(found.misfit) if found.misfit is not None else ""
-    return Slope(chart.label, formatting.power(found.exponent), None, constant, misfit)
+    return GrowthExponent(chart.label, formatting.power(found.exponent), None, constant, misfit)
 
 
-def _numbers(point: Point | None) -> list[float] | int:
+def _numbers(point: DataPoint | None) -> list[float] | int:
     if point is None:
         return 0
     spread = [] if point.low == point.middle == point.high else [point.low, point.high]

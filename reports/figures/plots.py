@@ -54,7 +54,7 @@ MARKERS = (
 
 
 @dataclass(frozen=True)
-class Point:
+class DataPoint:
     """A figure at a size, with its spread. Not `ranked`: drawn hollow and not joined by a plain line."""
 
     size: int
@@ -70,10 +70,10 @@ class Series:
 
     number: int
     look: Look
-    points: tuple[Point | None, ...]
+    points: tuple[DataPoint | None, ...]
 
     @property
-    def there(self) -> tuple[Point, ...]:
+    def there(self) -> tuple[DataPoint, ...]:
         """The points that there are."""
         return tuple(point for point in self.points if point is not None)
 

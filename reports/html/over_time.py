@@ -28,7 +28,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Line:
+class CellOverRuns:
     """One cell over the runs of a machine; None where a run has no right time of it.
 
     change   the last time divided by the first, by the clock
@@ -39,7 +39,7 @@ class Line:
     case: int
     at: tuple[At | None, ...]
     change: float | None
-    marks: tuple[over_runs.Change, ...]
+    marks: tuple[over_runs.TimelineChange, ...]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Machine:
     digest: str
     described: str
     runs: tuple[tuple[str, str, str], ...]  # (name, when, floor)
-    lines: tuple[Line, ...]
+    lines: tuple[CellOverRuns, ...]
     notes: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ def _machine(timeline: Timeline, cases: Mapping[str, int]) -> Machine:
     return Machine(timeline.machine, runs[0].machine, labels, tuple(kept), tuple(over_runs.undecided(timeline)))
 
 
-def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> Line:
+def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> CellOverRuns:
     there = [value for value in series.seconds if value]
     found = over_runs.changes(series, [run.name for run in runs])
     signs = {change.run: change.sign for change in reversed(found)}
@@ -104,7 +104,7 @@ def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> Lin
     for k, value in enumerate(series.seconds):
         x = WIDTH / 2 if len(runs) == 1 else EDGE + (WIDTH - 2 * EDGE) * k / (len(runs) - 1)
         at.append(At(value, round(x, 1), _height(value, there), signs.get(k, "")) if value else None)
-    return Line(series.job, case, tuple(at), there[-1] / there[0] if len(there) > 1 else None, tuple(found))
+    return CellOverRuns(series.job, case, tuple(at), there[-1] / there[0] if len(there) > 1 else None, tuple(found))
 
 
 def _height(value: float, values: Iterable[float]) -> float:

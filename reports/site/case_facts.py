@@ -9,7 +9,7 @@ from ..content import ranking, sections
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
 from ..content.ranking import Lead
-from ..content.sections import Entry
+from ..content.sections import TableEntry
 from ..figures import panels
 from .archive import Archive, Stored
 
@@ -31,7 +31,7 @@ class OnMachine:
     svgs: list[str]
     drawn: list[str]
     sizes: tuple[int, ...]
-    rows: list[tuple[str, list[Entry]]]
+    rows: list[tuple[str, list[TableEntry]]]
     race: Lead | None
     notes: list[Footnote]
     others: list[Stored]
@@ -94,7 +94,7 @@ def _on_machine(stored: Stored, case: str, others: list[Stored]) -> OnMachine:
     )
 
 
-def _rows(cells: Cells, case: str, footnotes: Footnotes, race: Lead | None) -> list[tuple[str, list[Entry]]]:
+def _rows(cells: Cells, case: str, footnotes: Footnotes, race: Lead | None) -> list[tuple[str, list[TableEntry]]]:
     """A row for each backend, from the table of the run's page, whose rows are sizes."""
     sizes = list(sections.verdict_rows(cells, case, footnotes))
     columns = [[_unnumbered(row.entries[k]) for row in sizes] for k in range(len(cells.backends))]
@@ -103,7 +103,7 @@ def _rows(cells: Cells, case: str, footnotes: Footnotes, race: Lead | None) -> l
     return sorted(rows, key=lambda row: ranked.index(row[0]) if row[0] in ranked else len(ranked))
 
 
-def _unnumbered(entry: Entry) -> Entry:
+def _unnumbered(entry: TableEntry) -> TableEntry:
     """Without links to reasons, which are numbered in the page of the run."""
     others = tuple((operator, other, None) for operator, other, _ in entry.others)
     return replace(entry, note=None, missing=None, others=others)

@@ -30,7 +30,7 @@ def family_of(tags: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Square:
+class FamilySquare:
     """A backend in a family, or over all: its slowdown in words, the number of its colour (None: not ranked)."""
 
     text: str
@@ -38,12 +38,12 @@ class Square:
 
 
 @dataclass(frozen=True)
-class Line:
+class FamilyRow:
     """A backend: all cases together, then each family."""
 
     backend: str
-    total: Square
-    squares: tuple[Square, ...]
+    total: FamilySquare
+    squares: tuple[FamilySquare, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Ranking:
     """
 
     families: tuple[tuple[str, int], ...]
-    lines: tuple[Line, ...]
+    lines: tuple[FamilyRow, ...]
     unranked: tuple[str, ...]
 
 
@@ -67,7 +67,7 @@ def ranking(
     by_family = {name: found for name, found in by_family.items() if found}
     every = standings.of_races(backends, [of for _, of in races])
     lines = tuple(
-        Line(
+        FamilyRow(
             found.backend,
             _square(found),
             tuple(_square(standings.standing(found.backend, of)) for of in by_family.values()),
@@ -79,5 +79,5 @@ def ranking(
     return Ranking(families, lines, tuple(found.backend for found in every if found.slowdown is None))
 
 
-def _square(found: Standing) -> Square:
-    return Square(found.text, None if found.slowdown is None else heat_map.step(found.slowdown))
+def _square(found: Standing) -> FamilySquare:
+    return FamilySquare(found.text, None if found.slowdown is None else heat_map.step(found.slowdown))

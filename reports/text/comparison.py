@@ -14,14 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from adbench.measure.statistics import Interval
-from adbench.results.compare import Comparison, Row, Word
+from adbench.results.compare import ComparedCell, Comparison, Word
 from adbench.results.comparison_inputs import ComparisonInput
 
 from ..content import formatting
 from .drawing import NARROWEST, printed
 
 
-class Kind(NamedTuple):
+class WordStyle(NamedTuple):
     """How a word is shown: its sign, its style in a terminal, and what it means."""
 
     sign: str
@@ -29,18 +29,18 @@ class Kind(NamedTuple):
     meaning: str
 
 
-KINDS: dict[Word, Kind] = {
-    "now wrong": Kind("✗", "bold red", "wrong now, but not before"),
-    "now failing": Kind("⊗", "bold red", "fails now, but not before"),
-    "regression": Kind("▲", "bold red", "significantly slower, by more than the margin"),
-    "improvement": Kind("▼", "bold green", "significantly faster, by more than the margin"),
-    "now right": Kind("✓", "green", "was wrong or failing"),
-    "was wrong": Kind("✗", "", "wrong in both runs"),
-    "was failing": Kind("⊗", "", "failing in both runs"),
-    "inconclusive": Kind("?", "yellow", "measure with more launches, or on a quieter machine"),
-    "same": Kind("=", "", "the whole interval is within the margin"),
-    "gone": Kind("−", "", "only in the old run"),
-    "new": Kind("+", "", "only in the new run"),
+KINDS: dict[Word, WordStyle] = {
+    "now wrong": WordStyle("✗", "bold red", "wrong now, but not before"),
+    "now failing": WordStyle("⊗", "bold red", "fails now, but not before"),
+    "regression": WordStyle("▲", "bold red", "significantly slower, by more than the margin"),
+    "improvement": WordStyle("▼", "bold green", "significantly faster, by more than the margin"),
+    "now right": WordStyle("✓", "green", "was wrong or failing"),
+    "was wrong": WordStyle("✗", "", "wrong in both runs"),
+    "was failing": WordStyle("⊗", "", "failing in both runs"),
+    "inconclusive": WordStyle("?", "yellow", "measure with more launches, or on a quieter machine"),
+    "same": WordStyle("=", "", "the whole interval is within the margin"),
+    "gone": WordStyle("−", "", "only in the old run"),
+    "new": WordStyle("+", "", "only in the new run"),
 }
 QUIET: tuple[Word, ...] = ("was wrong", "was failing", "same", "gone", "new")  # many are counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
@@ -109,16 +109,16 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
             yield _table(rows) if width >= 90 else _stacked(rows, width)
 
 
-def _kinds(rows: Sequence[Row]) -> Iterator[tuple[Word, str, list[Row]]]:
+def _kinds(rows: Sequence[ComparedCell]) -> Iterator[tuple[Word, str, list[ComparedCell]]]:
     """(word, its meaning, rows); inconclusive rows with different reasons are of different kinds."""
-    grouped: dict[tuple[Word, str | None], list[Row]] = {}
+    grouped: dict[tuple[Word, str | None], list[ComparedCell]] = {}
     for row in sorted(rows, key=lambda row: list(KINDS).index(row.word)):
         grouped.setdefault((row.word, row.reason if row.word == "inconclusive" else None), []).append(row)
     for (word, reason), kind in grouped.items():
         yield word, KINDS[word].meaning if reason is None else formatting.short(reason, LONGEST_REASON), kind
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[ComparedCell]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=1)
     table.add_column(overflow="fold", ratio=1)
@@ -132,7 +132,7 @@ def _table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _stacked(rows: Sequence[Row], width: int) -> Text:
+def _stacked(rows: Sequence[ComparedCell], width: int) -> Text:
     """Where columns do not fit: the name on a line, the figures below it."""
     lines = []
     for row in rows:
@@ -182,7 +182,7 @@ def _run_name(side: ComparisonInput) -> str:
     return formatting.visible(name)
 
 
-def _remarks(row: Row) -> Iterator[str]:
+def _remarks(row: ComparedCell) -> Iterator[str]:
     if row.reason and row.word != "inconclusive":
         yield formatting.short(row.reason, LONGEST_REASON)
     for change in row.memory:
@@ -193,12 +193,12 @@ def _remarks(row: Row) -> Iterator[str]:
         yield f"time to the first result {_interval(row.prepare)}"
 
 
-def _figures(row: Row) -> str:
+def _figures(row: ComparedCell) -> str:
     times = f"{_time(row.old_seconds)} → {_time(row.new_seconds)}" if row.old_seconds and row.new_seconds else ""
     return ", ".join(filter(None, (times, _change(row))))
 
 
-def _change(row: Row) -> str:
+def _change(row: ComparedCell) -> str:
     if row.ratio is not None:
         return _interval(row.ratio)
     return f"{_percent(row.clock)} in seconds" if row.clock is not None else ""
@@ -227,7 +227,7 @@ def _visible(line: str) -> str:
     return formatting.short(line, LONGEST_REASON)
 
 
-def _markdown_row(row: Row) -> str:
+def _markdown_row(row: ComparedCell) -> str:
     sign = f"{KINDS[row.word].sign} {row.word}"
     remarks = "; ".join(_escaped(line) for line in _remarks(row))
     change = f"**{_change(row)}**" if row.word in ("regression", "improvement") else _change(row)
@@ -253,7 +253,7 @@ def _escaped(line: str) -> str:
     return shown.replace("@", f"@{APART}").replace("#", f"#{APART}")
 
 
-def _cell(row: Row) -> dict[str, Any]:
+def _cell(row: ComparedCell) -> dict[str, Any]:
     return {
         "name": row.name,
         "word": row.word,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
 from adbench.findings.operations.operation import Operation
 
@@ -21,7 +21,7 @@ MOST_SHOWN = 60
 """Faults in the terminal; the page and the JSON have all."""
 
 
-class Progress:
+class ConformProgress:
     """One line on stderr: on a terminal it is rewritten, elsewhere there is another at most every half minute."""
 
     def __init__(self, total: int) -> None:
@@ -29,7 +29,7 @@ class Progress:
         self._started = self._last = monotonic()
         self._rewritten = sys.stderr.isatty()
 
-    def told(self, operation: Operation, cells: Sequence[Cell]) -> None:
+    def told(self, operation: Operation, cells: Sequence[ConformanceCell]) -> None:
         """Count an operation."""
         self._done += 1
         self._faulty += any(cell.faults for cell in cells)

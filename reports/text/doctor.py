@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adbench.doctor.examine import Examination
-from adbench.doctor.findings import Finding
+from adbench.doctor.findings import MachineFinding
 
 from .drawing import printed
 from .inventory import version_or_command
@@ -43,7 +43,7 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
     yield _summary((*found.findings, *(found.memory or ())))
 
 
-def _findings(findings: Sequence[Finding]) -> RenderableType:
+def _findings(findings: Sequence[MachineFinding]) -> RenderableType:
     table = _table()
     for finding in findings:
         sign, style = SIGNS[finding.state]
@@ -73,6 +73,6 @@ def _table() -> Table:
     return table
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[MachineFinding]) -> str:
     count = sum(finding.state == "warning" for finding in findings)
     return f"{count or 'no'} warning{'' if count == 1 else 's'}; nothing was changed"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from adbench.results.comparison_inputs import name_of
 from adbench.results.timeline.cell_series import CLOCK, CellSeries, Timeline
-from adbench.results.timeline.history import Entry
+from adbench.results.timeline.history import HistoryEntry
 
 from ..content import formatting
 from ..content.timeline import over_runs
@@ -23,7 +23,7 @@ MOST_CHANGED = 20
 MOST_TABLES = 12
 
 
-def text(found: Sequence[Entry], width: int) -> str:
+def text(found: Sequence[HistoryEntry], width: int) -> str:
     """For people. No line is longer than `width`."""
     if not found:
         return "No runs found.\n"
@@ -31,12 +31,12 @@ def text(found: Sequence[Entry], width: int) -> str:
     return printed([entries], width=width)
 
 
-def data(found: Sequence[Entry]) -> list[dict[str, Any]]:
+def data(found: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     """For other programs."""
     return [asdict(entry) | {"path": str(entry.path)} for entry in found]
 
 
-def _table(found: Sequence[Entry]) -> Any:
+def _table(found: Sequence[HistoryEntry]) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("run", "date", "machine", "content"):
         table.add_column(name, overflow="fold")
@@ -48,7 +48,7 @@ def _table(found: Sequence[Entry]) -> Any:
     return table
 
 
-def _parts(entry: Entry) -> tuple[str, ...]:
+def _parts(entry: HistoryEntry) -> tuple[str, ...]:
     path = formatting.visible(str(entry.path)) + (f" ({formatting.short(entry.label, 60)})" if entry.label else "")
     if entry.state == "unreadable":
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
@@ -65,7 +65,7 @@ def _local_time(created: str) -> str:
         return formatting.visible(created[:16])
 
 
-def _stacked(entry: Entry) -> str:
+def _stacked(entry: HistoryEntry) -> str:
     path, made, machine, what, cells, wrong, floor, state = _parts(entry)
     if entry.state == "unreadable":
         return f"{path}\n  {state}"
@@ -77,11 +77,11 @@ def _percent(share: float) -> str:
     return "< 1 %" if 0 < share < 0.005 else f"{formatting.count(round(100 * share))} %"
 
 
-def _cells(entry: Entry) -> str:
+def _cells(entry: HistoryEntry) -> str:
     return str(entry.done) if entry.done == entry.cells else f"{entry.done}/{entry.cells}"
 
 
-def _what(entry: Entry) -> str:
+def _what(entry: HistoryEntry) -> str:
     """The names where they are few, else how many."""
     return f"{_few(entry.cases, 'case')} × {_few(entry.backends, 'backend')}"
 

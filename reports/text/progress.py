@@ -94,7 +94,7 @@ class Bar:
             self._live.stop()
 
 
-class Line:
+class NotebookLine:
     """The same for a notebook, which has no terminal: one line below the cell, which changes."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Line:
             self._shown.update(line, raw=True)
         self._last = monotonic()
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> NotebookLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -131,11 +131,11 @@ class Line:
         self._write(f"{how} after {planned.duration(monotonic() - self._started)}")
 
 
-def shown(left_out: str | None = None) -> Bar | Line:
+def shown(left_out: str | None = None) -> Bar | NotebookLine:
     """The bar; in the kernel of a notebook the line."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return Line() if hasattr(shell, "kernel") else Bar(left_out)
+    return NotebookLine() if hasattr(shell, "kernel") else Bar(left_out)
 
 
 def _doing(event: Started) -> str:

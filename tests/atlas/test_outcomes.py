@@ -9,7 +9,7 @@ import pytest
 
 from adbench.atlas import runners
 from adbench.atlas.outcomes import NotRun, cell_of, outcomes_of, short
-from adbench.atlas.survey import Plan
+from adbench.atlas.survey import SurveyPlan
 from adbench.bisection.releases import Release
 from adbench.execution.session import prepare
 from adbench.model.record import Record, Run
@@ -82,7 +82,7 @@ def test_operations_have_the_faults_of_a_sweep(monkeypatch: pytest.MonkeyPatch) 
         return 1, json.dumps({"libraries": {"fake": "1.0"}, "cells": cells}), ""
 
     monkeypatch.setattr(runners, "ran", ran)
-    plan = Plan("fakead", "fake", "fake", (), ("sqrt", "exp"))
+    plan = SurveyPlan("fakead", "fake", "fake", (), ("sqrt", "exp"))
     found = runners.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt", "exp"])
     assert found["exp"] == {"gradient": ("r", "", "")}
     assert found["sqrt"] == {

@@ -1,6 +1,6 @@
 """docs/reference/fault-atlas.md shows the tables that come with adbench."""
 
-from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, read
+from adbench.atlas.table import TABLES, Atlas, AtlasRow, ReleaseRow, read
 from scripts import atlas_page
 
 
@@ -16,8 +16,8 @@ def test_every_table_has_a_section() -> None:
 
 def test_a_cell_has_the_function_both_results_a_thread_and_how_it_is_known() -> None:
     releases = tuple(ReleaseRow(name, "3.11.7") for name in ("1.0", "1.1", "1.2", "1.3"))
-    row = Row("trap_masked_sqrt", ("gradient",), "NnNR", {"n": ("x = nan", "0")})
-    other = Row("trap_x_sqrt_x", ("hvp", "hessian"), "RrRR")
+    row = AtlasRow("trap_masked_sqrt", ("gradient",), "NnNR", {"n": ("x = nan", "0")})
+    other = AtlasRow("trap_x_sqrt_x", ("hvp", "hessian"), "RrRR")
     text = "\n".join(atlas_page._table(Atlas("nolib", "nolib", "", releases, (row, other))))
     assert "<tr><th>trap</th><th>1.0 to 1.2</th><th>1.3</th></tr>" in text
     cell = next(line for line in text.splitlines() if "<summary>NaN</summary>" in line)
@@ -37,4 +37,4 @@ def test_operators_are_named_in_short() -> None:
         ("value", "third_order"): "value, third_order",
     }
     for operators, text in named.items():
-        assert atlas_page._operators(Row("t", operators, "N")) == text
+        assert atlas_page._operators(AtlasRow("t", operators, "N")) == text

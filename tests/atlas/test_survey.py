@@ -8,7 +8,7 @@ import pytest
 
 from adbench.atlas.making import made
 from adbench.atlas.outcomes import NotRun
-from adbench.atlas.survey import Found, Plan, between, spread
+from adbench.atlas.survey import Found, SurveyPlan, between, spread
 from adbench.atlas.table import Atlas
 from adbench.bisection.environments import Environments, NotInstalled
 from adbench.bisection.interpreters import RUNNING, Interpreter
@@ -61,7 +61,7 @@ def atlas(
     folder: Path, runner: Planted, *, told: Any = None, stored: Any = None, full: int = 4, **more: set[str]
 ) -> Atlas:
     every = tuple((Release(name, f"fakead=={name}"), (OLD, NEW)) for name in NAMES)
-    plan = Plan("fakead", "fake", "fake", every, TRAPS, full)
+    plan = SurveyPlan("fakead", "fake", "fake", every, TRAPS, full)
     missing, only_new = (frozenset(more.get(name, ())) for name in ("missing", "only_new"))
     environments = MadeUp(folder, "pip", missing=missing, only_new=only_new)
     return made(plan, environments, told or (lambda _: None), stored or (lambda _: None), "2026-01-01", runner=runner)
@@ -133,7 +133,7 @@ def test_other_cases_begin_again(tmp_path: Path) -> None:
     atlas(tmp_path, Planted())
     runner = Planted()
     every = tuple((Release(name, f"fakead=={name}"), (RUNNING,)) for name in NAMES)
-    plan = Plan("fakead", "fake", "fake", every, TRAPS, 2)
+    plan = SurveyPlan("fakead", "fake", "fake", every, TRAPS, 2)
     for files, ran in (((), False), (("another digest",), True)):
         made(replace(plan, files=files), MadeUp(tmp_path, "pip"), lambda _: None, lambda _: None, "", runner=runner)
         assert bool(runner.ran) is ran

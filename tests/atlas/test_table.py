@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adbench.atlas import advice, dating
-from adbench.atlas.table import TABLES, Atlas, ReleaseRow, Row, merged, read, rows_of, text_of
+from adbench.atlas.table import TABLES, Atlas, AtlasRow, ReleaseRow, merged, read, rows_of, text_of
 from adbench.execution import known_faults
 from adbench.model.errors import BadFile, UsageError
 from adbench.reports.text.terminal import atlas as shown
@@ -17,12 +17,12 @@ RELEASES = tuple(ReleaseRow(name, "3.11.7", "") for name in ("1.0", "1.1", "1.2"
 BROKEN = ReleaseRow("1.2", "", "not installed: needs numpy<2")
 NAN = {"n": ("x = nan", "1")}
 ROWS = (
-    Row("trap_a", ("gradient", "hvp"), "NN-RR", NAN),
-    Row("trap_b", ("gradient",), "RR-rN", NAN),
-    Row("trap_b", ("hvp",), "RR-NN", NAN),
-    Row("trap_c", ("gradient", "hvp"), "RR-rR"),
-    Row("trap_d", ("gradient", "hvp"), "NN-nN", NAN),
-    Row("trap_e", ("gradient", "hvp"), "UU-RW", {"w": ("x = 2", "1")}),
+    AtlasRow("trap_a", ("gradient", "hvp"), "NN-RR", NAN),
+    AtlasRow("trap_b", ("gradient",), "RR-rN", NAN),
+    AtlasRow("trap_b", ("hvp",), "RR-NN", NAN),
+    AtlasRow("trap_c", ("gradient", "hvp"), "RR-rR"),
+    AtlasRow("trap_d", ("gradient", "hvp"), "NN-nN", NAN),
+    AtlasRow("trap_e", ("gradient", "hvp"), "UU-RW", {"w": ("x = 2", "1")}),
 )
 ATLAS = Atlas("jax", "jax", "2026-11-27", (*RELEASES[:2], BROKEN, *RELEASES[3:]), ROWS)
 
@@ -46,7 +46,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_rows_of_some_traps_replace_those_of_the_table_and_others_stay() -> None:
-    row = Row("trap_b", ("gradient", "hvp"), "RR-rR")
+    row = AtlasRow("trap_b", ("gradient", "hvp"), "RR-rR")
     of_b = replace(ATLAS, made="2026-12-24", releases=tuple(ReleaseRow(one.name) for one in RELEASES), traps=(row,))
     both = merged(ATLAS, of_b)
     assert both == replace(ATLAS, made="2026-12-24", traps=(*(one for one in ROWS if one.name != "trap_b"), row))
@@ -63,8 +63,8 @@ def test_operators_that_agree_share_a_row() -> None:
         5: {"t": {"gradient": right, "hvp": right, "hessian": right}},
     }
     assert rows_of(found, 7, frozenset({4})) == (
-        Row("t", ("gradient",), "WqqR-Rq", {"w": ("x = 2", "1")}),
-        Row("t", ("hvp", "hessian"), "RrrR-Rq", {}),
+        AtlasRow("t", ("gradient",), "WqqR-Rq", {"w": ("x = 2", "1")}),
+        AtlasRow("t", ("hvp", "hessian"), "RrrR-Rq", {}),
     )
 
 
@@ -77,7 +77,7 @@ def test_releases_are_ranked_by_their_number_of_faults() -> None:
 
 
 def test_a_trap_that_a_release_has_not_run_ranks_none() -> None:
-    newer = replace(ATLAS, traps=(*ROWS, Row("trap_f", ("gradient",), "NN-N-", NAN)))
+    newer = replace(ATLAS, traps=(*ROWS, AtlasRow("trap_f", ("gradient",), "NN-N-", NAN)))
     assert advice.ranking(newer) == advice.ranking(ATLAS)
 
 
@@ -189,7 +189,7 @@ def test_known_faults_get_the_releases_of_the_table(updated: Callable[..., str])
 
 
 def test_a_fault_that_turned_into_another_has_two_entries(updated: Callable[..., str]) -> None:
-    row = Row("trap_e", ("gradient",), "WWWNN", {"w": ("x = 2", "1"), "n": ("x = nan", "1")})
+    row = AtlasRow("trap_e", ("gradient",), "WWWNN", {"w": ("x = 2", "1"), "n": ("x = nan", "1")})
     table = Atlas("jax", "jax", "", RELEASES, (row,))
     one = 'library = "jax"\nbackends = ["jax"]\n[[fault]]\ntrap = "trap_e"\ngot = "2"\nreason = "why"\n'
     entries = tomllib.loads(updated(one, table))["fault"]

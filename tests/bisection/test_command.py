@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from adbench.bisection.environments import Environments, core_files, reason_in
-from adbench.bisection.judge import Judge
+from adbench.bisection.judge import CellJudge
 from adbench.bisection.question import asked
 from adbench.bisection.releases import Release
 from adbench.model.errors import UsageError
@@ -159,7 +159,7 @@ def test_times_are_relative_to_the_tape_in_the_environment_of_each_release(folde
         question, environments = asked(
             "fakead", "1.0", "2.0", case="softplus.py", size="10", backend="fake.py", slower=0.2, wheels=Path("dist")
         )
-        judge, logs = Judge(question.request, question.backend), []
+        judge, logs = CellJudge(question.request, question.backend), []
         with environments.locked():
             for release in (question.releases[0], question.releases[-1]):
                 python, existed = environments.python(release)

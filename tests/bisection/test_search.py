@@ -10,7 +10,7 @@ import pytest
 
 from adbench.bisection.bisect import Bisection, TooNoisy, bisect
 from adbench.bisection.environments import Environments, NotInstalled
-from adbench.bisection.judge import Judge, Undecided
+from adbench.bisection.judge import CellJudge, Undecided
 from adbench.bisection.question import Question
 from adbench.bisection.releases import Release
 from adbench.model.errors import UsageError
@@ -34,7 +34,7 @@ class MadeUp(Environments):
 
 
 @dataclass(frozen=True)
-class Planted(Judge):
+class Planted(CellJudge):
     """Releases from `first` to before `last` are wrong, or slower by `times`; `broken` ones fail, `stop` interrupts."""
 
     first: int = 0

@@ -15,8 +15,8 @@ from adbench.catalog.discovery import Catalog, catalog, load
 from adbench.catalog.source import Source
 from adbench.cli import cli
 from adbench.doctor import examine, findings
-from adbench.doctor.findings import CHECKS, Finding, State, System
-from adbench.execution.native.library import Place
+from adbench.doctor.findings import CHECKS, MachineFinding, State, System
+from adbench.execution.native.library import LibraryPlace
 from adbench.measure.machine.system_noise import Noise
 from adbench.measure.memory_truth import Reading
 from adbench.measure.readings import Figure
@@ -36,7 +36,7 @@ def system(made: Roots, noise: Noise = QUIET, **environment: str) -> System:
     return System((0, 1, 2, 3), noise, made.proc, made.sys, environment)
 
 
-def look(name: str, at: System) -> Finding:
+def look(name: str, at: System) -> MachineFinding:
     """The finding of the check with this name."""
     return {check.__name__: check for check in CHECKS}[name](at)
 
@@ -217,7 +217,7 @@ def readings(*values: tuple[float | None, bool]) -> Iterator[Reading]:
         yield Reading("numpy", "allocated", 64 * MEGABYTE, figure, seen)
 
 
-def of_numpy(*values: tuple[float | None, bool]) -> Finding:
+def of_numpy(*values: tuple[float | None, bool]) -> MachineFinding:
     return next(f for f in examine.memory_findings(lambda: readings(*values)) if f.name == "numpy")
 
 
@@ -265,7 +265,7 @@ def test_each_backend_has_its_version_or_the_command_that_installs_it(monkeypatc
 
 
 def test_a_users_copy_of_a_library_is_reported_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place((), (), (), Path("/opt/own/include"))
+    place = LibraryPlace((), (), (), Path("/opt/own/include"))
     file = SimpleNamespace(LIBRARY=SimpleNamespace(found=lambda: place))
     monkeypatch.setattr(examine, "load", lambda source: file)
     monkeypatch.setattr(examine.machine, "first_program", lambda names: "c++")

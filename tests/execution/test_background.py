@@ -13,7 +13,7 @@ import pytest
 from adbench.catalog.source import Source
 from adbench.execution.workers import background
 from adbench.execution.workers.background import Background, in_words
-from adbench.execution.workers.process import Start, WorkerProcess
+from adbench.execution.workers.process import WorkerProcess, WorkerStart
 from adbench.measure.machine import process_tree
 from adbench.model.serialization import to_plain
 from adbench.reports.content.cells import Cells
@@ -52,7 +52,7 @@ class Worker:
 
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[tuple[Worker, Worker]]:
-    with WorkerProcess(Start()) as busy, WorkerProcess(Start()) as calm:
+    with WorkerProcess(WorkerStart()) as busy, WorkerProcess(WorkerStart()) as calm:
         for process, text in ((busy, misbehaving(BUSY, where="import")), (calm, RIGHT)):
             file = tmp_path / f"b{process.pid}.py"
             file.write_text(text)

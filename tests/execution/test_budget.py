@@ -12,7 +12,7 @@ from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
 from adbench.execution.planning.forecast import Forecast
 from adbench.execution.session import Session, prepare
-from adbench.model.events import Checked, Cost, Learned, MemoryMeasured, Started, Timed
+from adbench.model.events import CellSeconds, Checked, Learned, MemoryMeasured, Started, Timed
 from adbench.model.record import Figure, Job, Launch, Launched, Memory, Record, Round, Run, Summary
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.settings import Settings
@@ -33,7 +33,7 @@ def known() -> Costs:
     found = Costs({"tape": 0.5, "other": 2.0})
     for job in JOBS:
         call = SECONDS[job.case] * job.size
-        found.learn(job, Cost(0.01, 2 * call, call))
+        found.learn(job, CellSeconds(0.01, 2 * call, call))
     return found
 
 
@@ -81,14 +81,14 @@ def test_a_check_that_takes_too_long_is_expected_to_be_skipped() -> None:
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
-    costs = Costs({}, {("slow", "other", "gradient"): {1: Cost(0.0, 5.0, 5.0)}})
+    costs = Costs({}, {("slow", "other", "gradient"): {1: CellSeconds(0.0, 5.0, 5.0)}})
     one = Estimate(Settings(), costs).launch(Job("slow", 1, "other", "gradient"))
     # First call; warm-up for 0.5 s and the call that ends it; one round; one call to be judged.
     assert one == pytest.approx(5 + 5.5 + 5 + 5, abs=0.1)
 
 
 def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_shared() -> None:
-    costs = Costs({}, {("slow", "other", "gradient"): {1: Cost(4.0, 0.05, 0.05)}})
+    costs = Costs({}, {("slow", "other", "gradient"): {1: CellSeconds(4.0, 0.05, 0.05)}})
     job = Job("slow", 1, "other", "gradient")
     whole, limited = (Estimate(Settings(longest_call_seconds=limit), costs) for limit in (None, 0.04))
     assert whole.launch(job) > 4
@@ -107,9 +107,9 @@ def test_missing_backends_and_finished_checks_take_no_time() -> None:
 
 
 def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
-    costs = Costs({}, {("a", "tape", "gradient"): {10: Cost(1.0, 0.2, 0.1), 1000: Cost(1.0, 2.0, 1.0)}})
-    assert costs.of(Job("a", 20, "tape", "gradient")) == Cost(1.0, 0.4, 0.2)
-    assert costs.of(Job("a", 2000, "tape", "gradient")) == Cost(1.0, 4.0, 2.0)
+    costs = Costs({}, {("a", "tape", "gradient"): {10: CellSeconds(1.0, 0.2, 0.1), 1000: CellSeconds(1.0, 2.0, 1.0)}})
+    assert costs.of(Job("a", 20, "tape", "gradient")) == CellSeconds(1.0, 0.4, 0.2)
+    assert costs.of(Job("a", 2000, "tape", "gradient")) == CellSeconds(1.0, 4.0, 2.0)
     assert costs.of(Job("b", 20, "tape", "gradient")) == kept.UNKNOWN
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adbench.execution.workers.control_group import PREFIX, ControlGroup
-from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess
+from adbench.execution.workers.process import WorkerLost, WorkerProcess, WorkerStart
 from tests.execution.test_processes import gone, load
 
 
@@ -21,7 +21,7 @@ def group() -> ControlGroup:
 def test_a_daemon_whose_reaper_was_killed_ends_with_its_worker(tmp_path: Path, group: ControlGroup) -> None:
     group.remove()
     kill = "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
-    with WorkerProcess(Start()) as worker:
+    with WorkerProcess(WorkerStart()) as worker:
         home = group.path.with_name(f"{PREFIX}{os.getpid()}-{worker._mark}")
         assert home.is_dir()
         with pytest.raises(WorkerLost, match="died of SIGKILL"):

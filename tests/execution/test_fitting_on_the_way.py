@@ -12,7 +12,7 @@ from adbench.execution.planning.costs import Costs
 from adbench.execution.scheduler import Scheduler
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.model.events import Checked, Cost, Event, Learned
+from adbench.model.events import CellSeconds, Checked, Event, Learned
 from adbench.model.record import Job, Record, Run, Summary
 from adbench.model.run_progress import Head, Progress, apply
 from adbench.model.serialization import from_plain
@@ -32,7 +32,7 @@ def scheduler(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | Non
     progress = Progress(head, {job: Record(job, "ok", summary=Summary(1, 1.0, 1.0)) for job in checked})
     costs = Costs({"x": 0.1, "y": 0.1})
     for job in checked:
-        costs.learn(job, Cost(0.01, 0.01 * job.size, 0.01 * job.size))
+        costs.learn(job, CellSeconds(0.01, 0.01 * job.size, 0.01 * job.size))
     return Scheduler(Context(Supervisor(), catalog, settings), progress, costs, started=monotonic() - spent)
 
 

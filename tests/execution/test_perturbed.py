@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from adbench.execution.operators.perturbed import STEP, perturbed
-from adbench.execution.operators.prepared_point import Point, point
+from adbench.execution.operators.prepared_point import CasePoint, point
 from adbench.execution.workers.timed_call import MOST_ROTATED_BYTES, TimedCall, exchanged
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported
 
 
-def at(f: Any = None, **inputs: Any) -> Point:
+def at(f: Any = None, **inputs: Any) -> CasePoint:
     """A case of one size with these inputs, active in x."""
     made = Case(f=f or (lambda xp, x, **_: xp.sum(x)), inputs=lambda n, rng: dict(inputs), wrt=("x",), sizes=(1,))
     return point(made, 1, 0)

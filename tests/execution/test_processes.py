@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from adbench.catalog.source import Source
-from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess, descendants
+from adbench.execution.workers.process import WorkerLost, WorkerProcess, WorkerStart, descendants
 from adbench.execution.workers.supervisor import resident_bytes
 from adbench.model.serialization import to_plain
 from tests.support.command import adbench_in_a_process
@@ -41,7 +41,7 @@ def daemon(path):
 
 @pytest.fixture
 def worker() -> Iterator[WorkerProcess]:
-    with WorkerProcess(Start()) as process:
+    with WorkerProcess(WorkerStart()) as process:
         yield process
 
 

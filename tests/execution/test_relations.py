@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from adbench import BadFile, Case, Namespace, Unsupported, UsageError, check
-from adbench.execution.operators.prepared_point import Known, point
+from adbench.execution.operators.prepared_point import PointReferences, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import CHEAP, Setting, cheap, related, sentences
-from adbench.execution.operators.relations.consistency import Noise, difference
+from adbench.execution.operators.relations.consistency import AllowedDifference, difference
 from adbench.execution.operators.relations.preparations import choices, subsets_of
 from adbench.model.backend import Backend, Operator, from_module
 from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, REQUIRED_RELATIONS
@@ -28,7 +28,7 @@ Prepare = Callable[..., Callable[..., Any]]
 
 
 @cache
-def known(case: Case) -> Known:
+def known(case: Case) -> PointReferences:
     return known_at(point(case, 1, 0), second_order=True, seconds=3.0)
 
 
@@ -221,11 +221,11 @@ def test_every_operator_gets_other_active_inputs_and_another_order() -> None:
     ],
 )
 def test_two_results_agree_up_to_rounding(got: Any, expected: Any, reason: str) -> None:
-    assert difference(got, expected, Noise()) == reason
+    assert difference(got, expected, AllowedDifference()) == reason
 
 
 def test_the_noise_of_the_point_is_tolerated() -> None:
-    noisy = Noise(share=1e-6, floor=1e-3)
+    noisy = AllowedDifference(share=1e-6, floor=1e-3)
     assert difference(np.array([1e6, 0.5]), np.array([1e6, 0.0]), noisy) == ""
     assert difference(0.1, 0.0, noisy) == "it is 0.1; expected 0.0"
 

@@ -8,7 +8,7 @@ from adbench import Namespace, tape
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
 from adbench.findings.programs import program_worker
-from adbench.findings.programs.laboratory import Here, Laboratory
+from adbench.findings.programs.laboratory import InThisProcess, Laboratory
 from adbench.model.backend import Backend, from_module
 
 
@@ -41,5 +41,5 @@ def planted(name: str, error: float) -> Backend:
 
 def laboratory(*libraries: Backend) -> Laboratory:
     """These libraries and the judge in this process."""
-    asked = {one.name: Here(program_worker.answer, one) for one in libraries}
-    return Laboratory(asked, Here(program_worker.judge))
+    asked = {one.name: InThisProcess(program_worker.answer, one) for one in libraries}
+    return Laboratory(asked, InThisProcess(program_worker.judge))

@@ -366,8 +366,10 @@ def test_known_faults_are_found_unseeded_and_their_program_shows_them(
 
 def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None:
     fault = Fault("sinc", "torch", "gradient", "digits", 5.0, {"x": 1e-6}, "range", "x", "1.0", "1.1", ("x",))
-    cell = sweep.Cell("sinc", "torch", "elementary functions", "torch.sinc(x)", 3, 0, {}, [fault], {(1, -6): 5.0})
-    right = sweep.Cell("sin", "torch", "elementary functions", "torch.sin(x)", 3)
+    cell = sweep.ConformanceCell(
+        "sinc", "torch", "elementary functions", "torch.sinc(x)", 3, 0, {}, [fault], {(1, -6): 5.0}
+    )
+    right = sweep.ConformanceCell("sin", "torch", "elementary functions", "torch.sin(x)", 3)
     page = conform_page.render(sweep.Conformance({"torch": "2"}, (cell, right)))
     assert 'href="#torch-sinc"' in page
     assert 'id="torch-sinc"' in page
@@ -378,7 +380,7 @@ def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None
 
 
 def test_hostile_names_do_not_act_on_the_page() -> None:
-    cell = sweep.Cell("<q>operation", "<q>library", "<q>family", refused={"value": "<q>reason"})
+    cell = sweep.ConformanceCell("<q>operation", "<q>library", "<q>family", refused={"value": "<q>reason"})
     page = conform_page.render(sweep.Conformance({"<q>library": "<q>version"}, (cell,)))
     assert "<q>" not in page
     assert "&lt;q&gt;operation" in page

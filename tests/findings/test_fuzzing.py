@@ -17,7 +17,7 @@ from adbench.findings.finding import Finding, plain_program
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
 from adbench.findings.programs.generation import Coverage, drawn
-from adbench.findings.programs.judging import Trial, differing
+from adbench.findings.programs.judging import ProgramTrial, differing
 from adbench.findings.programs.known import explanation, is_vertical
 from adbench.findings.programs.laboratory import Laboratory
 from adbench.findings.programs.program_worker import judge
@@ -239,13 +239,13 @@ EDGES = {
 def test_a_singular_operation_on_a_constant_is_at_an_edge(name: str) -> None:
     """The program has the derivative 0, and its last operation has none."""
     given, steps = EDGES[name]
-    assert Trial(Program((given,), steps)).edged
+    assert ProgramTrial(Program((given,), steps)).edged
 
 
 def test_variants_that_differ_only_by_rounding_are_no_finding() -> None:
     """The terms of H v are of the size of the program's values, and cancel."""
     steps = (Step("maximum", "xp.maximum({0}, 0.0)", (0,)), Step("integer_power", "{0} ** 2", (1,)))
-    trial = Trial(Program((Input(0.0),), (*steps, Step("add_constant", "{0} + 10.0", (2,)))))
+    trial = ProgramTrial(Program((Input(0.0),), (*steps, Step("add_constant", "{0} + 10.0", (2,)))))
     ours, theirs = ({"result": [np.float64(number)]} for number in (3e-9, -3e-10))
     assert differing(trial, "hvp", ours, theirs, "torch") is None
     assert differing(trial, "hvp", ours, {"result": [np.float64(1e-3)]}, "torch") is not None

@@ -55,10 +55,10 @@ def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_p
     pytest.importorskip(LIBRARIES[library].module)
     inputs = Input(0.5), Input((1.0, 2.0)), Input(3.0, active=False)
     program = Program(inputs, (Step("sum", "xp.sum(xp.sin({0} * {1}) * {2})", (0, 1, 2)),))
-    from adbench.findings.programs.judging import Trial
+    from adbench.findings.programs.judging import ProgramTrial
     from adbench.oracle.operators import along
 
-    trial = Trial(program)
+    trial = ProgramTrial(program)
     second = operator.startswith("h")
     known = trial.reference(second, 0)
     assert known is not None

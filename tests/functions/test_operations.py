@@ -8,14 +8,14 @@ import pytest
 
 from adbench import Case
 from adbench.execution.lost_digits import lost_digits
-from adbench.functions.operations import PLAIN, Operation, operations
+from adbench.functions.operations import PLAIN, NotedOperation, operations
 from adbench.model.errors import UsageError
 from tests.support.command import adbench
 
 M = np.array([[2.0, 1.0], [0.5, 3.0]])
 
 
-def noted(f: Any, *args: Any) -> list[Operation]:
+def noted(f: Any, *args: Any) -> list[NotedOperation]:
     return operations(f, args, [f"x{k}" for k in range(len(args))], range(len(args)))
 
 

@@ -14,12 +14,12 @@ import pytest
 from adbench.catalog.discovery import catalog, load
 from adbench.catalog.programs import command_file
 from adbench.execution.in_process import check_cell
-from adbench.execution.operators.between_calls import Site, first_fault
+from adbench.execution.operators.between_calls import NamedInputs, first_fault
 from adbench.execution.operators.perturbed import perturbed
-from adbench.execution.operators.prepared_point import Known, Point, examined, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting
-from adbench.execution.operators.relations.setting import Subject
+from adbench.execution.operators.relations.setting import PreparedSubject
 from adbench.execution.operators.rounding_spread import CALLS, Judge, noise, spread_of
 from adbench.execution.session import prepare
 from adbench.model.backend import from_module
@@ -71,7 +71,7 @@ def gradient_of(folder: Path, *, shift: float = 0.0, factor: float = 1.0) -> Any
 
 
 @cache
-def here() -> tuple[Point, Known]:
+def here() -> tuple[CasePoint, PointReferences]:
     at = point(catalog().cases["log_sum_exp"], SIZE, 0)
     return at, known_at(at, second_order=False, seconds=1.0)
 
@@ -156,7 +156,10 @@ def test_a_program_that_scatters_between_calls_only_is_right() -> None:
     """Its spread is measured where the result is judged."""
     at, known = here()
     first = perturbed(at)
-    sites = [Site(first, known_at(first, second_order=False, seconds=1.0), "first"), Site(at, known, "second")]
+    sites = [
+        NamedInputs(first, known_at(first, second_order=False, seconds=1.0), "first"),
+        NamedInputs(at, known, "second"),
+    ]
 
     def scatters(x: Any) -> Any:
         return gradient(x, 0.0 if x[1] == first.args[0][1] else REORDERED)
@@ -166,7 +169,7 @@ def test_a_program_that_scatters_between_calls_only_is_right() -> None:
 
 def test_relations_allow_for_the_spread_of_a_program() -> None:
     (at, known), used = here(), judge(gradient)
-    assert Subject(Setting(used.backend, at.case, SIZE, 0, known), "gradient", used.call, at.wrt).is_right
+    assert PreparedSubject(Setting(used.backend, at.case, SIZE, 0, known), "gradient", used.call, at.wrt).is_right
 
 
 def test_check_cell_allows_for_the_spread_of_a_program(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from adbench import Case
 from adbench.catalog.discovery import catalog
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, Point, judged, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, judged, point
 from adbench.execution.operators.references import known_at
 from adbench.model.backend import Backend
 from adbench.model.case import function_of
@@ -53,7 +53,7 @@ class Tally:
     alarms: list[str]
     failures: list[str]
 
-    def judge(self, at: Point, who: str, operator: str, result: Any, known: Known) -> None:
+    def judge(self, at: CasePoint, who: str, operator: str, result: Any, known: PointReferences) -> None:
         verdict = judged(at, operator, result, known, None)
         unresolved = {"verified": verdict.inconclusive - verdict.blind, "blind": verdict.blind}
         compared = {"right": verdict.right, "wrong": verdict.wrong, **unresolved}
@@ -90,7 +90,7 @@ class Prepared:
         self.call: Callable[..., Any] | None = None
         self.missing = ""
 
-    def at(self, at: Point) -> Any:
+    def at(self, at: CasePoint) -> Any:
         args = self.backend.native_inputs((*at.args, *at.vector(self.operator)))
         if self.call is None:
             f = function_of(at.case, at.names, self.backend.xp, at.size)
@@ -98,7 +98,7 @@ class Prepared:
         return self.backend.numpy_result(self.call(*args))
 
 
-def judge_all(tally: Tally, prepared: list[Prepared], at: Point, known: Known, what: str) -> None:
+def judge_all(tally: Tally, prepared: list[Prepared], at: CasePoint, known: PointReferences, what: str) -> None:
     for operator in prepared:
         if operator.missing:
             continue
@@ -195,7 +195,7 @@ OPEN = frozenset({
 class Perfect:
     """The derivatives of a function of one vector at a point, each rounded once."""
 
-    def __init__(self, text: Callable[[Any, Any], Any], at: Point) -> None:
+    def __init__(self, text: Callable[[Any, Any], Any], at: CasePoint) -> None:
         self._exact, self._at = Exact(text, at.args[0]), at
 
     def result(self, operator: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adbench import Case, tape
-from adbench.execution.operators.prepared_point import Known, judged, point
+from adbench.execution.operators.prepared_point import PointReferences, judged, point
 from adbench.execution.operators.references import known_at
 from adbench.model import tree
 from adbench.oracle.compute import reference
@@ -183,7 +183,7 @@ def declared_case() -> Case:
 def test_second_order_of_a_declared_gradient_is_blind_with_a_reason() -> None:
     at = point(declared_case(), 1, 0)
     found = known_at(at, second_order=True, hessian=True, seconds=1.0)
-    assert Known.from_plain(found.to_plain()).hvp is not None
+    assert PointReferences.from_plain(found.to_plain()).hvp is not None
     for operator, result in (("hvp", (np.ones(2),)), ("hessian", ((np.eye(2),),))):
         verdict = judged(at, operator, result, found, None)
         assert verdict.word == "blind"

@@ -12,7 +12,7 @@ import pytest
 import adbench
 from adbench.execution.operators import fallback
 from adbench.execution.operators.other_points import with_other_points
-from adbench.execution.operators.prepared_point import Known, examined, point
+from adbench.execution.operators.prepared_point import PointReferences, examined, point
 from adbench.execution.operators.references import known_at, with_points
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.execution.python_check import WrongGradient, assert_gradients
@@ -40,7 +40,7 @@ def in_python() -> Iterator[None]:
 
 
 @cache
-def known(case: Case, seed: int, second_order: bool) -> Known:
+def known(case: Case, seed: int, second_order: bool) -> PointReferences:
     """From the case's source alone: one reference for all mutants at a point."""
     found = known_at(point(case, 1, seed), second_order=second_order, seconds=3.0)
     assert found.first.all_outputs.method == METHOD, found.first.all_outputs.reason

@@ -10,7 +10,7 @@ from adbench.oracle.compute import reference
 from adbench.oracle.second_order import hessian_reference
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.evaluation import one_number
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.noisy import noisy_type
@@ -31,7 +31,7 @@ def in_arithmetic() -> Iterator[None]:
 
 def plain(x: Any) -> Any:
     def number(element: Any) -> complex:
-        if isinstance(element, Complex):
+        if isinstance(element, ComplexNumber):
             return complex(number(element.real).real, number(element.imag).real)
         return complex(float(ball.ball(ball.start(element.ball)).mid()))
 
@@ -95,7 +95,7 @@ def test_roots_of_unity_are_exact_where_they_are_fractions(exact: bool) -> None:
 
 def test_a_complex_number_is_no_value_no_float_and_unordered() -> None:
     z = Real.of(1.0) + 2j
-    with pytest.raises(TypeError, match="got Complex"):
+    with pytest.raises(TypeError, match="got ComplexNumber"):
         one_number(z)
     for wrong in (
         lambda: z < 1,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.oracle.reference import Entry, Known, Leaf, Reference, Row
+from adbench.oracle.reference import Known, Leaf, PartialDerivative, Reference, Row
 from tests.oracle.scalars import judge, reference
 
 OBSERVED = np.array([0.3, -1.2, 2.5, 0.7])
@@ -148,14 +148,14 @@ def test_missing_and_extra_leaves_are_wrong(nested: Row) -> None:
 
 
 def test_small_entries_are_not_excused_by_large_neighbours() -> None:
-    made = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(1e9, 1e9)), Entry(1, Known(1e-3, 1e-3))))
+    made = Leaf(0, (), "x", (2,), 1.0, (PartialDerivative(0, Known(1e9, 1e9)), PartialDerivative(1, Known(1e-3, 1e-3))))
     sharp = Row(Known(1.0, 1.0), 1, (made,), (), 0, "by hand", "", 0)
     assert judge(1.0, (np.array([1e9, 1e-3]),), sharp).word == "right"
     assert judge(1.0, (np.array([1e9, 1.001e-3]),), sharp).word == "wrong"
 
 
 def test_noise_beyond_the_ninth_digit_leaves_fewer_digits() -> None:
-    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0, noise=1e-9)),))
+    leaf = Leaf(0, (), "x", (), 1.0, (PartialDerivative(0, Known(2.0, 2.0, noise=1e-9)),))
     known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)
     verdict = judge(1.0, (2.0 + 1e-9,), known)
     assert (verdict.word, verdict.whole_digits) == ("verified", 7)
@@ -167,7 +167,7 @@ def test_noise_beyond_the_ninth_digit_leaves_fewer_digits() -> None:
 
 
 def test_the_verdict_states_whether_the_reference_is_proved() -> None:
-    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(2.0, 2.0)),))
+    leaf = Leaf(0, (), "x", (), 1.0, (PartialDerivative(0, Known(2.0, 2.0)),))
     for proved in (True, False):
         known = Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0, proved=proved)
         for x in (2.0, 3.0):
@@ -184,7 +184,14 @@ def test_a_bound_as_large_as_the_derivative_is_blind() -> None:
         (0.04, "verified", 0),
         (0.2, "blind", None),
     ):
-        leaf = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(2.0, 2.0, noise=noise)), Entry(1, Known(1.0, 1.0))))
+        leaf = Leaf(
+            0,
+            (),
+            "x",
+            (2,),
+            1.0,
+            (PartialDerivative(0, Known(2.0, 2.0, noise=noise)), PartialDerivative(1, Known(1.0, 1.0))),
+        )
         verdict = judge(1.0, (np.array([2.0, 1.0]),), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0))
         assert (verdict.word, verdict.whole_digits, verdict.blind) == (word, digits, int(word == "blind"))
         assert (
@@ -291,8 +298,15 @@ def test_the_inputs_are_left_untouched_even_by_a_function_that_writes_into_them(
 
 @pytest.mark.parametrize(("got", "word"), [(2.0, "blind"), (1e8, "blind"), (math.inf, "blind"), (math.nan, "wrong")])
 def test_differences_that_resolve_nothing_convict_nothing(got: float, word: str) -> None:
-    leaf = Leaf(0, (), "x", (), 1.0, (Entry(0, Known(50.0, 50.0, bar=44.0)),))
+    leaf = Leaf(0, (), "x", (), 1.0, (PartialDerivative(0, Known(50.0, 50.0, bar=44.0)),))
     assert judge(1.0, (got,), Row(Known(1.0, 1.0), 1, (leaf,), (), 0, "by hand", "", 0)).word == word
-    resolved = Leaf(0, (), "x", (2,), 1.0, (Entry(0, Known(50.0, 50.0, bar=1e-9)), Entry(1, Known(1e-12, 1e-12, 1e-9))))
+    resolved = Leaf(
+        0,
+        (),
+        "x",
+        (2,),
+        1.0,
+        (PartialDerivative(0, Known(50.0, 50.0, bar=1e-9)), PartialDerivative(1, Known(1e-12, 1e-12, 1e-9))),
+    )
     row = Row(Known(1.0, 1.0), 1, (resolved,), (), 0, "by hand", "", 0)
     assert judge(1.0, (np.array([50.0, 3.0]),), row).word == "wrong"  # next to 50 it is a zero

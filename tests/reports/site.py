@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from adbench.catalog.discovery import catalog
-from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
 from adbench.model.record import Run
 from adbench.reports.site.archive import archive
@@ -31,7 +31,10 @@ TRAPS = replace(CHECKED, created="2026-03-01T10:00:00+00:00")
 FAULT = Fault("sinc", "jax", "gradient", "nan", 0.0, {"x": 0.0}, "special", "x", "nan", "0.0", program="print(1)")
 CONFORM = Conformance(
     {"jax": "0.10"},
-    (Cell("sinc", "jax", "elementwise", checked=5, faults=[FAULT]), Cell("exp", "jax", "elementwise", checked=5)),
+    (
+        ConformanceCell("sinc", "jax", "elementwise", checked=5, faults=[FAULT]),
+        ConformanceCell("exp", "jax", "elementwise", checked=5),
+    ),
 )
 
 

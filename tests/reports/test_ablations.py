@@ -16,7 +16,7 @@ from adbench.reports.html import page as html
 from tests.reports import runs
 
 
-def rows(records: list[Record]) -> list[ablations.Row]:
+def rows(records: list[Record]) -> list[ablations.AblationRow]:
     cells = Cells(runs.run(records))
     return ablations.rows(cells, Footnotes(cells))
 
@@ -73,7 +73,7 @@ def test_too_few_launches_give_a_dash_with_its_reason() -> None:
 
 
 def test_memory_is_compared_where_both_took_any() -> None:
-    def pair(without: float, with_it: float) -> ablations.Row:
+    def pair(without: float, with_it: float) -> ablations.AblationRow:
         (row,) = rows(
             [
                 runs.record("lotka_volterra", backend="tape", memory=bytes_of(without)),

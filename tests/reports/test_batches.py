@@ -34,13 +34,13 @@ RECORDS = [
 ]
 
 
-def rows(records: list[Record]) -> dict[str, sections.Row]:
+def rows(records: list[Record]) -> dict[str, sections.MethodRow]:
     run = runs.run(records)
     cells = Cells(run)
     return {row.backend: row for group in sections.batch_table(run, cells, Footnotes(cells)) for row in group.rows}
 
 
-def texts(row: sections.Row) -> list[str]:
+def texts(row: sections.MethodRow) -> list[str]:
     return [" ".join(entry.text.split()) for entry in row.entries]
 
 

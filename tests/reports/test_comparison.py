@@ -15,7 +15,7 @@ from adbench.model.record import Job
 from adbench.reports.text import comparison, history
 from adbench.results.compare import Comparison, compare
 from adbench.results.comparison_inputs import ComparisonInput, Sample
-from adbench.results.timeline.history import Entry
+from adbench.results.timeline.history import HistoryEntry
 from tests.reports.test_hostile import HOSTILE
 from tests.support.sessions import input_of, times
 
@@ -113,7 +113,7 @@ def test_a_name_is_text_whatever_it_looks_like(name: str) -> None:
         == len(comparison.markdown(compare(input_of("a", logs), input_of("b", slow))).splitlines()) + 1
     )
     json.dumps(comparison.data(found, 0))
-    entry = Entry(Path(name), "resumable", None, name, "1234abcd", (name,), (name,))
+    entry = HistoryEntry(Path(name), "resumable", None, name, "1234abcd", (name,), (name,))
     assert max(map(cell_len, history.text([entry], 60).splitlines())) <= 60
 
 
@@ -134,7 +134,7 @@ def test_equal_runs_say_so_in_one_line_of_names() -> None:
 @pytest.mark.parametrize("width", [24, 60, 99, 100, 160])
 def test_a_list_of_runs_fits_and_nothing_acts(width: int) -> None:
     entries = [
-        Entry(
+        HistoryEntry(
             history_path,
             state,
             reason,
@@ -167,4 +167,4 @@ def test_a_list_of_runs_fits_and_nothing_acts(width: int) -> None:
 )
 def test_the_list_of_runs_has_the_noise_floor_in_whole_percents(floor: float, shown: str) -> None:
     for width in (60, 160):
-        assert f" {shown}" in history.text([Entry(Path("out"), "finished", floor=floor)], width)
+        assert f" {shown}" in history.text([HistoryEntry(Path("out"), "finished", floor=floor)], width)

@@ -3,7 +3,7 @@
 import pytest
 
 from adbench.doctor.examine import Examination
-from adbench.doctor.findings import Finding
+from adbench.doctor.findings import MachineFinding
 from adbench.reports.text import doctor
 
 FOUND = Examination(
@@ -11,11 +11,11 @@ FOUND = Examination(
     fingerprint="…",
     versions={"adbench": "0.1.0", "numpy": None},
     findings=(
-        Finding("load", "0.1 over the last minute", "ok", "Other work takes time."),
-        Finding("governor", "powersave", "warning", "The rate follows the load.", "sudo cpupower frequency-set"),
-        Finding("heat", "unknown", "unknown", "Heat slows."),
+        MachineFinding("load", "0.1 over the last minute", "ok", "Other work takes time."),
+        MachineFinding("governor", "powersave", "warning", "The rate follows the load.", "sudo cpupower frequency-set"),
+        MachineFinding("heat", "unknown", "unknown", "Heat slows."),
     ),
-    memory=(Finding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
+    memory=(MachineFinding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
     backends=(
         {"name": "tape", "version": None, "install": None, "builtin": True},
         {"name": "mine", "version": None, "install": None, "builtin": False},

@@ -159,7 +159,7 @@ def test_memory_is_drawn_by_the_first_method_that_has_a_figure_and_never_for_nul
 def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
     code = (
         "from adbench.reports.figures import plots as f\n"
-        "points = f.Point(1, 1e-6, 9e-7, 2e-6), f.Point(10, 1e-5, 1e-5, 1e-5)\n"
+        "points = f.DataPoint(1, 1e-6, 9e-7, 2e-6), f.DataPoint(10, 1e-5, 1e-5, 1e-5)\n"
         "p = f.Panel('k', 'T', 'seconds', (f.Series(9, f.Look(9, 3, 1), points),))\n"
         "with f.style(): print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
     )

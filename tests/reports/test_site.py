@@ -11,7 +11,7 @@ import pytest
 
 from adbench.catalog.discovery import catalog
 from adbench.findings.conform import conformance
-from adbench.findings.conform.conformance import Cell, Conformance
+from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.reports.site import addresses
 from adbench.reports.site.archive import archive
 from adbench.reports.site.families import OTHER
@@ -76,7 +76,7 @@ def test_hostile_names_leave_no_folder_and_are_text_on_every_page(tmp_path: Path
         adbench_version=every,
     )
     hostile = replace(FAULT, got=every, expected=every, thread=every, program=every)
-    cells = (Cell(ODD[0], ODD[0], ODD[0], ODD[0], 1, faults=[hostile]),)
+    cells = (ConformanceCell(ODD[0], ODD[0], ODD[0], ODD[0], 1, faults=[hostile]),)
     folder = site.write(tmp_path / "site", [run], Conformance({ODD[0]: every}, cells))
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
     assert len(list((folder / "cases").iterdir())) == len(ODD) + 1

@@ -11,7 +11,7 @@ import pytest
 
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
-from adbench.results.compare import Comparison, Row, compare, exit_code, gates_of
+from adbench.results.compare import ComparedCell, Comparison, compare, exit_code, gates_of
 from adbench.results.comparison_inputs import ComparisonInput, Sample
 from tests.support.sessions import Changes, input_of, times
 
@@ -34,7 +34,7 @@ def words(found: Comparison) -> dict[str, str]:
     return {row.name: row.word for row in found.rows}
 
 
-def row(found: Comparison, name: str) -> Row:
+def row(found: Comparison, name: str) -> ComparedCell:
     return next(each for each in found.rows if each.name == name)
 
 

@@ -25,7 +25,7 @@ def restored():
     gc.collect()
     tape.gradient(long, 1.3)
     tape.gradient(lambda x: x, 1.3)
-    collector._State.expected = False
+    collector._CollectorState.expected = False
     yield
     assert not collector._holders
     gc.set_threshold(*before)

@@ -387,7 +387,7 @@ def test_a_long_tape_is_dropped_from_its_end_also_if_finalizers_read_it():
             if k % 400 == 0:
                 tape.reverse_pass_callback(Read())
         held = sys.getrefcount(x)
-        loading._State.code.release(records)
+        loading._LoadingState.code.release(records)
         assert seen == [1_605, 804, 3]
         assert len(records) == 0
         assert sys.getrefcount(x) == held - 1001 - 1  # the operands of products, and the leaf
@@ -432,10 +432,10 @@ def test_threads_record_on_their_own_tapes():
 @pytest.fixture
 def fresh(monkeypatch):
     """The state before anything was loaded."""
-    code, first = loading._State.code, loading.PASSES[0]
+    code, first = loading._LoadingState.code, loading.PASSES[0]
     code.remove()
     for name, value in (("code", None), ("refused", ""), ("left", 50.0)):
-        monkeypatch.setattr(loading._State, name, value)
+        monkeypatch.setattr(loading._LoadingState, name, value)
     loading.PASSES[0] = loading.counted_sweep
     yield
     monkeypatch.undo()
@@ -446,10 +446,10 @@ def fresh(monkeypatch):
 @pytest.mark.usefixtures("fresh")
 def test_the_code_is_loaded_once_enough_records_were_swept():
     tape.gradient(lambda x: x * x, 1.3)
-    assert loading._State.code is None
+    assert loading._LoadingState.code is None
     for _ in range(3):
         assert tape.gradient(turns, 1.3) == tape.gradient(turns, 1.3)
-    assert loading._State.code is not None
+    assert loading._LoadingState.code is not None
     assert loading.PASSES[0] is not loading.counted_sweep
 
 
@@ -463,7 +463,7 @@ def test_an_unknown_place_of_the_counts_keeps_the_python_versions(monkeypatch):
 def test_an_unknown_layout_keeps_the_python_versions(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     assert tape.load_machine_code() == "machine code for scalars knows CPython 3.11 to 3.13 on 64 bits only"
-    assert loading._State.code is None
+    assert loading._LoadingState.code is None
     assert tape.gradient(turns, 1.3)[1] == pytest.approx(tape.jvp(turns, 1.3, 1.0)[1])
 
 
@@ -494,7 +494,7 @@ def test_the_page_has_the_number_of_functions():
 
 
 def test_methods_set_by_python_replace_the_code_until_it_is_installed_again():
-    address = loading._State.code.address("operator_mul")
+    address = loading._LoadingState.code.address("operator_mul")
     place = layout.place_of("mul")
     assert layout.operators_of(tape.Scalar)[place] == address
     with loading.python_only():

@@ -13,7 +13,7 @@ from adbench.model.errors import Unsupported
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArgumentLayout:
     """The properties of inputs that stay the same between calls.
 
     kinds     the C++ type of each input's kind: `Real<1>`, `Whole`, `Nest<Real<2>, Real<0>>`
@@ -34,12 +34,12 @@ class Layout:
         return math.prod(self.shapes[leaf] or ())
 
 
-def layout(args: Sequence[Any]) -> Layout:
+def layout(args: Sequence[Any]) -> ArgumentLayout:
     """The layout of native inputs. Raises Unsupported for an input without a C++ type."""
     kinds = tuple(_kind(arg) for arg in args)
     parts = [(position, leaf) for position, arg in enumerate(args) for leaf in leaves(arg)]
     shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for _, leaf in parts)
-    return Layout(kinds, shapes, tuple(position for position, _ in parts))
+    return ArgumentLayout(kinds, shapes, tuple(position for position, _ in parts))
 
 
 def leaves(arg: Any) -> Iterator[Any]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from adbench.catalog.discovery import builtin_folder
 from adbench.execution.native import build
-from adbench.execution.native.argument_layout import Layout, layout, mask, unit_text
-from adbench.execution.native.native_call import GRADIENTS, Prepared, Row
+from adbench.execution.native.argument_layout import ArgumentLayout, layout, mask, unit_text
+from adbench.execution.native.native_call import GRADIENTS, NativeNumbers, NativeOperator
 from adbench.execution.native.shared_object import Opened, copied, shared
 from adbench.model.backend import Call, Operator
 from adbench.model.case import Case
@@ -80,7 +80,7 @@ class CppLibrary:
 
     def to_numpy(self, result: Any) -> Any:
         """The arrays of a call's result."""
-        return result.parts() if isinstance(result, Row) else np.asarray(result)
+        return result.parts() if isinstance(result, NativeNumbers) else np.asarray(result)
 
     def prepare(self, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
         """call(*args) of the case's C++ implementation.
@@ -90,7 +90,7 @@ class CppLibrary:
         """
         text = self.text_of(getattr(f, "case", None))
 
-        def open_for(sizes: Layout) -> Opened:
+        def open_for(sizes: ArgumentLayout) -> Opened:
             made = self.unit(f, text, sizes, wrt, operator)
             name = f"{self.name} on {text.name}"
             if self.private is None:
@@ -98,7 +98,7 @@ class CppLibrary:
             return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
 
         lacking = f"{text.name} has no {operator} by hand" if self.by_hand else f"{self.name} has no {operator}"
-        return Prepared(open_for, operator, args, wrt, lacking).call()
+        return NativeOperator(open_for, operator, args, wrt, lacking).call()
 
     def build(self, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
         """Compile the shared object that `prepare` will load for these inputs."""
@@ -115,7 +115,7 @@ class CppLibrary:
             raise Unsupported(f"no C++ implementation: there is no {case.texts[-1]}.hpp next to {Path(case.file).name}")
         return found[0]
 
-    def unit(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...], operator: Operator) -> Path:
+    def unit(self, f: Any, text: Path, sizes: ArgumentLayout, wrt: tuple[int, ...], operator: Operator) -> Path:
         """The shared object of a source for inputs of this layout, differentiated in `wrt`, that has the operator.
 
         For the case's own active inputs it has every operator, because others will be needed later.
@@ -145,7 +145,7 @@ class CppLibrary:
                 raise Unsupported(str(refusal)) from refusal
             raise
 
-    def _is_to_blame(self, f: Any, text: Path, sizes: Layout, wrt: tuple[int, ...]) -> bool:
+    def _is_to_blame(self, f: Any, text: Path, sizes: ArgumentLayout, wrt: tuple[int, ...]) -> bool:
         """Whether a source that does not compile with the library compiles without it, so that the library lacks a
         part."""
         if not self.needs or self.texts:
@@ -156,23 +156,23 @@ class CppLibrary:
             return False
         return True
 
-    def found(self) -> Place:
+    def found(self) -> LibraryPlace:
         """The place of the library. Raises Unsupported with the searched folders and how to get it."""
         return _found(self, tuple(map(_prefix, self.prefixes)))
 
-    def _common(self, place: Place) -> Path:
+    def _common(self, place: LibraryPlace) -> Path:
         text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
         unit = build.Unit(text, place.options, (), place.depends, self.name, suffix=".o")
         return build.found(unit) or build.made(unit)
 
-    def _precompiled(self, place: Place) -> Path | None:
+    def _precompiled(self, place: LibraryPlace) -> Path | None:
         if not self.precompile:
             return None
         return build.precompiled(build.Unit("#include ADBENCH_LIBRARY\n", place.options, (), place.depends, self.name))
 
 
 @dataclass(frozen=True)
-class Place:
+class LibraryPlace:
     """The place of a library: options for the compiler and the linker, and its version."""
 
     options: tuple[str, ...]
@@ -187,13 +187,13 @@ def native_headers() -> Path:
 
 
 @cache
-def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
+def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> LibraryPlace:
     """`prefixes` are the library's current ones: a result stays cached until they change."""
     build.compiler()  # its error names the package to install
     ours = [f"-I{native_headers()}", f'-DADBENCH_LIBRARY="{library.header}"', *library.flags]
     texts = build.with_included(library.header, [native_headers()])
     if not library.needs:
-        return Place(tuple(ours), (), tuple(texts))
+        return LibraryPlace(tuple(ours), (), tuple(texts))
     looked: list[str] = []
     for written, prefix in zip(library.prefixes, prefixes, strict=True):
         if prefix is not None and (prefix / library.include / library.needs).is_file():
@@ -211,7 +211,7 @@ def _found(library: CppLibrary, prefixes: tuple[Path | None, ...]) -> Place:
     raise Unsupported(f"{library.needs} was not found in {', '.join(looked)}; {library.get}")
 
 
-def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path, prefix: Path | None) -> Place:
+def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path, prefix: Path | None) -> LibraryPlace:
     folders = [prefix / name for name in ("lib", "lib64") if (prefix / name).is_dir()] if prefix else []
     options = [*ours, *([f"-I{include}"] if prefix else [])]
     search = [option for folder in folders for option in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
@@ -219,7 +219,7 @@ def _place(library: CppLibrary, ours: list[str], texts: list[str], include: Path
     links = [*search, *archives, *(f"-l{name}" for name in library.links)]
     header = (include / library.needs).stat()
     depends = (*texts, *library.flags, *links, header.st_size, header.st_mtime_ns)
-    return Place(tuple(options), tuple(links), depends, include)
+    return LibraryPlace(tuple(options), tuple(links), depends, include)
 
 
 def _prefix(written: str) -> Path | None:

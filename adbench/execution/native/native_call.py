@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.execution.native.argument_layout import Layout, layout, leaves
+from adbench.execution.native.argument_layout import ArgumentLayout, layout, leaves
 from adbench.execution.native.shared_object import Opened
 from adbench.model.backend import WITH_VECTOR, Call, Operator
 from adbench.model.errors import Unsupported
@@ -21,14 +21,14 @@ GRADIENTS = tuple(one.name for one in DEFINITIONS.values() if one.order < 2 and 
 """The operators of a unit built for the gradient alone."""
 
 
-class Row:
+class NativeNumbers:
     """The numbers from C++: a gradient, or a Hessian row by row, or the gradients of many points.
 
     `parts` makes arrays of them, untimed.
     """
 
     def __init__(
-        self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: Layout, *, square: bool, points: int
+        self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: ArgumentLayout, *, square: bool, points: int
     ) -> None:
         ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
         self._spans = {k: slice(ends[i], ends[i + 1]) for i, k in enumerate(sizes.leaves_of(wrt))}
@@ -56,7 +56,7 @@ class Row:
         return self.numbers[self._spans[i], self._spans[j]].copy().reshape(self._shapes[i] + self._shapes[j])
 
 
-class Prepared:
+class NativeOperator:
     """An operator of a C++ implementation, bound to arguments, and bound again for other arguments.
 
     open_for   opens the implementation for inputs of a layout; called again if the layout changes
@@ -65,7 +65,7 @@ class Prepared:
 
     def __init__(
         self,
-        open_for: Callable[[Layout], Opened],
+        open_for: Callable[[ArgumentLayout], Opened],
         operator: Operator,
         args: tuple[Any, ...],
         wrt: tuple[int, ...],
@@ -78,7 +78,7 @@ class Prepared:
             raise Unsupported(lacking)
         given = (*args[: self._inputs], *(args[-1] if self._of.vector == "tangent" else ()))
         self._nested = any(isinstance(part, dict | list | tuple) for part in given)
-        self._layout: Layout | None = None
+        self._layout: ArgumentLayout | None = None
         self._points = 0
         self.bind(args)
         if not self.opened.shared.has(self.handle, self._of.code):
@@ -87,7 +87,7 @@ class Prepared:
             raise Unsupported("no Hessian for nested inputs; use hvp")
 
     def call(self) -> Call:
-        """call(*args) -> a number, a Row, or the pair of both."""
+        """call(*args) -> a number, NativeNumbers, or the pair of both."""
         nested = self._nested
         gives_number = self._of.result == "value"
         gives_both = self._of.result == "pair"
@@ -139,7 +139,9 @@ class Prepared:
     def renew(self) -> None:
         """Allocate memory for the results."""
         assert self._layout is not None
-        self.row = Row(self._args, self._wrt, self._layout, square=self._of.result == "hessian", points=self._points)
+        self.row = NativeNumbers(
+            self._args, self._wrt, self._layout, square=self._of.result == "hessian", points=self._points
+        )
         out = self.row.numbers.ctypes.data
         self.opened.shared.bind(self.handle, self._of.code, self._leaves, self._vector, out)
         self.unheld = getrefcount(self.row)

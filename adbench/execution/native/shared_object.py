@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from adbench.execution.native.argument_layout import Layout
+from adbench.execution.native.argument_layout import ArgumentLayout
 from adbench.execution.native.build import folder
 from adbench.model.errors import Unsupported
 
@@ -50,7 +50,7 @@ class Opened:
     """A C++ implementation on a library, for inputs of one layout. The last reference closes it; `unload` also unloads
     the shared object."""
 
-    def __init__(self, name: str, shared: Shared, sizes: Layout, variant: int, *, unload: bool) -> None:
+    def __init__(self, name: str, shared: Shared, sizes: ArgumentLayout, variant: int, *, unload: bool) -> None:
         self.name, self.shared = name, shared
         axes = [STATIC if shape is None else len(shape) for shape in sizes.shapes]
         extents = [extent for shape in sizes.shapes for extent in shape or ()]

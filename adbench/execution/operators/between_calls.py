@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from adbench.execution.operators.prepared_point import Known, Point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend
 
 
 @dataclass(frozen=True)
-class Site:
+class NamedInputs:
     """Named inputs with their reference."""
 
-    at: Point
-    known: Known
+    at: CasePoint
+    known: PointReferences
     name: str
 
 
-def first_fault(judge: Judge, sites: Sequence[Site]) -> str | None:
+def first_fault(judge: Judge, sites: Sequence[NamedInputs]) -> str | None:
     """Call at each site, twice in turns. Returns why a result is wrong or which state a call changed, or None.
 
     judge   of a call that was prepared at the inputs of the first site, and returns a finished result

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from adbench.execution.operators import many_points
 from adbench.execution.operators.fallback import NATIVE, Prepared, prepare
 from adbench.execution.operators.many_points import named
-from adbench.execution.operators.prepared_point import Point
+from adbench.execution.operators.prepared_point import CasePoint
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.oracle.evidence import DOUBLE, ROUNDINGS, EntryEvidence
@@ -38,7 +38,7 @@ Leaves = Sequence[NDArray[np.float64]]
 def with_other_points(
     verdict: Verdict,
     entries: Sequence[EntryEvidence],
-    at: Point,
+    at: CasePoint,
     backend: Backend,
     f: Callable[..., Any],
     made: Prepared,
@@ -80,7 +80,7 @@ def with_other_points(
     return replace(verdict, sentence=f"{verdict.sentence}; all {count:,} are the same in another order{how}")
 
 
-def _tolerances(at: Point, entries: Sequence[EntryEvidence], claim: float | None) -> list[tuple[float, float]]:
+def _tolerances(at: CasePoint, entries: Sequence[EntryEvidence], claim: float | None) -> list[tuple[float, float]]:
     """(relative, absolute) tolerance for each leaf: a library may add up in another order."""
     found = []
     for leaf in at.arguments.leaves:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.execution.operators.prepared_point import Point
+from adbench.execution.operators.prepared_point import CasePoint
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
@@ -24,7 +24,7 @@ ANOTHER_SEED = 1_000_003
 """Added to the seed, so that the vectors v and w differ too."""
 
 
-def perturbed(at: Point) -> Point:
+def perturbed(at: CasePoint) -> CasePoint:
     """The point with every float entry changed by a random share of itself, between `STEP` / 2 and `STEP`.
 
     Shapes, Python ints, bools and strings, zeros and signs stay, and so do integers among the inactive inputs, which

@@ -19,15 +19,14 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points, definition
 from adbench.oracle.evidence import DOUBLE, SINGLE, EntryEvidence, Precision, Spread, lowest
-from adbench.oracle.leaves import DIRECTION
-from adbench.oracle.leaves import Point as Arguments
+from adbench.oracle.leaves import DIRECTION, Point
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Known:
+class PointReferences:
     """The references at a point: of the function, of its derivative along v (whose gradient is H v), of its gradient.
 
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
@@ -41,7 +40,7 @@ class Known:
     hessian: Reference | None = None
     points: Mapping[int, Reference] = field(default_factory=dict)
     declared: str = ""
-    of_values: Known | None = None
+    of_values: PointReferences | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
@@ -51,12 +50,12 @@ class Known:
         return found | {"points": points, "declared": self.declared}
 
     @staticmethod
-    def from_plain(plain: Mapping[str, Any]) -> Known:
+    def from_plain(plain: Mapping[str, Any]) -> PointReferences:
         """The inverse of `to_plain`."""
         parts = {name: Reference.from_plain(plain[name]) for name in ("first", "hvp", "hessian") if name in plain}
         points = {int(index): Reference.from_plain(one) for index, one in plain.get("points", {}).items()}
-        of_values = Known.from_plain(plain["of_values"]) if "of_values" in plain else None
-        return Known(**parts, points=points, declared=plain.get("declared", ""), of_values=of_values)
+        of_values = PointReferences.from_plain(plain["of_values"]) if "of_values" in plain else None
+        return PointReferences(**parts, points=points, declared=plain.get("declared", ""), of_values=of_values)
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""
@@ -67,7 +66,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Point:
+class CasePoint:
     """The inputs of a case at a size and a seed; `single`: float32 inputs, whose results may be float32."""
 
     case: Case
@@ -98,7 +97,7 @@ class Point:
         """Results that are computed once for this point (references.py)."""
         return {}
 
-    def copied(self) -> Point:
+    def copied(self) -> CasePoint:
         """A copy with separate arrays, because a case may return the same arrays each time."""
         copy = lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # noqa: E731 - for one line
         return replace(self, args=tuple(tree.map_leaves(copy, arg) for arg in self.args))
@@ -120,9 +119,9 @@ class Point:
         return Nonzeros(np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp))
 
     @cached_property
-    def arguments(self) -> Arguments:
+    def arguments(self) -> Point:
         """The arguments for the oracle, some of them active."""
-        return Arguments(self.args, self.wrt, self.names)
+        return Point(self.args, self.wrt, self.names)
 
     def plain(self, *args: Any) -> Any:
         """The case on plain numpy. Raises LessThanDouble if it computes in float32 or less."""
@@ -153,7 +152,7 @@ class Point:
         """Whether `stacked` refuses so many points."""
         return count * sum(self.arguments.sizes) > many_points.MOST_NUMBERS
 
-    def sampled(self, count: int) -> dict[int, Point]:
+    def sampled(self, count: int) -> dict[int, CasePoint]:
         """Index -> point, for those of many points that have a reference; none if there are too many numbers."""
         if self.has_too_many(count):
             return {}
@@ -170,11 +169,11 @@ class Point:
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*args, *vector))
 
 
-def point(case: Case, size: int, seed: int, *, single: bool = False) -> Point:
+def point(case: Case, size: int, seed: int, *, single: bool = False) -> CasePoint:
     """The case at this size and seed. Raises UsageError as `Case.bind` does."""
     case = at_size(case, size)
     names, args, wrt = case.bind(size, seed)
-    return Point(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
+    return CasePoint(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
 
 
 def _rounded(leaf: Any) -> Any:
@@ -185,7 +184,7 @@ def _rounded(leaf: Any) -> Any:
     return rounded if isinstance(leaf, np.ndarray) else float(rounded)
 
 
-def refuse_another_function(at: Point, known: Known) -> None:
+def refuse_another_function(at: CasePoint, known: PointReferences) -> None:
     """Raise UsageError if the case's value here differs from its value in the reference's process."""
     try:
         value = at.plain(*at.args)
@@ -199,16 +198,18 @@ def refuse_another_function(at: Point, known: Known) -> None:
         )
 
 
-def judged(at: Point, operator: str, result: Any, known: Known, claimed_relative_error: float | None) -> Verdict:
+def judged(
+    at: CasePoint, operator: str, result: Any, known: PointReferences, claimed_relative_error: float | None
+) -> Verdict:
     """The verdict on the operator's result, in numpy."""
     return examined(at, operator, result, known, claimed_relative_error)[0]
 
 
 def examined(
-    at: Point,
+    at: CasePoint,
     operator: str,
     result: Any,
-    known: Known,
+    known: PointReferences,
     claimed_relative_error: float | None,
     *,
     spread: Spread | None = None,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
-from adbench.execution.operators.prepared_point import Known, Point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.functions.declared_constants import are_held, are_met, declaring
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
@@ -34,20 +34,20 @@ POINT_SHARE = 0.25  # of a reference's time, for each of many points but the fir
 Remember = Callable[[str, Callable[[], Reference]], Reference]
 
 
-def subject_of(at: Point) -> Subject:
+def subject_of(at: CasePoint) -> Subject:
     """The point for the oracle."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     return Subject(at.plain, at.arguments, at.text, at.shape, own.place if own else None)
 
 
 def known_at(
-    at: Point,
+    at: CasePoint,
     *,
     second_order: bool,
     hessian: bool = True,
     seconds: float,
     remember: Remember = lambda what, compute: compute(),
-) -> Known:
+) -> PointReferences:
     """Compute the references of first and second order from the case's source alone, without a backend.
 
     second_order   also of H v and H, if the value is a scalar
@@ -77,7 +77,9 @@ def known_at(
     return replace(known, declared=str(held), of_values=of_values)
 
 
-def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: bool, seconds: float) -> Known:
+def _computed(
+    at: CasePoint, remember: Remember, *, second_order: bool, hessian: bool, seconds: float
+) -> PointReferences:
     """The same with the constants that the function declares held, or not, as `declaring` says."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     effort = Effort(
@@ -101,30 +103,30 @@ def _computed(at: Point, remember: Remember, *, second_order: bool, hessian: boo
         unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
-        return Known(first)
+        return PointReferences(first)
     subject = subject_of(at)
     if first.scalar.method == DIFFERENCES:  # the series fail in the second order for the same reason
         subject = by_values(subject, first.scalar.reason)
     hvp = remember("hvp", lambda: hvp_reference(subject, first.scalar, effort))
     if not hessian:
-        return Known(first, hvp)
-    return Known(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
+        return PointReferences(first, hvp)
+    return PointReferences(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
 
 
-def _values_decide(at: Point) -> bool:
+def _values_decide(at: CasePoint) -> bool:
     """Whether the case's values say anything about the derivative: not in lower precision, where values change in
     steps, nor where constants are held or a symmetric matrix is read by another convention."""
     return at.within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
 
 
 def with_points(
-    known: Known,
-    at: Point,
+    known: PointReferences,
+    at: CasePoint,
     count: int,
     *,
     seconds: float,
-    remember: Callable[[Point], Remember] = lambda there: lambda what, compute: compute(),
-) -> Known:
+    remember: Callable[[CasePoint], Remember] = lambda there: lambda what, compute: compute(),
+) -> PointReferences:
     """The references with those of a sample of `count` points; unchanged for 0, or for an array-valued function.
 
     remember   remember(point) -> the `remember` of `known_at` there
@@ -157,11 +159,11 @@ class ByConvention:
     """
 
     note: str
-    known: Known
+    known: PointReferences
     axes: Any = None
 
 
-def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
+def by_conventions(at: CasePoint, operator: str) -> Iterator[ByConvention]:
     """The proved references by other conventions of symmetric matrices.
 
     None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
@@ -180,20 +182,20 @@ def by_conventions(at: Point, operator: str) -> Iterator[ByConvention]:
             yield ByConvention("; ".join(notes), known)
 
 
-def symmetric_axes(at: Point) -> Any:
+def symmetric_axes(at: CasePoint) -> Any:
     """The numbers of axes of symmetric inputs of which the case reads one triangle, nested like the active ones and 0
     for others (`oracle.structure.symmetrised`); None if there is no such input."""
     reads = _symmetric_reads(at)
     return _axes(at, reads) if reads.leaves else None
 
 
-def _axes(at: Point, reads: SymmetricReads) -> Any:
+def _axes(at: CasePoint, reads: SymmetricReads) -> Any:
     counts = [leaf.values.ndim if k in reads.leaves else 0 for k, leaf in enumerate(at.arguments.leaves)]
     nested = at.arguments.replaced(counts, lambda _: 0)
     return tuple(nested[k] for k in at.wrt)
 
 
-def _symmetric_reads(at: Point) -> SymmetricReads:
+def _symmetric_reads(at: CasePoint) -> SymmetricReads:
     """What the case reads of symmetric inputs; nothing for a trap, which asks for one convention."""
     if at.case.is_trap or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
         return SymmetricReads()
@@ -206,8 +208,8 @@ def _symmetric_reads(at: Point) -> SymmetricReads:
 
 
 def _read_by(
-    conventions: Mapping[str, triangles.Convention], at: Point, operator: str, symmetric: Collection[int] = ()
-) -> Known | None:
+    conventions: Mapping[str, triangles.Convention], at: CasePoint, operator: str, symmetric: Collection[int] = ()
+) -> PointReferences | None:
     """The references by these conventions, if proved; computed once for all operators at the point.
 
     symmetric   the leaves whose changes count as they act on symmetric ones
@@ -226,14 +228,14 @@ def _read_by(
     return known if known.of(operator).all_outputs.proved else None
 
 
-def _with_unknown(first: Reference, unknown: Reference) -> Known:
+def _with_unknown(first: Reference, unknown: Reference) -> PointReferences:
     """First order known, second order unknown: only the structure of second-order results is judged."""
     total = sum(leaf.size for leaf in first.all_outputs.leaves)
     rows = tuple((index, unknown.scalar) for index in range(min(total, MOST_ROWS))) if not first.shape else ()
-    return Known(first, unknown, Reference((total,), rows) if rows else unknown)
+    return PointReferences(first, unknown, Reference((total,), rows) if rows else unknown)
 
 
-def _evaluations(at: Point, seconds: float) -> int:
+def _evaluations(at: CasePoint, seconds: float) -> int:
     """The most evaluations for differences; for a user's function, as many as fit into the time.
 
     Translates a user's function here, so that the time of evaluations on series excludes it.
@@ -250,7 +252,7 @@ def _evaluations(at: Point, seconds: float) -> int:
     return int(max(200, min(MOST_EVALUATIONS, 3 * seconds / each)))
 
 
-def _another_value(at: Point, first: Reference) -> str:
+def _another_value(at: CasePoint, first: Reference) -> str:
     """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
     made = at.case.f
     if not isinstance(made, UserFunction) or not made.translated:
@@ -265,7 +267,7 @@ def _another_value(at: Point, first: Reference) -> str:
     return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
 
 
-def _refuse_low_precision(at: Point) -> None:
+def _refuse_low_precision(at: CasePoint) -> None:
     """Raise LessThanDouble if the case's value at float64 inputs has lower precision."""
     try:
         with np.errstate(all="ignore"):
@@ -276,7 +278,7 @@ def _refuse_low_precision(at: Point) -> None:
         return
 
 
-def fingerprint(at: Point) -> str:
+def fingerprint(at: CasePoint) -> str:
     """The values of a user's case here and nearby, as a string: they also depend on files that it reads."""
     steps = at.arguments.steps(at.seed, 0)
     places = [at.args, at.arguments.moved([2.0**-7 * step for step in steps])]
@@ -287,7 +289,7 @@ def fingerprint(at: Point) -> str:
         return ""
 
 
-def _refuse_false_pattern(at: Point, known: Reference) -> None:
+def _refuse_false_pattern(at: CasePoint, known: Reference) -> None:
     """Raise UsageError if the case's pattern leaves out a nonzero entry, since libraries would be blamed."""
     if at.nonzeros is None:
         return

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.operators.prepared_point import Known, Point, examined
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.operator import batch_points, definition, needs
@@ -60,11 +60,11 @@ class Judge:
     call: Callable[..., Any]
     _spreads: dict[int, Mapping[str, float]] = field(default_factory=dict)  # by the seed of the point
 
-    def judged(self, at: Point, result: Any, known: Known) -> Verdict:
+    def judged(self, at: CasePoint, result: Any, known: PointReferences) -> Verdict:
         """The verdict on a result there, in numpy."""
         return self.examined(at, result, known)[0]
 
-    def examined(self, at: Point, result: Any, known: Known) -> Examined:
+    def examined(self, at: CasePoint, result: Any, known: PointReferences) -> Examined:
         """The verdict, with every compared number."""
         verdict, entries = self._examined(at, result, known)
         if known.of_values is None or batch_points(self.operator):
@@ -81,7 +81,7 @@ class Judge:
             return other, of_values
         return verdict, entries
 
-    def _examined(self, at: Point, result: Any, known: Known) -> Examined:
+    def _examined(self, at: CasePoint, result: Any, known: PointReferences) -> Examined:
         """The same by these references, or by another convention."""
         found = self._by(known, at, result)
         if found[0].word != "wrong":
@@ -96,7 +96,7 @@ class Judge:
                     return verdict.noted(way.note), entries
         return found
 
-    def _on_symmetric_changes(self, at: Point, result: Any, axes: Any) -> Any:
+    def _on_symmetric_changes(self, at: CasePoint, result: Any, axes: Any) -> Any:
         """A second derivative as it acts on symmetric changes, for a vector that is one."""
         if definition(self.operator).result == "hessian":
             return symmetrised(result, axes, both_sides=True)
@@ -104,7 +104,7 @@ class Judge:
         moved = self.call(*self.backend.native_inputs((*at.args, *vector)))
         return symmetrised(self.backend.numpy_result(self.backend.waited(moved)), axes)
 
-    def _by(self, known: Known, at: Point, result: Any) -> Examined:
+    def _by(self, known: PointReferences, at: CasePoint, result: Any) -> Examined:
         """The verdict by these references."""
         claimed = self.backend.claimed_relative_error
         judged = partial(examined, at, self.operator, result, known, claimed)
@@ -121,7 +121,7 @@ class Judge:
             return found
         return judged(spread=lambda place: spread.get(place, 0.0))
 
-    def _agreed(self, at: Point, entries: Sequence[EntryEvidence], known: Known) -> Collection[str]:
+    def _agreed(self, at: CasePoint, entries: Sequence[EntryEvidence], known: PointReferences) -> Collection[str]:
         """The places of hidden numbers that agree with the proved truth to twelve digits, here and at neighbours.
 
         The neighbours are a thousandth of each number apart, so that a truth that is not constant changes in its third
@@ -152,13 +152,13 @@ class Judge:
             return agreed
         return ()
 
-    def _compared(self, there: Point, known: Known) -> tuple[EntryEvidence, ...]:
+    def _compared(self, there: CasePoint, known: PointReferences) -> tuple[EntryEvidence, ...]:
         """The numbers of the call at another point."""
         result = self.backend.waited(self.call(*there.native(self.backend, self.operator)[1]))
         return examined(there, self.operator, self.backend.numpy_result(result), known, None)[1]
 
-    def _spread_at(self, at: Point, known: Known) -> Mapping[str, float]:
-        def numbers(there: Point) -> dict[str, float]:
+    def _spread_at(self, at: CasePoint, known: PointReferences) -> Mapping[str, float]:
+        def numbers(there: CasePoint) -> dict[str, float]:
             return {item.place: item.got for item in self._compared(there, known)}
 
         if at.seed not in self._spreads:
@@ -166,7 +166,7 @@ class Judge:
         return self._spreads[at.seed]
 
 
-def spread_of(numbers: Callable[[Point], Mapping[str, float]], at: Point) -> dict[str, float]:
+def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint) -> dict[str, float]:
     """Place of each compared number -> the standard deviation of its rounding error.
 
     numbers   numbers(point) -> the program's numbers there, by place
@@ -175,7 +175,7 @@ def spread_of(numbers: Callable[[Point], Mapping[str, float]], at: Point) -> dic
     return {place: noise(np.array([each[place] for each in found])) for place in found[0]}
 
 
-def _neighbour(at: Point, steps: int, step: float) -> Point:
+def _neighbour(at: CasePoint, steps: int, step: float) -> CasePoint:
     """The point after so many steps along a random line, each a random share of a number times ``step``."""
     rng = np.random.default_rng([at.seed, at.size, CALLS])  # the same line for each step
     move = partial(_moved, rng, steps, step, single=at.single)

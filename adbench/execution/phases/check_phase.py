@@ -21,7 +21,7 @@ from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.functions.user_function import UserFunction
 from adbench.model.backend import HERE, known_bug
 from adbench.model.case import Case
-from adbench.model.events import Checked, Cost, Event, Started
+from adbench.model.events import CellSeconds, Checked, Event, Started
 from adbench.model.operator import RELATIONS
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
@@ -174,7 +174,7 @@ class CheckPhase:
         )
         call = found["call_seconds"]
         return Checked(
-            record, None if call is None else Cost(found["prepare_seconds"], found["first_call_seconds"], call)
+            record, None if call is None else CellSeconds(found["prepare_seconds"], found["first_call_seconds"], call)
         )
 
     def _is_timed(self, job: Job) -> bool:

@@ -17,7 +17,7 @@ from adbench.execution.parallel import in_parallel
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.context import Context
-from adbench.execution.workers.process import NoAnswer, Start
+from adbench.execution.workers.process import NoAnswer, WorkerStart
 from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
@@ -270,7 +270,7 @@ def _close(a: Summary, b: Summary, allowed: float) -> bool:
     return all(x == y or (math.isfinite(scale) and abs(x - y) <= allowed * scale) for x, y in pairs)
 
 
-def _apart(starts: Sequence[tuple[WorkerKey, Start]], own_threads: int) -> dict[WorkerKey, Start]:
+def _apart(starts: Sequence[tuple[WorkerKey, WorkerStart]], own_threads: int) -> dict[WorkerKey, WorkerStart]:
     """The starts of workers with their numbers of threads: each on separate processors if there are enough, so that
     imports run in parallel."""
     usable, found = usable_cpus(), {}

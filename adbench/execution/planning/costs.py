@@ -16,7 +16,7 @@ from typing import Any
 from adbench.measure.machine import fingerprint
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadOutput
-from adbench.model.events import Checked, Cost, Event
+from adbench.model.events import CellSeconds, Checked, Event
 from adbench.model.record import Job, Run
 from adbench.model.serialization import from_plain, to_plain
 
@@ -24,7 +24,7 @@ FILE = "costs.json"
 MOST_BYTES = 64 * 2**20
 START_SECONDS = 0.3  # a process, Python, numpy and the harness
 IMPORT_SECONDS = 0.5  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
-UNKNOWN = Cost(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
+UNKNOWN = CellSeconds(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
 
 Cell = tuple[str, str, str]
 """(case, backend, operator): measured at several sizes."""
@@ -38,7 +38,7 @@ class Costs:
     """
 
     imports: dict[str, float] = field(default_factory=dict)
-    cells: dict[Cell, dict[int, Cost]] = field(default_factory=dict)
+    cells: dict[Cell, dict[int, CellSeconds]] = field(default_factory=dict)
     checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
     untimed: dict[Cell, set[int]] = field(default_factory=dict)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -51,14 +51,14 @@ class Costs:
         """Seconds to import a backend."""
         return self.imports.get(backend, IMPORT_SECONDS)
 
-    def of(self, job: Job) -> Cost:
+    def of(self, job: Job) -> CellSeconds:
         """A job's cost: as it was, or of the nearest size in proportion, or of any cell."""
         sizes = self.cells.get((job.case, job.backend, job.operator))
         if not sizes:
             return UNKNOWN
         near = min(sizes, key=lambda n: abs(n - job.size))
         known, ratio = sizes[near], job.size / near
-        return known if ratio == 1 else Cost(known.prepare, known.first_call * ratio, known.call * ratio)
+        return known if ratio == 1 else CellSeconds(known.prepare, known.first_call * ratio, known.call * ratio)
 
     def is_untimed(self, job: Job) -> bool:
         """Whether the job cannot be timed, as far as known: at its size, or at all checked sizes of its cell."""
@@ -97,7 +97,7 @@ class Costs:
             if event.open_seconds is not None:
                 self.learn_opening(job.backend, event.open_seconds)
 
-    def learn(self, job: Job, cost: Cost) -> None:
+    def learn(self, job: Job, cost: CellSeconds) -> None:
         """Remember what a job cost; a later figure replaces it."""
         self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
         self._seen.add((job.case, job.size))
@@ -117,7 +117,9 @@ class Costs:
         for record in run.records:
             if record.time is not None:
                 time = record.time
-                self.learn(record.job, Cost(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call))
+                self.learn(
+                    record.job, CellSeconds(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call)
+                )
 
 
 def read(folder: Path, machine: dict[str, Any]) -> Costs:
@@ -127,7 +129,7 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else {}
         if data.get("machine") != fingerprint(machine):
             return Costs()
-        cells = from_plain(data["cells"], list[tuple[Job, Cost]])
+        cells = from_plain(data["cells"], list[tuple[Job, CellSeconds]])
         checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
         untimed = from_plain(data.get("untimed", []), list[Job])
         found = Costs(from_plain(data["imports"], dict[str, float]))

@@ -30,7 +30,7 @@ WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three t
 
 
 @dataclass(frozen=True)
-class Seconds:
+class ExpectedSeconds:
     """What is expected, by phase."""
 
     check: float = 0.0
@@ -42,8 +42,8 @@ class Seconds:
         """All of it."""
         return self.check + self.time + self.memory
 
-    def __add__(self, other: Seconds) -> Seconds:
-        return Seconds(self.check + other.check, self.time + other.time, self.memory + other.memory)
+    def __add__(self, other: ExpectedSeconds) -> ExpectedSeconds:
+        return ExpectedSeconds(self.check + other.check, self.time + other.time, self.memory + other.memory)
 
 
 class Estimate:
@@ -62,7 +62,7 @@ class Estimate:
         self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # a job is asked for many times
         self.workers = room(settings.threads)
 
-    def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> Seconds:
+    def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> ExpectedSeconds:
         """All of these jobs; the cases named in `traps` are only checked."""
         jobs = [job for job in jobs if job.backend not in self._missing]
         timed = [job for job in jobs if job.case not in traps]
@@ -70,25 +70,25 @@ class Estimate:
         if any(job not in self._checked for job in jobs):
             check += sum(START_SECONDS + self.costs.of_import(name) for name in backends_of(jobs)) / self.workers
         if not self.settings.time:
-            return Seconds(check)
+            return ExpectedSeconds(check)
         launch = self.imports(timed) + sum(map(self.launch, timed))
         time = launch * sum(map(self.undecided, range(self.settings.launches)))
         measured = jobs_to_measure(timed, self.settings)
         memory = (sum(map(self.memory, measured)) + self.memory_processes(measured)) / self.workers
-        return Seconds(check, time, memory)
+        return ExpectedSeconds(check, time, memory)
 
-    def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, Seconds]:
+    def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, ExpectedSeconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
-        found: dict[str, Seconds] = {}
+        found: dict[str, ExpectedSeconds] = {}
         measured = set(jobs_to_measure(jobs, self.settings))
         launches = sum(map(self.undecided, range(self.settings.launches)))
         for job in (job for job in jobs if job.backend not in self._missing):
-            one = Seconds(self.check(job) / self.workers)
+            one = ExpectedSeconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
-                one += Seconds(0.0, launches * self.launch(job), memory)
+                one += ExpectedSeconds(0.0, launches * self.launch(job), memory)
             name = getattr(job, field)
-            found[name] = found.get(name, Seconds()) + one
+            found[name] = found.get(name, ExpectedSeconds()) + one
         return found
 
     def undecided(self, number: int) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog
-from adbench.execution.workers.process import Start
+from adbench.execution.workers.process import WorkerStart
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import NO_GPU, thread_environment
 from adbench.model.record import Job
@@ -23,16 +23,16 @@ class Context:
     catalog: Catalog
     settings: Settings
 
-    def plain_start(self, threads: int = 0) -> Start:
+    def plain_start(self, threads: int = 0) -> WorkerStart:
         """Start a worker with so many threads, or the run's, without randomisation."""
-        return Start(self.environment(threads) | {"PYTHONHASHSEED": "0"})
+        return WorkerStart(self.environment(threads) | {"PYTHONHASHSEED": "0"})
 
     def environment(self, threads: int = 0) -> dict[str, str]:
         """The variables for so many threads, or the run's; without `--device`, they also hide every GPU."""
         devices = NO_GPU if self.settings.device == PROCESSOR else {"JAX_PLATFORMS": ""}  # "": jax looks for itself
         return thread_environment(threads or self.settings.threads) | devices
 
-    def checking_start(self, threads: int = 0) -> Start:
+    def checking_start(self, threads: int = 0) -> WorkerStart:
         """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""
         plain = self.plain_start(threads)
         if self.settings.cache is None:

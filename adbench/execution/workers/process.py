@@ -62,7 +62,7 @@ class WorkerLost(NoAnswer):
 
 
 @dataclass(frozen=True)
-class Start:
+class WorkerStart:
     """The start of a worker: additional environment variables, bytes allocated before any import, processors."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class WorkerProcess:
     Raises WorkerLost if it cannot be started.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: WorkerStart) -> None:
         ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - has the lifetime of the process
         # The worker appends, wherever we read, and starts at 0 again after we truncate the file.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adbench.execution.workers.process import Start
+from adbench.execution.workers.process import WorkerStart
 
 MOST_ENVIRONMENT_BYTES = 4096  # a page: shifts the stack by any offset within it
 MOST_HEAP_BYTES = 2**16  # below the allocator's mmap threshold, so that it shifts later blocks
@@ -32,7 +32,7 @@ class WorkerKey:
 class Randomisation:
     """One launch: the starts of the workers, in order, and the order of the groups (their indices)."""
 
-    starts: Mapping[WorkerKey, Start]
+    starts: Mapping[WorkerKey, WorkerStart]
     groups: tuple[int, ...]
 
 
@@ -44,13 +44,13 @@ def randomise(
     Each worker gets `environment`, and its own hash seed and paddings of environment and heap.
     """
     rng = np.random.default_rng([seed, number])
-    starts: dict[WorkerKey, Start] = {}
+    starts: dict[WorkerKey, WorkerStart] = {}
     for key in (sorted(keys)[i] for i in rng.permutation(len(keys))):
         drawn = {
             "PYTHONHASHSEED": str(rng.integers(1, 2**32)),
             "ADBENCH_PADDING": "x" * int(rng.integers(MOST_ENVIRONMENT_BYTES)),
         }
-        starts[key] = Start(dict(environment) | drawn, int(rng.integers(MOST_HEAP_BYTES)))
+        starts[key] = WorkerStart(dict(environment) | drawn, int(rng.integers(MOST_HEAP_BYTES)))
     return Randomisation(starts, tuple(int(i) for i in rng.permutation(groups)))
 
 

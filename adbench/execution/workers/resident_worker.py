@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from adbench.execution.workers.context import Context
-from adbench.execution.workers.process import NoAnswer, Start, WorkerLost, WorkerProcess
+from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess, WorkerStart
 from adbench.measure import machine
 from adbench.model.operator import needs
 from adbench.model.record import Job
@@ -31,7 +31,7 @@ class ResidentWorker:
     """
 
     def __init__(
-        self, context: Context, backend: str | None = None, start: Start | None = None, cpus: tuple[int, ...] = ()
+        self, context: Context, backend: str | None = None, start: WorkerStart | None = None, cpus: tuple[int, ...] = ()
     ) -> None:
         self._context, self._backend, self._cpus = context, backend, cpus
         self._start = start or context.plain_start()

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 import psutil
 
-from adbench.execution.workers.process import Start, WorkerLost, WorkerProcess
+from adbench.execution.workers.process import WorkerLost, WorkerProcess, WorkerStart
 
 WATCH_SECONDS = 0.1  # between two checks of the workers' memory, each of half a millisecond
 
@@ -31,7 +31,7 @@ class Supervisor:
         self._watch: threading.Thread | None = None
         _SUPERVISORS.add(self)
 
-    def start(self, start: Start) -> WorkerProcess:
+    def start(self, start: WorkerStart) -> WorkerProcess:
         """A worker without a backend. Raises WorkerLost if it cannot be started, or the run is over."""
         if self._closed.is_set():
             raise WorkerLost("crashed", "the run is over")

@@ -26,7 +26,7 @@ from adbench.catalog import discovery
 from adbench.catalog.dependencies import dependencies, digest, text_of
 from adbench.catalog.source import Source
 from adbench.execution.operators import fallback, on_device, prepared_point, relations
-from adbench.execution.operators.between_calls import Site, first_fault
+from adbench.execution.operators.between_calls import NamedInputs, first_fault
 from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.operators.rounding_spread import Judge
@@ -148,7 +148,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("perturbed"):
         at = perturbed(at)
 
-    def remember(at: prepared_point.Point, what: str, compute: Callable[[], Reference]) -> Reference:
+    def remember(at: prepared_point.CasePoint, what: str, compute: Callable[[], Reference]) -> Reference:
         if request["cache"] is None:
             return compute()
         key = partial(reference_key, text, at.args, at.wrt, at.seed, what=what, name=request["case"]["name"])
@@ -240,7 +240,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _kept(state: WorkerState, at: prepared_point.Point) -> dict[str, relations.Kept]:
+def _kept(state: WorkerState, at: prepared_point.CasePoint) -> dict[str, relations.Kept]:
     """The operators kept at this point; those of another point are dropped."""
     key = at.case.name, at.size, at.seed
     if state.kept[0] != key:
@@ -326,12 +326,12 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
     return next((one for one in found if one is not None), None)
 
 
-def _sites(at: prepared_point.Point, references: Sequence[Any]) -> list[Site]:
+def _sites(at: prepared_point.CasePoint, references: Sequence[Any]) -> list[NamedInputs]:
     """The inputs of the references: the case's, then perturbed ones, without None."""
-    known = [None if plain is None else prepared_point.Known.from_plain(plain) for plain in references]
-    found = [Site(at, known[0], "the case's inputs")] if known[0] is not None else []
+    known = [None if plain is None else prepared_point.PointReferences.from_plain(plain) for plain in references]
+    found = [NamedInputs(at, known[0], "the case's inputs")] if known[0] is not None else []
     if len(known) > 1 and known[1] is not None:
-        found.append(Site(perturbed(at), known[1], "perturbed inputs"))
+        found.append(NamedInputs(perturbed(at), known[1], "perturbed inputs"))
     return found
 
 
@@ -384,7 +384,7 @@ def _resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _point(request: Mapping[str, Any]) -> prepared_point.Point:
+def _point(request: Mapping[str, Any]) -> prepared_point.CasePoint:
     source = from_plain(request["case"], Source)
     case = discovery.load_cases(source)[source.name]
     return prepared_point.point(case, request["size"], request["seed"], single=request.get("single", False))
@@ -396,8 +396,8 @@ def _timed(state: WorkerState) -> TimedCall:
     return state.timed
 
 
-def _known(request: Mapping[str, Any], at: prepared_point.Point) -> prepared_point.Known:
-    known = prepared_point.Known.from_plain(request["reference"])
+def _known(request: Mapping[str, Any], at: prepared_point.CasePoint) -> prepared_point.PointReferences:
+    known = prepared_point.PointReferences.from_plain(request["reference"])
     if not request["case"]["builtin"]:
         prepared_point.refuse_another_function(at, known)
     return known

@@ -27,7 +27,7 @@ from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
-from adbench.findings.conform.judgement import Fault, Judged, Truth, judged, truth_at
+from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
 from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
@@ -47,7 +47,7 @@ ORDER: Mapping[str, int] = {name: definition(name).order for name in ORDERS} | {
 
 
 @dataclass
-class Cell:
+class ConformanceCell:
     """An operation on a library.
 
     checked   judged results; silent: results at points where nothing can be judged
@@ -86,7 +86,7 @@ class Conformance:
     """
 
     libraries: Mapping[str, str]
-    cells: tuple[Cell, ...]
+    cells: tuple[ConformanceCell, ...]
     seed: int = 0
     precision: str = "float64"
     missing: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def conform(
     most_points: int | None = None,
     single: bool = False,
     seconds: float = math.inf,
-    told: Callable[[Operation, Sequence[Cell]], None] = lambda operation, cells: None,
+    told: Callable[[Operation, Sequence[ConformanceCell]], None] = lambda operation, cells: None,
 ) -> Conformance:
     """Examine these operations on these backends. An interruption ends the sweep, and what was finished is returned.
 
@@ -128,7 +128,7 @@ def conform(
     seconds       begin no operation after this time
     told          called after each operation with its cells
     """
-    cells: list[Cell] = []
+    cells: list[ConformanceCell] = []
     interrupted, deadline = 0, monotonic() + seconds
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings(seed=seed))
@@ -156,7 +156,7 @@ def _examined(
     libraries: Sequence[_Library],
     futures: Sequence[Future[Answers]],
     single: bool,
-) -> list[Cell]:
+) -> list[ConformanceCell]:
     """The cells of an operation, one for each library."""
     made = [_cell(operation, library.name) for library in libraries]
     truths = [truth_at(operation, place, single) for place in asked]
@@ -167,11 +167,15 @@ def _examined(
     return made
 
 
-def _cell(operation: Operation, library: str) -> Cell:
-    return Cell(operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or "")
+def _cell(operation: Operation, library: str) -> ConformanceCell:
+    return ConformanceCell(
+        operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or ""
+    )
 
 
-def _count(cell: Cell, truth: Truth, verdicts: Sequence[Judged], answers: Mapping[str, Any]) -> None:
+def _count(
+    cell: ConformanceCell, truth: OperationReferences, verdicts: Sequence[Judged], answers: Mapping[str, Any]
+) -> None:
     """Add the verdicts at one point to a cell."""
     cell.refused |= {operator: answer["refused"] for operator, answer in answers.items() if "refused" in answer}
     cell.silent += len(answers) - len(verdicts)
@@ -350,9 +354,9 @@ def from_plain(data: Any, file: Path) -> Conformance:
         raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
 
 
-def _cell_of(plain: Mapping[str, Any]) -> Cell:
+def _cell_of(plain: Mapping[str, Any]) -> ConformanceCell:
     older = {"derivatives": plain["checked"]}  # files of an earlier adbench lack the number
-    cell = converted({**older, **plain, "digits": {}}, Cell, strict=False)
+    cell = converted({**older, **plain, "digits": {}}, ConformanceCell, strict=False)
     cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
     return cell
 

@@ -15,15 +15,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from adbench.execution.operators.prepared_point import Known, Point, examined, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, case_of, narrowed, rebuilt
 from adbench.findings.conform.places import Floats, Place
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
 from adbench.oracle.compute import reference
 from adbench.oracle.evidence import DOUBLE, MOST_DIGITS, ROUNDINGS, SINGLE, EntryEvidence, Precision
-from adbench.oracle.leaves import DIRECTION
-from adbench.oracle.leaves import Point as Arguments
+from adbench.oracle.leaves import DIRECTION, Point
 from adbench.oracle.operators import along
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.namespace import lift_deadlines
@@ -112,14 +111,14 @@ class Judged:
 
 
 @dataclass
-class Truth:
+class OperationReferences:
     """The references of an operation at a place, or None. Those at neighbouring places are made once."""
 
     operation: Operation
     place: Place
-    at: Point
-    known: Known | None
-    _near: list[Known] | None = None
+    at: CasePoint
+    known: PointReferences | None
+    _near: list[PointReferences] | None = None
 
     @property
     def precision(self) -> Precision:
@@ -127,7 +126,7 @@ class Truth:
         return SINGLE if self.at.single else DOUBLE
 
     @cached_property
-    def of_slope(self) -> Truth | None:
+    def of_slope(self) -> OperationReferences | None:
         """The references of the derivative as a function, for the third order.
 
         Nobody knows how rounding affects a derivative of a derivative: conditioning alone excuses errors.
@@ -140,7 +139,7 @@ class Truth:
         rows = tuple(
             (k, row.with_derivatives(lambda one: replace(one, noise=0.0))) for k, row in found.known.hvp.outputs
         )
-        return replace(found, known=Known(found.known.first, replace(found.known.hvp, outputs=rows)))
+        return replace(found, known=PointReferences(found.known.first, replace(found.known.hvp, outputs=rows)))
 
     @property
     def enough_digits(self) -> float:
@@ -163,7 +162,7 @@ class Truth:
                 args[position] = xp.asarray(args[position]) + t * xp.asarray(part)
             return self.at.text(xp, *args)
 
-        line = Arguments((0.0,), (0,), ("t",))
+        line = Point((0.0,), (0,), ("t",))
         try:
             with np.errstate(all="ignore"):
                 found = reference(Subject(lambda *_: math.nan, line, along_v), EFFORT).scalar
@@ -190,7 +189,7 @@ class Truth:
         size = float(np.max(np.abs(here)))
         return any(float(np.max(np.abs(here - self._scaled(near)))) > HELD * size for near in self.neighbours)
 
-    def _scaled(self, known: Known) -> Floats:
+    def _scaled(self, known: PointReferences) -> Floats:
         """The value, first derivatives and H v, each times the power of |x| that makes it a change of the value."""
         leaves = tree.leaves([self.at.args[k] for k in self.at.wrt])
         size, length = (max(float(np.max(np.abs(x), initial=0.0)) for x in many) for many in (leaves, self._direction))
@@ -209,11 +208,11 @@ class Truth:
         return list(tree.leaves(self.at.direction(DIRECTION)))
 
     @property
-    def neighbours(self) -> list[Known]:
+    def neighbours(self) -> list[PointReferences]:
         """The references at neighbouring points."""
         if self._near is None:
             rng = np.random.default_rng(0)
-            found: list[Known] = []
+            found: list[PointReferences] = []
             for _ in range(3 * NEIGHBOURS):
                 if len(found) == NEIGHBOURS:
                     break
@@ -230,7 +229,7 @@ class Truth:
         return [leaf.scale for leaf in self.at.arguments.leaves]
 
 
-def truth_at(operation: Operation, place: Place, single: bool = False) -> Truth:
+def truth_at(operation: Operation, place: Place, single: bool = False) -> OperationReferences:
     """The references, proved; none where the value is infinite or undefined, or the definition cannot be evaluated.
 
     single   whether results are float32
@@ -241,10 +240,12 @@ def truth_at(operation: Operation, place: Place, single: bool = False) -> Truth:
         with np.errstate(all="ignore"):
             first = reference(subject, EFFORT)
             if not (first.scalar.proved and math.isfinite(first.scalar.value.size)):
-                return Truth(operation, place, at, None)
-            return Truth(operation, place, at, Known(first, hvp_reference(subject, first.scalar, EFFORT)))
+                return OperationReferences(operation, place, at, None)
+            return OperationReferences(
+                operation, place, at, PointReferences(first, hvp_reference(subject, first.scalar, EFFORT))
+            )
     except FAILS:
-        return Truth(operation, place, at, None)
+        return OperationReferences(operation, place, at, None)
     finally:
         lift_deadlines()
 
@@ -260,7 +261,7 @@ def _moved(place: Place, rng: np.random.Generator, change: float) -> tuple[Any, 
     return tuple(found)
 
 
-def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judged]:
+def judged(truth: OperationReferences, library: str, answers: Mapping[str, Any]) -> list[Judged]:
     """The verdicts on every operator's answer at a point."""
     if truth.known is None:
         return []
@@ -274,7 +275,7 @@ def judged(truth: Truth, library: str, answers: Mapping[str, Any]) -> list[Judge
     return found
 
 
-def _third(truth: Truth, library: str, answer: Mapping[str, Any]) -> Judged:
+def _third(truth: OperationReferences, library: str, answer: Mapping[str, Any]) -> Judged:
     """The verdict on the third derivative, where those below it are right."""
     slope = truth.of_slope
     if slope is None or slope.known is None:
@@ -283,7 +284,9 @@ def _third(truth: Truth, library: str, answer: Mapping[str, Any]) -> Judged:
     return replace(found, operator=THIRD, fault=found.fault and replace(found.fault, operator=THIRD))
 
 
-def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Mapping[str, Any]) -> Judged:
+def _judged(
+    truth: OperationReferences, known: PointReferences, library: str, operator: str, answer: Mapping[str, Any]
+) -> Judged:
     def fault(kind: Kind, digits: float, got: str, expected: str, entry: str) -> Judged:
         inputs = {name: np.asarray(value).tolist() for name, value in truth.place.inputs.items()}
         active = tuple(truth.at.names[k] for k in truth.at.wrt)
@@ -324,7 +327,7 @@ def _judged(truth: Truth, known: Known, library: str, operator: str, answer: Map
     return Judged(operator, min(sure) if sure else None, measured=measured)
 
 
-def _may_raise(truth: Truth, known: Known, operator: str) -> bool:
+def _may_raise(truth: OperationReferences, known: PointReferences, operator: str) -> bool:
     """Whether an exception is no fault: another shape than usual, a derivative that does not exist, no inverse."""
     if operator == "value":
         return truth.place.kind == "shape" or truth.is_nearly_singular
@@ -332,7 +335,7 @@ def _may_raise(truth: Truth, known: Known, operator: str) -> bool:
     return not exists or truth.is_nearly_singular
 
 
-def _is_small(truth: Truth, item: EntryEvidence, every: Sequence[EntryEvidence]) -> bool:
+def _is_small(truth: OperationReferences, item: EntryEvidence, every: Sequence[EntryEvidence]) -> bool:
     """Whether an error is far below the largest entry of the same matrix."""
     if not truth.operation.is_of_matrices:
         return False
@@ -340,7 +343,7 @@ def _is_small(truth: Truth, item: EntryEvidence, every: Sequence[EntryEvidence])
     return bool(abs(item.got - item.expected) <= 10.0**-truth.enough_digits * largest)
 
 
-def _is_out_of_range(truth: Truth, operator: str, item: EntryEvidence) -> bool:
+def _is_out_of_range(truth: OperationReferences, operator: str, item: EntryEvidence) -> bool:
     """Whether a product with v is off only because a derivative itself overflows, or is below the normal range."""
     v = [np.abs(np.ravel(np.asarray(part, dtype=np.float64))) for part in tree.leaves(truth.at.vector(operator))]
     sizes = np.concatenate(v) if v else np.zeros(0)
@@ -356,12 +359,14 @@ def _entry(item: EntryEvidence, operator: str) -> str:
     return "" if item.place in ("the value", "J v") else item.place
 
 
-def _expected(truth: Truth, known: Known, operator: str) -> str:
+def _expected(truth: OperationReferences, known: PointReferences, operator: str) -> str:
     row = known.of(operator).scalar
     return repr(row.value.lower) if operator == "value" else repr([d.lower for d in row.derivatives[:3]])
 
 
-def _spread(truth: Truth, operator: str, result: Any, entries: Sequence[EntryEvidence]) -> dict[Any, float]:
+def _spread(
+    truth: OperationReferences, operator: str, result: Any, entries: Sequence[EntryEvidence]
+) -> dict[Any, float]:
     """How much the true numbers differ between neighbouring points."""
     found = dict.fromkeys(((item.where, item.index) for item in entries), 0.0)
     for known in truth.neighbours:

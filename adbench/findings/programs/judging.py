@@ -33,7 +33,7 @@ from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, 
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import Effort, Numbers, Subject
+from adbench.oracle.subject import Effort, ExaminedNumbers, Subject
 
 AGREEING = 1e-10
 """Relative to the sum of the terms' sizes. Of smaller agreement the oracle's noise decides."""
@@ -67,7 +67,7 @@ OPERATORS = ("gradient", "value_and_gradient", "jvp", "hvp", *sorted(COMPOSITION
 
 
 @dataclass(frozen=True)
-class Fault:
+class AnswerFault:
     """What is wrong with one answer: the parts of a Finding that the program does not have."""
 
     kind: Kind
@@ -80,7 +80,7 @@ class Fault:
     peer: str = ""
 
 
-class Trial:
+class ProgramTrial:
     """A program at its point, and everything needed to judge answers. Nothing is computed before it is needed."""
 
     def __init__(self, program: Program, seed: int = 0) -> None:
@@ -120,18 +120,22 @@ class Trial:
         """The coefficients along curves; None if the program does not run on series in this time."""
         effort = Effort(self.seed, max_seconds=seconds)
         try:
-            found = on_series(self.subject(), effort, Numbers((), effort), lambda found: found.known(wanted, draws))
+            found = on_series(
+                self.subject(), effort, ExaminedNumbers((), effort), lambda found: found.known(wanted, draws)
+            )
         except NotPrecise:
             return None
         return [of_curve[0] for of_curve in found]
 
-    def fault(self, operator: str, answer: Mapping[str, Any]) -> Fault | None:
+    def fault(self, operator: str, answer: Mapping[str, Any]) -> AnswerFault | None:
         """What is wrong with a library's answer (`source_text_call.answers`), or None."""
         if "raised" in answer:
             if self.quick is None and not self._exists(operator):
                 return None
             text = str(answer["raised"]).partition("\n")[0]
-            return Fault("raises", text, "a derivative", operator, f"the {operator} raises {text}", "", self.edged)
+            return AnswerFault(
+                "raises", text, "a derivative", operator, f"the {operator} raises {text}", "", self.edged
+            )
         if "result" not in answer:
             return None
         arrays = [np.asarray(one) for one in answer["result"]]
@@ -150,7 +154,7 @@ class Trial:
         wanted = {"value": [()], "pair": [(), *shapes]}.get(definition(operator).result, shapes)
         return [one.shape for one in arrays] == wanted and all(one.dtype == np.float64 for one in arrays)
 
-    def _not_finite(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
+    def _not_finite(self, operator: str, arrays: Sequence[Any]) -> AnswerFault | None:
         """A fault if the first number that is not finite has a finite true value."""
         which = next(k for k, one in enumerate(arrays) if not np.isfinite(one).all())
         index = int(np.flatnonzero(~np.isfinite(arrays[which]))[0])
@@ -178,7 +182,7 @@ class Trial:
         if found.word != "wrong" or self._is_unstable([(curve, scale)], found.expected):
             return None
         words, where_from = f"wrong: {found}", f"{METHOD}, proved"
-        return Fault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
+        return AnswerFault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
 
     def _is_rounded_to_an_edge(self) -> bool:
         """Whether a number is 0 or ±1 in double precision only, where functions have no derivative: tanh(30), e⁻⁸⁰⁰."""
@@ -194,7 +198,7 @@ class Trial:
             is_at, there = (np.nan_to_num(one).tolist() for one in (~np.isnan(at) * 1.0, at))
             text = f"xp.sum(xp.abs({{0}} * xp.asarray({is_at}) - xp.asarray({there})))"
             distance = Step("distance", text, (known + k,))
-            before = Trial(Program(self.program.inputs, (*self.program.steps[: k + 1], distance)), self.seed)
+            before = ProgramTrial(Program(self.program.inputs, (*self.program.steps[: k + 1], distance)), self.seed)
             exact = before._known([(Curve(()), 1.0)], 0, SECONDS)
             if exact is None or exact[0].size > 0:
                 return True
@@ -204,7 +208,7 @@ class Trial:
         """Whether the true number at a neighbouring point is a very different one."""
         rng = np.random.default_rng(self.seed)
         for _ in range(NEIGHBOURS):
-            near = Trial(nearby(self.program, rng), self.seed)._known(wanted, 0, SECONDS)
+            near = ProgramTrial(nearby(self.program, rng), self.seed)._known(wanted, 0, SECONDS)
             if near is None or abs(near[0].lower - number) > HALF * max(abs(number), near[0].size):
                 return True
         return False
@@ -237,7 +241,10 @@ class Trial:
         v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
         try:
             return on_series(
-                self.subject(), effort, Numbers((), effort), lambda found: found.truth.evaluations.along(v).edged
+                self.subject(),
+                effort,
+                ExaminedNumbers((), effort),
+                lambda found: found.truth.evaluations.along(v).edged,
             )
         except NotPrecise:
             return True
@@ -247,7 +254,7 @@ class Trial:
         known = self.reference(definition(operator).order == 2, self.seed)
         return known is not None and all(one.kind in EXISTING for one in known.scalar.derivatives)
 
-    def _full_fault(self, operator: str, arrays: Sequence[Any]) -> Fault | None:
+    def _full_fault(self, operator: str, arrays: Sequence[Any]) -> AnswerFault | None:
         """The oracle's word, twice."""
         found = None
         again = (self.seed,) if definition(operator).vector else (self.seed, self.seed + 1)
@@ -277,9 +284,9 @@ class Trial:
         if entry is None:
             shapes = ", ".join(str(one.shape) for one in arrays)
             got, expected = f"arrays of shape {shapes}", "the structure of the inputs"
-            return Fault("wrong", got, expected, operator, verdict.sentence, where)
+            return AnswerFault("wrong", got, expected, operator, verdict.sentence, where)
         kind: Kind = "wrong" if math.isfinite(entry.got) else "nan"
-        return Fault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where, self.edged)
+        return AnswerFault(kind, repr(entry.got), entry.truth, entry.place, verdict.sentence, where, self.edged)
 
     def _beyond_conditioning(
         self, operator: str, arrays: Sequence[Any], bad: Sequence[EntryEvidence]
@@ -290,7 +297,7 @@ class Trial:
         """
         rng, spread = np.random.default_rng(self.seed), defaultdict[Any, float](float)
         for _ in range(NEIGHBOURS):
-            near = Trial(nearby(self.program, rng), self.seed)
+            near = ProgramTrial(nearby(self.program, rng), self.seed)
             known = near.reference(definition(operator).order == 2, self.seed)
             if known is None:
                 continue
@@ -323,7 +330,9 @@ class Trial:
         """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
         effort = Effort(seed, max_seconds=SECONDS)
         try:
-            row = on_series(self.subject(), effort, Numbers((), effort), lambda found: found.rows(found.planned()))[0]
+            row = on_series(
+                self.subject(), effort, ExaminedNumbers((), effort), lambda found: found.rows(found.planned())
+            )[0]
         except NotPrecise:
             return None
         if second:
@@ -344,7 +353,7 @@ class Trial:
         return (arrays[0], tuple(arrays[1:])) if definition(operator).result == "pair" else tuple(arrays)
 
 
-def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) -> Fault | None:
+def differing(trial: ProgramTrial, operator: str, ours: Any, theirs: Any, peer: str) -> AnswerFault | None:
     """A fault if two variants of a library differ where the true numbers are unknown."""
     if "result" not in ours or "result" not in theirs or rounding_decides(trial.program):
         return None
@@ -366,10 +375,10 @@ def differing(trial: Trial, operator: str, ours: Any, theirs: Any, peer: str) ->
     place = ["the value", *places][which] if definition(operator).result == "pair" else places[which]
     got, expected = repr(float(a[which])), repr(float(b[which]))
     words = f"{place}: {got}, but {expected} by {peer}; the true number is unknown"
-    return Fault("differs", got, expected, place, words, f"{peer}, the other variant", trial.edged, peer)
+    return AnswerFault("differs", got, expected, place, words, f"{peer}, the other variant", trial.edged, peer)
 
 
-def agree(trial: Trial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
+def agree(trial: ProgramTrial, answers: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
     """Whether all results are finite and equal, up to rounding: gradients, H v, and <g, v> with J v."""
     firsts: list[Any] = []
     seconds: list[Any] = []

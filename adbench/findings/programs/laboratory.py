@@ -15,7 +15,7 @@ from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
 from adbench.findings.finding import Finding, Kind, plain_program
-from adbench.findings.programs.judging import Fault
+from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
 from adbench.model.backend import Backend, KnownBug
 
@@ -38,7 +38,7 @@ class Asked(Protocol):
 
 
 @dataclass
-class Here:
+class InThisProcess:
     """A library, or the judge, in this process: for tests, where nothing crashes."""
 
     function: Callable[[Any, Mapping[str, Any]], Any]
@@ -144,7 +144,7 @@ class Laboratory:
             return Examined(tuple(found), False, {**refused, "the judge": lost.reason}, lost=True)
         for name, faults in judged["faults"].items():
             for operator, fault in faults.items():
-                found.append(self._finding(program, name, operator, Fault(**fault)))
+                found.append(self._finding(program, name, operator, AnswerFault(**fault)))
         answered = {name for name, of in answers.items() if any("result" in one for one in of.values())}
         answered |= {one.library for one in found}
         return Examined(tuple(found), bool(judged["known"]), refused, answered=frozenset(answered))
@@ -168,9 +168,9 @@ class Laboratory:
     def _lost(self, program: Program, name: str, lost: NoAnswer) -> Finding:
         kind = LOST.get(lost.status, "raises")
         words = f"the worker of {name} {lost.reason}"
-        return self._finding(program, name, "gradient", Fault(kind, lost.reason, "an answer", "", words, ""))
+        return self._finding(program, name, "gradient", AnswerFault(kind, lost.reason, "an answer", "", words, ""))
 
-    def _finding(self, program: Program, name: str, operator: str, fault: Fault) -> Finding:
+    def _finding(self, program: Program, name: str, operator: str, fault: AnswerFault) -> Finding:
         version = self.versions.get(name, "")
         return Finding(program, operator, name, **vars(fault), version=version)
 

@@ -14,7 +14,7 @@ import numpy as np
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
 from adbench.findings.programs.expressions import table
-from adbench.findings.programs.judging import Trial, agree, differing
+from adbench.findings.programs.judging import ProgramTrial, agree, differing
 from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported
 
@@ -23,7 +23,7 @@ CALLS = re.compile(r"\bxp\.((?:linalg\.|fft\.)?\w+)")
 
 def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
     """The library's results for a program; request: the program, operators, seed."""
-    trial = Trial(program_of(request["program"]), request["seed"])
+    trial = ProgramTrial(program_of(request["program"]), request["seed"])
     text = trial.program.source(backend.name.partition("_")[0])
     found = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
     for one in found.values():
@@ -60,7 +60,7 @@ def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]
     Where it is not known quickly, answers that agree with each other are believed. Where it is not known at all,
     variants of one library are compared.
     """
-    trial = Trial(program_of(request["program"]), request["seed"])
+    trial = ProgramTrial(program_of(request["program"]), request["seed"])
     given = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
     found: dict[str, dict[str, Any]] = {}
     is_known = trial.quick is not None

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from adbench.findings.finding import Finding
-from adbench.findings.programs.judging import Trial
-from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF_ONE_NUMBER, Library, in_library
+from adbench.findings.programs.judging import ProgramTrial
+from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF_ONE_NUMBER, ScriptLibrary, in_library
 from adbench.model import tree
 from adbench.model.operator import definition
 
@@ -28,8 +28,8 @@ def script(finding: Finding) -> str:
     return _through_adbench(finding) if text is None else text
 
 
-def _own(finding: Finding, library: Library) -> str | None:
-    trial, operator = Trial(finding.program), finding.operator
+def _own(finding: Finding, library: ScriptLibrary) -> str | None:
+    trial, operator = ProgramTrial(finding.program), finding.operator
     if finding.kind in ("crashes", "hangs"):
         operator = "gradient"
     if finding.place == "the value":
@@ -53,7 +53,7 @@ def _own(finding: Finding, library: Library) -> str | None:
     return "\n".join(lines) + "\n"
 
 
-def _point(finding: Finding, trial: Trial, operator: str) -> list[str]:
+def _point(finding: Finding, trial: ProgramTrial, operator: str) -> list[str]:
     """The inputs, the function of those that are differentiated, and the vectors of the operator."""
     every, active = trial.program.names, [trial.program.names[k] for k in trial.wrt]
     lines = [f"{name} = array({_text(one)})" for name, one in zip(every, trial.args, strict=True)]
@@ -82,7 +82,7 @@ def _tuple(parts: Sequence[str]) -> str:
     return f"({' '.join(f'{one},' for one in parts)})"
 
 
-def _entry(finding: Finding, trial: Trial, operator: str, library: Library) -> list[str]:
+def _entry(finding: Finding, trial: ProgramTrial, operator: str, library: ScriptLibrary) -> list[str]:
     """The lines that take the number in question from the result."""
     detach = ".detach()" if library.module == "torch" else ""
     if operator in OF_ONE_NUMBER:
@@ -92,7 +92,7 @@ def _entry(finding: Finding, trial: Trial, operator: str, library: Library) -> l
     return [f"got = float(got[{place}]{entry}{detach})"]
 
 
-def _place(finding: Finding, trial: Trial) -> tuple[int, tuple[int, ...]]:
+def _place(finding: Finding, trial: ProgramTrial) -> tuple[int, tuple[int, ...]]:
     """The active input and the index that the finding is about."""
     found = re.match(r"(x\d+)(?:\[([\d, ]+)\])?$", finding.place)
     names = [trial.program.names[k] for k in trial.wrt]
@@ -139,7 +139,7 @@ def _text(value: Any) -> str:
 
 
 def _through_adbench(finding: Finding) -> str:
-    trial = Trial(finding.program)
+    trial = ProgramTrial(finding.program)
     lines = [
         f'"""{finding.title[:100]}."""', "", "import platform", "import sys", "", "import numpy", "",
         "import adbench", "", "", finding.program.source(), "",

@@ -20,7 +20,7 @@ from adbench.functions.from_jax.positions import boxed, combined, padded, source
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.vocabulary import CANONICAL
 
 Rule = Callable[..., Any]
@@ -304,7 +304,7 @@ def _scatter_by(total: Callable[[Any], Callable[[list[Any]], Any]]) -> Rule:
 
 def _sum_of(xp: Any) -> Callable[[list[Any]], Any]:
     def total(numbers: list[Any]) -> Any:
-        if any(isinstance(number, Complex) for number in numbers):
+        if any(isinstance(number, ComplexNumber) for number in numbers):
             return functools.reduce(operator.add, numbers)
         return xp.number(xp.number.total([number.ball for number in numbers]))
 

@@ -1,9 +1,9 @@
 """jax functions for the oracle: traced to a jaxpr, which then runs on the oracle's numbers.
 
-`jax_text` traces a function at its examples and builds a `Program`: a list of steps, each a rule of `jax_primitives`.
-Calls (`jit`, `checkpoint`, `custom_jvp`, `custom_vjp`) are inlined, so custom derivatives are not used. Loops and
-branches follow comparisons of the given numbers. Values that depend only on integers, booleans and random keys are
-computed once, by jax.
+`jax_text` traces a function at its examples and builds a `JaxprProgram`: a list of steps, each a rule of
+`jax_primitives`. Calls (`jit`, `checkpoint`, `custom_jvp`, `custom_vjp`) are inlined, so custom derivatives are not
+used. Loops and branches follow comparisons of the given numbers. Values that depend only on integers, booleans and
+random keys are computed once, by jax.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
             raise Unsupported(f"jax cannot trace the function: {str(error).splitlines()[0]}") from error
         reads_bits = any(_is_bitcast(equation, to_floats=False) for equation in _equations(closed.jaxpr))
-        program = Program(closed.jaxpr, closed.consts, [False] * len(examples), Manner(reads_bits=reads_bits))
+        program = JaxprProgram(closed.jaxpr, closed.consts, [False] * len(examples), Manner(reads_bits=reads_bits))
 
     def in_double_precision(*leaves: Any) -> Any:
         found = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *map(np.asarray, leaves))
@@ -164,7 +164,7 @@ def running_lines() -> list[tuple[str, int]]:
     return [(frame.file_name, frame.line_num) for frame in getattr(found, "frames", ())]
 
 
-class Program:
+class JaxprProgram:
     """A jaxpr as steps over numbered locations, each with a `Real`, an array of them, or a native value.
 
     jaxpr, consts   from jax
@@ -523,9 +523,9 @@ def _chosen(branches: Sequence[Any], index: Any) -> Any:
 
 
 def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
-    def compiled(branch: Any) -> Program | Unsupported:
+    def compiled(branch: Any) -> JaxprProgram | Unsupported:
         try:
-            return Program(branch.jaxpr, branch.consts, fixed[1:], manner)
+            return JaxprProgram(branch.jaxpr, branch.consts, fixed[1:], manner)
         except Unsupported as error:  # another branch may run
             return error
 
@@ -543,8 +543,8 @@ def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., A
 def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     carried = [all(fixed)] * (len(fixed) - second)
-    holds = Program(*_opened(params["cond_jaxpr"]), [*fixed[:first], *carried], manner)
-    body = Program(*_opened(params["body_jaxpr"]), [*fixed[first:second], *carried], manner)
+    holds = JaxprProgram(*_opened(params["cond_jaxpr"]), [*fixed[:first], *carried], manner)
+    body = JaxprProgram(*_opened(params["body_jaxpr"]), [*fixed[first:second], *carried], manner)
 
     def apply(xp: Any, *inputs: Any) -> Any:
         state = list(inputs[second:])
@@ -561,7 +561,7 @@ def _scan(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., A
     second, length = first + carry, params["length"]
     avals = params["jaxpr"].out_avals[carry:]
     carried = [all(fixed)] * carry
-    body = Program(*_opened(params["jaxpr"]), [*fixed[:first], *carried, *fixed[second:]], manner)
+    body = JaxprProgram(*_opened(params["jaxpr"]), [*fixed[:first], *carried, *fixed[second:]], manner)
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
 
     def apply(xp: Any, *inputs: Any) -> Any:

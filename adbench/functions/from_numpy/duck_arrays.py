@@ -19,7 +19,7 @@ from adbench.functions.from_numpy.number_functions import ELEMENTWISE
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import LostPrecision, Real
 from adbench.vocabulary import CANONICAL
@@ -82,7 +82,7 @@ class Calls:
     def complete(self, found: Any) -> Any:
         """The same, with floats in an array converted to numbers, because 1 / 0.0 is an error in Python."""
         if isinstance(found, np.ndarray) and found.dtype == object:
-            known = all(isinstance(element, Real | Complex) for element in found.flat)
+            known = all(isinstance(element, Real | ComplexNumber) for element in found.flat)
             return found if known else self.xp.reals(found)
         return [self.complete(part) for part in found] if type(found) is list else found
 

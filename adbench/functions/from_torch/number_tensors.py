@@ -1,4 +1,4 @@
-"""Tensors of the oracle's numbers: torch sees their shape and type, the entries are `Real` and `Complex` numbers."""
+"""Tensors of the oracle's numbers: torch sees their shape and type, the entries are `Real` and `ComplexNumber`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adbench.functions.declared_constants import constant, holds, moves
 from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.number import LostPrecision
 
 DOUBLE = (torch.float64, torch.complex128)
@@ -25,7 +25,7 @@ DOUBLE = (torch.float64, torch.complex128)
 class Storage:
     """The memory that a tensor shares with its views.
 
-    numbers  one-dimensional; float64 or complex128: constants, exactly; objects: `Real` and `Complex`
+    numbers  one-dimensional; float64 or complex128: constants, exactly; objects: `Real` and `ComplexNumber`
     active   some of them may depend on the function's arguments
     copied   a copy of memory that torch shares: writing to either is refused
     """
@@ -134,7 +134,7 @@ stopped_numbers = np.frompyfunc(constant, 1, 1)
 
 def _with_value(old: Any, new: Any) -> Any:
     """The value of one number with the derivatives of another, like torch's unrecorded writes."""
-    if isinstance(old, Complex) or isinstance(new, Complex):
+    if isinstance(old, ComplexNumber) or isinstance(new, ComplexNumber):
         raise Unsupported("torch writes complex numbers without recording it (detach or no_grad)")
     new = constant(new)
     return old - constant(old) + new if ball.is_series(old.ball) else new
@@ -174,7 +174,7 @@ def _floats(tensor: NumbersTensor) -> Any:
 def _nearest(number: Any) -> complex | float:
     if isinstance(number, (float, complex)):
         return number
-    if isinstance(number, Complex):
+    if isinstance(number, ComplexNumber):
         return complex(_nearest(number.real), _nearest(number.imag))
     value = ball.start(number.ball)
     return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())

@@ -34,7 +34,7 @@ OTHER_TYPES = {"_conj", "_neg_view", "view_as_complex", "view_as_real"}
 
 
 @dataclass(frozen=True)
-class Operation:
+class AtenOverload:
     """An overload of an ATen operation, with facts from its schema.
 
     writes  it changes its first argument; `functional` returns the same result in new memory
@@ -54,8 +54,8 @@ class Operation:
 
 
 @cache
-def operation(func: Any) -> Operation:
-    """The `Operation` of an overload."""
+def operation(func: Any) -> AtenOverload:
+    """The `AtenOverload` of an overload."""
     schema, name = func._schema, func.overloadpacket.__name__
     written = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
     aliases = [a for a in schema.returns if a.alias_info is not None]
@@ -64,7 +64,7 @@ def operation(func: Any) -> Operation:
     if writes:
         packet = getattr(torch.ops.aten, name.removesuffix("_"), None)
         functional = getattr(packet, func._overloadname, packet)
-    return Operation(
+    return AtenOverload(
         name,
         f"{name}.{func._overloadname}",
         writes,

@@ -39,13 +39,13 @@ from adbench.functions.from_torch.number_tensors import (
     stopped_numbers,
     tensors_in,
 )
-from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, Operation, operation
+from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
 from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
 from adbench.functions.low_precision import low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series.arrays import RealArray
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.namespace import Balls
 from adbench.oracle.series.number import Real
 
@@ -96,7 +96,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if numbers.dtype.kind in "biu":
             return torch.from_numpy(np.array(numbers))
         is_complex = numbers.dtype.kind == "c" or (
-            numbers.dtype == object and any(type(number) is Complex for number in numbers.flat)
+            numbers.dtype == object and any(type(number) is ComplexNumber for number in numbers.flat)
         )
         if active and numbers.dtype == object and _records_nothing(numbers):
             numbers = np.asarray(stopped_numbers(numbers), dtype=object)
@@ -126,7 +126,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         return NumbersTensor(storage, places, False, tensor.dtype)
 
     def array(self, tensor: Any) -> Any:
-        """A tensor's entries in numpy: `Real` and `Complex` numbers, integers or booleans."""
+        """A tensor's entries in numpy: `Real` and `ComplexNumber` numbers, integers or booleans."""
         if isinstance(tensor, NumbersTensor):
             found = entries(tensor)
             return (found if found.dtype == object else np.asarray(self.xp.reals(found), dtype=object)).view(RealArray)
@@ -161,7 +161,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         self._check_types(func, args, kwargs)
         return self._computed(func, op, args, kwargs)
 
-    def _computed(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _computed(self, func: Any, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         """The result in new memory, or as a view."""
         special = getattr(self, f"_on_{op.name}", None)
         if special is not None:
@@ -183,7 +183,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             raise Unsupported(f"the oracle has no torch operation `{func}`")
         return found
 
-    def _from_table(self, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _from_table(self, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         given = list(tensors_in((*args, *kwargs.values())))
         active = active_in(given)
         first = next((tensor.positions for tensor in given if isinstance(tensor, NumbersTensor)), None)
@@ -194,7 +194,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             return tuple(self.made(part, active) for part in result)
         return self.made(result, active, first)
 
-    def _without_numbers(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any], given: list[Any]) -> Any:
+    def _without_numbers(self, func: Any, op: AtenOverload, args: Any, kwargs: dict[str, Any], given: list[Any]) -> Any:
         """By torch, for integers, booleans and shapes. The oracle computes floats from integers."""
         result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.dtype == torch.float64 and given and op.name in TABLE:
@@ -294,7 +294,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         """Numbers of the namespace, as an array of objects."""
         return numbers if numbers.dtype == object else np.asarray(self.xp.reals(numbers), dtype=object)
 
-    def _written(self, func: Any, op: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _written(self, func: Any, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         """An in-place operation: the result of the functional one, written to the memory of the first argument."""
         target, *others = args
         if op.name in NEW_GEOMETRY:
@@ -402,7 +402,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
 
     def _on_view_as_complex(self, tensor: NumbersTensor) -> Any:
         array = np.asarray(self.array(tensor))
-        made = np.frompyfunc(Complex, 2, 1)(array[..., 0], array[..., 1])
+        made = np.frompyfunc(ComplexNumber, 2, 1)(array[..., 0], array[..., 1])
         return self._other_numbers(tensor, np.asarray(made, dtype=object))
 
     def _other_numbers(self, tensor: NumbersTensor, numbers: Any) -> Any:

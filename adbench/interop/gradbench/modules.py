@@ -24,7 +24,7 @@ PARAMETERS = 11  # of a camera
 
 
 @dataclass(frozen=True)
-class Module:
+class GradbenchModule:
     """Functions by name, from an input to the work, and a small input for `define`."""
 
     functions: Mapping[str, Callable[[Any], Work]]
@@ -240,9 +240,9 @@ def kmeans_dir(data: Any) -> CaseWork:
 
 _VECTOR = [0.5, -1.0, 2.0]
 
-MODULES: Mapping[str, Module] = {
-    "hello": Module(_value_and("double", hello, lambda gradient, _: number_of(gradient[0]), "square"), 3.0),
-    "gmm": Module(
+MODULES: Mapping[str, GradbenchModule] = {
+    "hello": GradbenchModule(_value_and("double", hello, lambda gradient, _: number_of(gradient[0]), "square"), 3.0),
+    "gmm": GradbenchModule(
         _value_and("jacobian", gmm, gmm_jacobian),
         {
             "d": 2,
@@ -257,7 +257,7 @@ MODULES: Mapping[str, Module] = {
             "l": [[0.5], [0.6]],
         },
     ),
-    "ba": Module(
+    "ba": GradbenchModule(
         {"objective": ba, "jacobian": lambda data: replace(ba(data), operators=("jacobian",), output=ba_jacobian)},
         {
             "n": 1,
@@ -269,7 +269,7 @@ MODULES: Mapping[str, Module] = {
             "cam": [0.1, 0.2, 0.1, 0.0, 0.0, -4.0, 1.0, 0.1, 0.1, 0.01, 0.01],
         },
     ),
-    "lstm": Module(
+    "lstm": GradbenchModule(
         _value_and("jacobian", lstm, lambda gradient, _: _flat(gradient[0]) + _flat(gradient[1])),
         {
             "main_params": [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]],
@@ -278,25 +278,29 @@ MODULES: Mapping[str, Module] = {
             "sequence": [[0.5], [0.6]],
         },
     ),
-    "ht": Module(
+    "ht": GradbenchModule(
         {"objective": hand_tracking_input.objective, "jacobian": hand_tracking_input.jacobian},
         hand_tracking_input.SAMPLE,
     ),
-    "ode": Module(
+    "ode": GradbenchModule(
         {"primal": lambda data: ode(data, last=False), "gradient": lambda data: ode(data, last=True)},
         {"x": _VECTOR, "s": 2},
     ),
-    "det": Module(
+    "det": GradbenchModule(
         _value_and("gradient", det, lambda gradient, _: _flat(gradient[0]), "primal"),
         {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2},
     ),
-    "lse": Module(_value_and("gradient", lse, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR}),
-    "llsq": Module(
+    "lse": GradbenchModule(
+        _value_and("gradient", lse, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR}
+    ),
+    "llsq": GradbenchModule(
         _value_and("gradient", llsq, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR, "n": 4}
     ),
-    "kmeans": Module(
+    "kmeans": GradbenchModule(
         {"cost": kmeans, "dir": kmeans_dir}, {"points": [[0.0], [0.1], [1.0]], "centroids": [[0.2], [0.9]]}
     ),
-    "particle": Module({m: nested_derivatives.particle(m) for m in nested_derivatives.MODES}, {"w": 0.20719}),
-    "saddle": Module({m: nested_derivatives.saddle(m) for m in nested_derivatives.MODES}, {"start": [1e-6, 1e-6]}),
+    "particle": GradbenchModule({m: nested_derivatives.particle(m) for m in nested_derivatives.MODES}, {"w": 0.20719}),
+    "saddle": GradbenchModule(
+        {m: nested_derivatives.saddle(m) for m in nested_derivatives.MODES}, {"start": [1e-6, 1e-6]}
+    ),
 }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench.interop.gradbench.inputs import array, number, part
-from adbench.interop.gradbench.work import Prepared, Work, case_module
+from adbench.interop.gradbench.work import PreparedWork, Work, case_module
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported
 from adbench.model.operator import TRANSFORMS
@@ -124,12 +124,12 @@ class NestedWork:
     modes: str
     solve: Callable[[Backend, str], Callable[[], Any]]
 
-    def prepare(self, backend: Backend) -> Prepared:
+    def prepare(self, backend: Backend) -> PreparedWork:
         """See Work. Raises Unsupported if the backend lacks the modes, or nests them wrongly."""
         if backend.functions or not hasattr(backend.xp, "sqrt"):
             raise Unsupported(f"{backend.name} differentiates only its own implementations, and has none of this")
         refuse_wrong_nest(backend, self.modes)
-        return Prepared(
+        return PreparedWork(
             self.solve(backend, self.modes), lambda found: found.tolist() if found.size > 1 else found.item()
         )
 

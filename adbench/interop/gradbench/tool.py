@@ -18,7 +18,7 @@ from adbench.interop.gradbench.messages import (
     message,
     written,
 )
-from adbench.interop.gradbench.modules import MODULES, Module
+from adbench.interop.gradbench.modules import MODULES, GradbenchModule
 from adbench.interop.gradbench.work import Work
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, id_in, lines, own_pipes, write_line
 from adbench.measure import phases
@@ -111,7 +111,7 @@ class Tool:
         return Response(number, success=True, output=output, timings=tuple(timings))
 
 
-def _module(name: str) -> Module:
+def _module(name: str) -> GradbenchModule:
     if name not in MODULES:
         raise BadInput(f"no module {name[:80]!r}; use one of {', '.join(MODULES)}")
     return MODULES[name]

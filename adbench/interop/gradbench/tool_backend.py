@@ -54,7 +54,7 @@ class Driver:
         return self._child.ask(lambda number: written(kind(number, *fields)), response, lambda found: found.id)
 
 
-class Call:
+class ToolCall:
     """A function of the tool as a prepared call of an operator, timed by the tool."""
 
     def __init__(
@@ -102,7 +102,7 @@ def driven(command: str, folder: str) -> Callable[..., Any]:
     """`prepare` of a backend that is a tool, started by a command in a folder."""
     driver = Driver(Child(command, folder))
 
-    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> ToolCall:
         case, names = getattr(f, "case", None), getattr(f, "names", ())
         match = MATCHES.get(case.name) if case is not None else None
         if case is None or match is None:
@@ -113,6 +113,6 @@ def driven(command: str, folder: str) -> Callable[..., Any]:
             raise Unsupported(f"gradbench's {match.module} has derivatives only in {', '.join(case.wrt)}")
         match.input(dict(zip(names, args, strict=True)))  # raises Unsupported for other inputs
         driver.define(match.module)
-        return Call(driver, match, operator, names, wrt)
+        return ToolCall(driver, match, operator, names, wrt)
 
     return prepare

@@ -20,7 +20,7 @@ from adbench.model.operator import Operator
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedWork:
     """`run()` computes once in the library's types, and waits; `output(result)` makes the message's output."""
 
     run: Callable[[], Any]
@@ -30,7 +30,7 @@ class Prepared:
 class Work(Protocol):
     """A function of a module at an input."""
 
-    def prepare(self, backend: Backend) -> Prepared:
+    def prepare(self, backend: Backend) -> PreparedWork:
         """Bind the input in the backend's types. Raises Unsupported."""
         ...
 
@@ -56,7 +56,7 @@ class CaseWork:
     size: int = 1
     vectors: tuple[Any, ...] = ()
 
-    def prepare(self, backend: Backend) -> Prepared:
+    def prepare(self, backend: Backend) -> PreparedWork:
         """See Work; missing operators are computed from others, as in a run."""
         names = tuple(self.inputs)
         wrt = tuple(names.index(name) for name in self.case.wrt)
@@ -66,7 +66,7 @@ class CaseWork:
             vectors = self.vectors if operator in ("jvp", "vjp", "hvp") else ()
             native = backend.native_inputs((*self.inputs.values(), *vectors))
             calls.append(clock.bind(_call(backend, operator, f, native, wrt), native, backend.sync))
-        return Prepared(
+        return PreparedWork(
             calls[0] if len(calls) == 1 else lambda: tuple(call() for call in calls),
             lambda result: self.output(*map(backend.numpy_result, result if len(calls) > 1 else (result,))),
         )

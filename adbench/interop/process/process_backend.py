@@ -24,7 +24,7 @@ PROTOCOL = 1
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
 
 
-class Program:
+class ProgramSession:
     """A session with a program. It starts with the first request, and again after a loss."""
 
     def __init__(self, child: Child, large: int | None = None) -> None:
@@ -80,10 +80,12 @@ class Program:
         return found
 
 
-class Call:
+class ProgramCall:
     """An operator that the program has prepared."""
 
-    def __init__(self, program: Program, asked: Mapping[str, Any], operator: str, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, program: ProgramSession, asked: Mapping[str, Any], operator: str, names: tuple[str, ...]
+    ) -> None:
         self._program, self._asked, self._operator, self._names = program, asked, operator, names
         self._prepared: tuple[int | None, int] | None = None
         self._wrt = tuple(names.index(name) for name in asked["wrt"])
@@ -132,14 +134,14 @@ class Call:
 
 def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
     """`prepare` of a backend that is a program, started by a command in a folder."""
-    program = Program(Child(command, folder), large)
+    program = ProgramSession(Child(command, folder), large)
 
-    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+    def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> ProgramCall:
         case, names = getattr(f, "case", None), getattr(f, "names", ())
         if case is None:
             raise Unsupported("another program identifies cases by name; this function has no case")
         asked = {"case": case.name, "operator": operator}
-        call = Call(program, asked | {"wrt": [names[i] for i in wrt]}, operator, names)
+        call = ProgramCall(program, asked | {"wrt": [names[i] for i in wrt]}, operator, names)
         call.prepare(args)
         return call
 

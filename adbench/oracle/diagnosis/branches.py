@@ -53,7 +53,7 @@ BARS = 10.0
 
 
 @dataclass(frozen=True)
-class Hidden:
+class ContradictedDerivative:
     """A derivative that the values contradict: its leaf and entry, its name, the proved number, that of the values."""
 
     leaf: int
@@ -67,13 +67,15 @@ class Hidden:
         return f"along a branch the derivative in {self.where} {along}, that of the values is {self.of_values:.8g}"
 
 
-def settled_by_values(row: Row, f: Callable[..., float], point: Point, most: int) -> tuple[Row, list[Hidden]]:
+def settled_by_values(
+    row: Row, f: Callable[..., float], point: Point, most: int
+) -> tuple[Row, list[ContradictedDerivative]]:
     """The row with the derivative of the values wherever they contradict the proved one, and these places.
 
     f      the row's number, in double precision; NaN outside its domain
     most   the most evaluations of f
     """
-    hidden: list[Hidden] = []
+    hidden: list[ContradictedDerivative] = []
     lines = _Lines(f, point, most)
     jumps = lines.along(point.steps(row.seed, 0), 1.0).jump
 
@@ -86,7 +88,7 @@ def settled_by_values(row: Row, f: Callable[..., float], point: Point, most: int
                 entry_name(row.leaves[leaf].path, index, row.leaves[leaf].shape) if leaf >= 0 else f"direction {index}"
             )
             along = known.lower if known.upper - known.lower < AGREE * known.size or known.size == 0 else math.nan
-            hidden.append(Hidden(leaf, index, where, along, settled.lower))
+            hidden.append(ContradictedDerivative(leaf, index, where, along, settled.lower))
         return settled
 
     def settled_leaf(which: int, leaf: Leaf) -> Leaf:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import products
 from adbench.oracle.series.ball import Ball
-from adbench.oracle.series.complex_numbers import Complex, lifted
+from adbench.oracle.series.complex_numbers import ComplexNumber, lifted
 from adbench.oracle.series.number import Real
 
 Objects = NDArray[np.object_]
@@ -44,14 +44,14 @@ class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
 
 
 _REAL_PARTS, _IMAGINARY_PARTS = (np.frompyfunc(operator.attrgetter(part), 1, 1) for part in ("real", "imag"))
-COMPLEX = np.frompyfunc(Complex, 2, 1)
+COMPLEX = np.frompyfunc(ComplexNumber, 2, 1)
 """Of arrays of real and imaginary parts."""
 
 
 def holds_complex(x: Any) -> bool:
     """Whether one of these numbers is complex."""
     array = np.asarray(x)
-    return array.dtype.kind == "c" or any(isinstance(element, Complex | complex) for element in array.flat)
+    return array.dtype.kind == "c" or any(isinstance(element, ComplexNumber | complex) for element in array.flat)
 
 
 def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
@@ -129,8 +129,8 @@ class Arrays:
     # Creation --------------------------------------------------------------------------------------------------
 
     def reals(self, x: Any) -> Any:
-        """x with every number as a Real, or as a Complex; also for arrays of integers and booleans."""
-        if isinstance(x, Real | Complex):
+        """x with every number as a Real, or as a ComplexNumber; also for arrays of integers and booleans."""
+        if isinstance(x, Real | ComplexNumber):
             return x
         array = np.array(x, dtype=object)
         if array.ndim == 0:
@@ -139,8 +139,8 @@ class Arrays:
         return objects(flat, array.shape)
 
     def one_number(self, x: Any) -> Any:
-        """A number as Real or Complex. Raises TypeError for anything else."""
-        return lifted(x, self.number) if isinstance(x, Complex | complex) else self.number.of(x)
+        """A number as Real or ComplexNumber. Raises TypeError for anything else."""
+        return lifted(x, self.number) if isinstance(x, ComplexNumber | complex) else self.number.of(x)
 
     def asarray(self, x: Any, dtype: Any = None, **_: Any) -> Any:
         """A scalar or an array: floats become Reals, whole numbers and booleans stay."""

@@ -102,7 +102,7 @@ class Arithmetic:
     guess: int | None = None
 
 
-class _State:
+class _ArithmeticState:
     """The current arithmetic and its events."""
 
     def __init__(self) -> None:
@@ -112,12 +112,12 @@ class _State:
         self.watch: Callable[[], None] | None = None
 
 
-_state = _State()
+_state = _ArithmeticState()
 _lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def arithmetic(how: Arithmetic) -> Iterator[_State]:
+def arithmetic(how: Arithmetic) -> Iterator[_ArithmeticState]:
     """Compute with these settings; afterwards restore python-flint's settings.
 
     The state records whether the point is on an edge (`edged`: the direction decided something, and the derivative from

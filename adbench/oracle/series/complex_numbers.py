@@ -15,30 +15,30 @@ Part = Any
 Operator = Callable[[Any, Any], Any]
 
 
-def _operators(compute: Callable[[Complex, Complex], Any]) -> tuple[Operator, Operator]:
+def _operators(compute: Callable[[ComplexNumber, ComplexNumber], Any]) -> tuple[Operator, Operator]:
     """The methods `a.__op__(b)` and `b.__rop__(a)` of an operation."""
 
-    def forward(self: Complex, other: Any) -> Any:
+    def forward(self: ComplexNumber, other: Any) -> Any:
         right = lifted(other, type(self.real))
         return NotImplemented if right is None else compute(self, right)
 
-    def backward(self: Complex, other: Any) -> Any:
+    def backward(self: ComplexNumber, other: Any) -> Any:
         left = lifted(other, type(self.real))
         return NotImplemented if left is None else compute(left, self)
 
     return forward, backward
 
 
-def _product(a: Complex, b: Complex) -> Complex:
-    return Complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+def _product(a: ComplexNumber, b: ComplexNumber) -> ComplexNumber:
+    return ComplexNumber(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
 
-def _quotient(a: Complex, b: Complex) -> Complex:
+def _quotient(a: ComplexNumber, b: ComplexNumber) -> ComplexNumber:
     found, size = _product(a, b.conj()), b.real * b.real + b.imag * b.imag
-    return Complex(found.real / size, found.imag / size)
+    return ComplexNumber(found.real / size, found.imag / size)
 
 
-class Complex:
+class ComplexNumber:
     """real + i imag. A source must not return it: derivatives are of real numbers."""
 
     __slots__ = ("imag", "real")
@@ -49,8 +49,8 @@ class Complex:
     def __init__(self, real: Part, imag: Part) -> None:
         self.real, self.imag = real, imag
 
-    __add__, __radd__ = _operators(lambda a, b: Complex(a.real + b.real, a.imag + b.imag))
-    __sub__, __rsub__ = _operators(lambda a, b: Complex(a.real - b.real, a.imag - b.imag))
+    __add__, __radd__ = _operators(lambda a, b: ComplexNumber(a.real + b.real, a.imag + b.imag))
+    __sub__, __rsub__ = _operators(lambda a, b: ComplexNumber(a.real - b.real, a.imag - b.imag))
     __mul__, __rmul__ = _operators(_product)
     __truediv__, __rtruediv__ = _operators(_quotient)
     __eq__, __ne__ = (
@@ -58,11 +58,11 @@ class Complex:
         _operators(lambda a, b: a.real != b.real or a.imag != b.imag)[0],
     )
 
-    def __pow__(self, exponent: int) -> Complex:
+    def __pow__(self, exponent: int) -> ComplexNumber:
         """For a whole exponent."""
         if not isinstance(exponent, int | np.integer):
             return NotImplemented
-        found = Complex(type(self.real).of(1), type(self.real).of(0))
+        found = ComplexNumber(type(self.real).of(1), type(self.real).of(0))
         for _ in range(abs(exponent)):
             found = found * self
         return found if exponent >= 0 else 1 / found
@@ -73,41 +73,41 @@ class Complex:
     def __bool__(self) -> bool:
         return bool(self.real) or bool(self.imag)
 
-    def __neg__(self) -> Complex:
-        return Complex(-self.real, -self.imag)
+    def __neg__(self) -> ComplexNumber:
+        return ComplexNumber(-self.real, -self.imag)
 
-    def __pos__(self) -> Complex:
+    def __pos__(self) -> ComplexNumber:
         return self
 
     def __abs__(self) -> Part:
         kind = type(self.real)
         return kind(kind.computed("hypot", SEVERAL["hypot"], self.real.ball, self.imag.ball))
 
-    def conj(self) -> Complex:
+    def conj(self) -> ComplexNumber:
         """real - i imag."""
-        return Complex(self.real, -self.imag)
+        return ComplexNumber(self.real, -self.imag)
 
     conjugate = conj
 
-    def exp(self) -> Complex:
+    def exp(self) -> ComplexNumber:
         """e^real (cos imag + i sin imag)."""
 
         def part(name: str, number: Part) -> Part:
             return type(number)(number.computed(name, UNARY[name], number.ball))
 
         size = part("exp", self.real)
-        return Complex(size * part("cos", self.imag), size * part("sin", self.imag))
+        return ComplexNumber(size * part("cos", self.imag), size * part("sin", self.imag))
 
     def __repr__(self) -> str:
-        return f"Complex({self.real}, {self.imag})"
+        return f"ComplexNumber({self.real}, {self.imag})"
 
 
-def lifted(number: Any, kind: Any) -> Complex | None:
+def lifted(number: Any, kind: Any) -> ComplexNumber | None:
     """A number with parts of this kind of `Real`; None for arrays and anything else."""
-    if isinstance(number, Complex):
+    if isinstance(number, ComplexNumber):
         return number
     if isinstance(number, complex):
-        return Complex(kind.of(number.real), kind.of(number.imag))
+        return ComplexNumber(kind.of(number.real), kind.of(number.imag))
     if isinstance(number, kind) or (not isinstance(number, np.ndarray) and ball.constant(number) is not None):
-        return Complex(number if isinstance(number, kind) else kind.of(number), kind.of(0))
+        return ComplexNumber(number if isinstance(number, kind) else kind.of(number), kind.of(0))
     return None

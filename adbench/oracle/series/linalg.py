@@ -20,28 +20,28 @@ from adbench.oracle.series.algebra.coefficients import Rows
 from adbench.oracle.series.arrays import Objects, RealArray, balls_of
 
 
-class SlogdetResult(NamedTuple):
+class SlogdetSeries(NamedTuple):
     """det = sign × exp(logabsdet)."""
 
     sign: Any
     logabsdet: Any
 
 
-class EighResult(NamedTuple):
+class EighSeries(NamedTuple):
     """A = V diag(w) V', w ascending."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
-class QRResult(NamedTuple):
+class QRSeries(NamedTuple):
     """A = Q R."""
 
     Q: Any
     R: Any
 
 
-class SVDResult(NamedTuple):
+class SVDSeries(NamedTuple):
     """A = U diag(S) Vh, S descending."""
 
     U: Any
@@ -119,7 +119,7 @@ class Linalg:
         (found,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
         return found[..., 0, 0][()]
 
-    def slogdet(self, a: Any) -> SlogdetResult:
+    def slogdet(self, a: Any) -> SlogdetSeries:
         """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
 
         def compute(rows: Rows) -> tuple[Rows, Rows]:
@@ -128,7 +128,7 @@ class Linalg:
 
         sign, log = self._each(compute, a)
         exact_sign = np.frompyfunc(lambda s: self._real(ball.sign_of(s.ball)), 1, 1)
-        return SlogdetResult(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
+        return SlogdetSeries(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
@@ -193,7 +193,7 @@ class Linalg:
 
     # Spectra ---------------------------------------------------------------------------------------------------
 
-    def eigh(self, a: Any, *, upper: Any = False) -> EighResult:
+    def eigh(self, a: Any, *, upper: Any = False) -> EighSeries:
         """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle, or its upper one."""
         values, vectors, skew = self._eigh(a, upper, vectors=True)
         if skew is not None:  # dV = V (F ∘ V' dA V) with F_ij = 1 / (w_j - w_i)
@@ -201,7 +201,7 @@ class Linalg:
             gaps = np.where(one, xp.reals(1), values[..., None, :] - values[..., :, None])
             turned = self.matmul(np.swapaxes(vectors, -1, -2), self.matmul(skew, vectors))
             vectors = vectors + self.matmul(vectors, np.where(one, xp.reals(0), turned / gaps))
-        return EighResult(values, vectors)
+        return EighSeries(values, vectors)
 
     def eigvalsh(self, a: Any, *, upper: Any = False) -> Any:
         """Eigenvalues of a symmetric matrix, ascending."""
@@ -217,15 +217,15 @@ class Linalg:
         values, columns = self._each(compute, half, symmetric=True, mixing=True)
         return values[..., 0, :], columns, skew if skew is None or not upper else np.swapaxes(skew, -1, -2)
 
-    def qr(self, a: Any, mode: str = "reduced") -> QRResult:
+    def qr(self, a: Any, mode: str = "reduced") -> QRSeries:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
-        return QRResult(*self._each(fac.qr, a, mixing=True))
+        return QRSeries(*self._each(fac.qr, a, mixing=True))
 
-    def svd(self, a: Any, *, full_matrices: Any = False) -> SVDResult:
+    def svd(self, a: Any, *, full_matrices: Any = False) -> SVDSeries:
         """The reduced form; signs of the vectors are arbitrary."""
         if full_matrices:
             raise NotImplementedError("svd over balls: full_matrices=False only")
-        return SVDResult(*self._svd(a, vectors=True))
+        return SVDSeries(*self._svd(a, vectors=True))
 
     def svdvals(self, a: Any) -> Any:
         """Singular values, descending."""

@@ -18,7 +18,7 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.transforms import Fourier
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
 from adbench.oracle.series.ball import Ball, NeedsTerms, Special
-from adbench.oracle.series.complex_numbers import Complex
+from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.functions import SEVERAL, UNARY, copysign
 from adbench.oracle.series.linalg import Linalg
 from adbench.oracle.series.number import Real
@@ -171,13 +171,13 @@ class Balls(Arrays):
         def on_element(element: Any) -> Any:
             if type(element) is not real:
                 element = self.one_number(element)
-                if isinstance(element, Complex):
+                if isinstance(element, ComplexNumber):
                     return of_complex(element)
             result = new(real)
             result.ball = function(element.ball)
             return result
 
-        def of_complex(number: Complex) -> Any:
+        def of_complex(number: ComplexNumber) -> Any:
             if not hasattr(number, name):
                 raise TypeError(f"the namespace over balls has no {name} of complex numbers")
             return getattr(number, name)()

@@ -17,7 +17,7 @@ State = Literal["finished", "resumable", "unreadable"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class HistoryEntry:
     """One run. An unreadable one has only a `reason`.
 
     machine    eight digits, the same for runs on like machines with as many threads
@@ -45,7 +45,7 @@ class Entry:
 class StoredRun:
     """A run and its entry; no `content` of an unreadable one."""
 
-    entry: Entry
+    entry: HistoryEntry
     content: ComparisonInput | None = None
 
 
@@ -60,7 +60,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
     return sorted(found, key=lambda stored: (stored.entry.created or "", str(stored.entry.path)))
 
 
-def history(folder: Path) -> list[Entry]:
+def history(folder: Path) -> list[HistoryEntry]:
     """Their entries."""
     return [stored.entry for stored in stored_runs(folder)]
 
@@ -77,11 +77,11 @@ def _stored(path: Path) -> StoredRun:
         run = read_run(path)
         planned, ended = _plan(path)
     except AdbenchError as error:
-        return StoredRun(Entry(path, "unreadable", " ".join(str(error).split())))
+        return StoredRun(HistoryEntry(path, "unreadable", " ".join(str(error).split())))
     jobs = [record.job for record in run.records]
     label = run.settings.get("label")
     content = of_run(run, str(path))
-    entry = Entry(
+    entry = HistoryEntry(
         path,
         "finished" if ended else "resumable",
         created=run.created,

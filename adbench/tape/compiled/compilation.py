@@ -9,7 +9,7 @@ from typing import Any
 from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.batch.batched_call import Batched
 from adbench.tape.compiled.runtime.compiled_call import Compiled
-from adbench.tape.compiled.runtime.program import Options, Watch
+from adbench.tape.compiled.runtime.program import CompileOptions, Watch
 
 CODE_LIMIT = 512 * 2**20
 """Bytes of machine code that a cache keeps."""
@@ -58,7 +58,7 @@ def compile(
     if type(threads) is not int or threads < 1:
         raise ValueError(f"compile: threads: expected a whole number of at least 1, got {threads!r}")
     opened = None if cache is None else _opened(cache)
-    options = Options(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch, eager)
+    options = CompileOptions(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch, eager)
     if batch:
         if sparse:
             raise ValueError("compile: batch: sparse results have no leading axis; leave out sparse=")

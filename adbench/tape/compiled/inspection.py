@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from adbench.tape.compiled.lowering.module import lower
-from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.runtime.arguments import FlatArguments
 from adbench.tape.compiled.runtime.compiled_call import Compiled
-from adbench.tape.compiled.runtime.program import Options, default_level
+from adbench.tape.compiled.runtime.program import CompileOptions, default_level
 from adbench.tape.compiled.trace.loop_rule import live
 from adbench.tape.compiled.trace.record_function import record
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -68,8 +68,8 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
     names   of the arguments; by default the names of f's parameters
     wrt     positions of the arguments to differentiate in, as in `compile`
     """
-    call = Compiled(f, example, "value_and_gradient", wrt, Options())
-    arguments = Arguments(call, example)
+    call = Compiled(f, example, "value_and_gradient", wrt, CompileOptions())
+    arguments = FlatArguments(call, example)
     names = _parameter_names(f, len(example)) if names is None else names
     try:
         recording = record(call.request(arguments), careful=False)
@@ -81,7 +81,7 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
     lowered = lower(recording, level=level)
     codes = [optimised(module.text(), level=level) for module in lowered.modules]
     outputs = [*recording.value, *recording.parts]
-    writer = _Writer(recording.trace, _input_names(recording.inputs, arguments, example, names))
+    writer = _TraceWriter(recording.trace, _input_names(recording.inputs, arguments, example, names))
     return Listing(
         tuple(writer.lines([*outputs, *(symbol for symbol, _ in recording.guards)])),
         tuple(f"{writer.whole(symbol)} is {outcome}" for symbol, outcome in recording.guards),
@@ -93,7 +93,7 @@ def listing(f: Callable[..., Any], *example: Any, names: Sequence[str] | None = 
 
 
 def _input_names(
-    inputs: Sequence[Symbol], arguments: Arguments, example: Sequence[Any], names: Sequence[str]
+    inputs: Sequence[Symbol], arguments: FlatArguments, example: Sequence[Any], names: Sequence[str]
 ) -> dict[int, str]:
     """Record of an input -> its name."""
     found = {}
@@ -104,7 +104,7 @@ def _input_names(
     return found
 
 
-class _Writer:
+class _TraceWriter:
     """Writes the operations of a trace as text."""
 
     def __init__(self, trace: Trace, inputs: dict[int, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adbench.tape.core.recording import ASK, LEAF, Cell, Tape, new_cell
+from adbench.tape.core.recording import ASK, LEAF, AdjointCell, Tape, new_cell
 from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.values import constant, seen_inside, settle, shape_of
 
@@ -61,8 +61,8 @@ class Array(Recorded):
 
     __slots__ = ("cell", "gradient", "origin", "reads", "tape", "val")
 
-    cell: Cell
-    reads: tuple[list[Cell], tuple[None, list[Cell]]]  # see `fast.quick_records`
+    cell: AdjointCell
+    reads: tuple[list[AdjointCell], tuple[None, list[AdjointCell]]]  # see `fast.quick_records`
 
     @property
     def adj(self) -> Value:

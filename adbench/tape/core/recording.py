@@ -5,8 +5,8 @@ A node of the expression graph is one record on the tape:
     (rule, out, cells, (val, inputs), params, ASK)
 
 for val = rule(*inputs, **params). The adjoints of the result and of the arguments accumulate in `out` and `cells`: the
-`Scalar` itself, or the `Cell` of an `Array`. A constant has None for its cell: no edge. ASK tells the sweep to ask the
-rule for the contributions. Fast paths put other things there (`fast.quick_records`).
+`Scalar` itself, or the `AdjointCell` of an `Array`. A constant has None for its cell: no edge. ASK tells the sweep to
+ask the rule for the contributions. Fast paths put other things there (`fast.quick_records`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Tape(list[Record]):
         self.swept = False
 
 
-class Cell:
+class AdjointCell:
     """The cell in which the adjoint of an array accumulates.
 
     adj    the sum of the contributions so far. A float means an array full of it, so it starts as 0.0
@@ -80,9 +80,9 @@ class Cell:
         return self.adj
 
 
-def new_cell(shape: tuple[int, ...]) -> Cell:
-    """An empty cell. (`Cell()` takes no arguments because that is quicker.)"""
-    cell = Cell()
+def new_cell(shape: tuple[int, ...]) -> AdjointCell:
+    """An empty cell. (`AdjointCell()` takes no arguments because that is quicker.)"""
+    cell = AdjointCell()
     cell.adj = 0.0
     cell.shape = shape
     return cell

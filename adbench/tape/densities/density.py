@@ -37,7 +37,7 @@ class DomainError(TapeError, ValueError):
     """An argument of a density is outside its domain."""
 
 
-class Domain(NamedTuple):
+class DensityDomain(NamedTuple):
     """An interval, with or without its ends, optionally restricted to whole numbers. Errors show `text`."""
 
     text: str
@@ -66,17 +66,17 @@ class Domain(NamedTuple):
         return inside & np.equal(np.floor(np.where(inside, x, 0.0)), x) if self.whole else inside
 
 
-NUMBER = Domain("numbers without NaN", closed=(True, True))
-FINITE = Domain("finite numbers")
-POSITIVE = Domain("positive finite numbers", low=0.0)
-NOT_NEGATIVE = Domain("finite numbers of at least 0", low=0.0, closed=(True, False))
-UNIT = Domain("numbers from 0 to 1", 0.0, 1.0, (True, True))
-WHOLE = Domain("whole numbers", whole=True)
-COUNT = Domain("whole numbers of at least 0", low=0.0, closed=(True, False), whole=True)
-BINARY = Domain("0 or 1", 0.0, 1.0, (True, True), whole=True)
+NUMBER = DensityDomain("numbers without NaN", closed=(True, True))
+FINITE = DensityDomain("finite numbers")
+POSITIVE = DensityDomain("positive finite numbers", low=0.0)
+NOT_NEGATIVE = DensityDomain("finite numbers of at least 0", low=0.0, closed=(True, False))
+UNIT = DensityDomain("numbers from 0 to 1", 0.0, 1.0, (True, True))
+WHOLE = DensityDomain("whole numbers", whole=True)
+COUNT = DensityDomain("whole numbers of at least 0", low=0.0, closed=(True, False), whole=True)
+BINARY = DensityDomain("0 or 1", 0.0, 1.0, (True, True), whole=True)
 
 
-def require(name: str, argument: str, domain: Domain, x: Value) -> None:
+def require(name: str, argument: str, domain: DensityDomain, x: Value) -> None:
     """Raise DomainError, with the first offending element, unless all of x lies in the domain."""
     if not domain.holds(x):
         outside = ~np.asarray(domain.inside(x))
@@ -110,11 +110,11 @@ class Density:
     def __init__(
         self,
         name: str,
-        arguments: dict[str, Domain],
+        arguments: dict[str, DensityDomain],
         value: Callable[..., Value],
         partials: Sequence[Partial | None],
         *,
-        support: Domain | Callable[..., bool] = FINITE,
+        support: DensityDomain | Callable[..., bool] = FINITE,
         check: Callable[..., None] | None = None,
         shared: Callable[..., Value] = lambda *_inputs: None,
         elementwise: bool = True,
@@ -179,7 +179,7 @@ class Density:
 
     def supports(self, plain: Sequence[Value]) -> bool:
         """Whether the density is positive at all of y."""
-        return self.support.holds(plain[0]) if isinstance(self.support, Domain) else self.support(*plain)
+        return self.support.holds(plain[0]) if isinstance(self.support, DensityDomain) else self.support(*plain)
 
     # The rule
 

@@ -22,7 +22,7 @@ from adbench.tape.densities.density import (
     UNIT,
     WHOLE,
     Density,
-    Domain,
+    DensityDomain,
     DomainError,
     sums_to_one,
 )
@@ -137,7 +137,7 @@ def _counts(y: Value, theta: Value) -> Any:
 
 
 def _categories(y: Value, theta: Value) -> bool:
-    return Domain("a category", 0.0, float(shape_of(theta)[-1]), (True, False)).holds(y)
+    return DensityDomain("a category", 0.0, float(shape_of(theta)[-1]), (True, False)).holds(y)
 
 
 def _rows(name: str, y: Value, theta: Value) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
-from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, Domain, require
+from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, DensityDomain, require
 from adbench.tape.draws.implicit import beta_slope, gamma_slope
 from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
 from adbench.tape.rules.reductions import cumprod, sum  # numpy's name
@@ -49,7 +49,7 @@ def _generator(name: str, rng: Any) -> np.random.Generator:
     raise TypeError(f"{name}: rng: expected a seed or a numpy.random.Generator, got {type(rng).__name__}")
 
 
-def _parameters(name: str, domains: dict[str, Domain], *given: Value) -> list[Value]:
+def _parameters(name: str, domains: dict[str, DensityDomain], *given: Value) -> list[Value]:
     """The parameters in normal form, each in its domain."""
     values = []
     for x, (argument, domain) in zip(given, domains.items(), strict=True):

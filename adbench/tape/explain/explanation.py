@@ -34,7 +34,7 @@ from adbench.tape.values import has_nan, settle, shape_of, value_of
 
 
 @dataclass(frozen=True)
-class Step:
+class FullRecord:
     """A record of any form, in full: out = rule(*operands, **params).
 
     cells      the cell of each operand's adjoint, None for a constant
@@ -50,19 +50,19 @@ class Step:
     val: Value
 
 
-def step_of(record: Record) -> Step:
+def step_of(record: Record) -> FullRecord:
     """A record of one of the forms that `recording` describes. Add any new form here and in `only`."""
     rule, out, a, b, p, q = record
     if rule is LEAF:
-        return Step(rule, out, (), (), {}, b)
+        return FullRecord(rule, out, (), (), {}, b)
     if rule is CALLBACK:
-        return Step(rule, out, (), (), p, p.get("value"))
+        return FullRecord(rule, out, (), (), p, p.get("value"))
     if q is not ASK or p is None:  # compact forms: a function of one argument leaves the second position empty
         cells, partials = ((a, b), (p, q)) if q is not ASK else (a, b)
         count = len(rule.reverse)
-        return Step(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
+        return FullRecord(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
     val, inputs = b
-    return Step(rule, out, tuple(a), tuple(inputs), p, val)
+    return FullRecord(rule, out, tuple(a), tuple(inputs), p, val)
 
 
 def only(record: Record, i: int) -> Record:
@@ -280,14 +280,14 @@ class _Recording:
             if key not in values:
                 values[key] = self.value(step)
 
-    def value(self, step: Step) -> Value:
+    def value(self, step: FullRecord) -> Value:
         """The value of a record, recomputed if the record does not keep it."""
         if step.val is not None or hasattr(step.out, "val"):
             return value_of(step.out.val if step.val is None else step.val)
         with np.errstate(all="ignore"):  # the forward pass has warned of all this
             return settle(step.rule.value(*self.operands(step), **step.params))
 
-    def operands(self, step: Step) -> list[Value]:
+    def operands(self, step: FullRecord) -> list[Value]:
         """The plain values of a step's operands."""
         pairs = zip(step.cells, step.constants, strict=True)
         return [value_of(constant) if cell is None else self.values[id(cell)] for cell, constant in pairs]
@@ -310,7 +310,7 @@ class _Recording:
             value, partials = _copied(self.values[key]), tuple(self.partials(record, step))
             yield Node(self.names[key], symbol, operation, tuple(operands), value, step.out.shape, partials)
 
-    def partials(self, record: Record, step: Step) -> Iterator[Partial]:
+    def partials(self, record: Record, step: FullRecord) -> Iterator[Partial]:
         """The partials: the amounts that the sweep adds to adjoints of 0 if the result's adjoint is 1."""
         shape, result = step.out.shape, self.names[id(step.out)]
         letters = [None if cell is None else self.names[id(cell)] for cell in step.cells]
@@ -349,7 +349,7 @@ class _Recording:
         return updates
 
     def updates_at(
-        self, record: Record, step: Step, partials: dict[str, tuple[Partial, ...]], careful: bool
+        self, record: Record, step: FullRecord, partials: dict[str, tuple[Partial, ...]], careful: bool
     ) -> Iterator[Update]:
         """The additions of one record to the adjoints of its operands."""
         if step.rule is CALLBACK:
@@ -365,7 +365,7 @@ class _Recording:
             sweep([spelled_out(one) if careful else one], careful=careful, keep=True)
             yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
 
-    def updates_by_callback(self, record: Record, step: Step) -> Iterator[Update]:
+    def updates_by_callback(self, record: Record, step: FullRecord) -> Iterator[Update]:
         """The additions of a callback, found by comparing adjoints before and after, because it is opaque."""
         cells = {self.names[id(s.out)]: s.out for _, s in self.records if id(s.out) in self.names}
         before = {name: _now(cell) for name, cell in cells.items()}

@@ -32,7 +32,7 @@ _holders: set[object] = set()  # what holds a pause: the tape of a block, or a k
 _lock = threading.RLock()  # reentrant, because a collection may start where it is held
 
 
-class _State:
+class _CollectorState:
     """What to restore, and what to expect."""
 
     thresholds: tuple[int, int, int] | None = None  # those of the program, during a pause
@@ -46,7 +46,7 @@ def pause(holder: object) -> None:
         _holders.add(holder)
         now = gc.get_threshold()
         if now[0] and now[0] != PATIENCE:
-            _State.thresholds = now
+            _CollectorState.thresholds = now
             gc.set_threshold(PATIENCE, *now[1:])
 
 
@@ -58,11 +58,11 @@ def resume(ended: Collection[object], was_long: bool | None = None) -> None:
         if len(_holders) == before:
             return
         if was_long is not None:
-            _State.expected = was_long
-        if not _holders and _State.thresholds is not None:
+            _CollectorState.expected = was_long
+        if not _holders and _CollectorState.thresholds is not None:
             if gc.get_threshold()[0] == PATIENCE:
-                gc.set_threshold(*_State.thresholds)
-            _State.thresholds = None
+                gc.set_threshold(*_CollectorState.thresholds)
+            _CollectorState.thresholds = None
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def enter(self: nested) -> Tape:
     self.tapes = current.tapes
     self.tape = tape = Tape(next_level())
     self.tapes.append(tape)
-    if _State.expected and not _holders and gc.isenabled():
+    if _CollectorState.expected and not _holders and gc.isenabled():
         pause(tape)
     return tape
 
@@ -109,8 +109,8 @@ def leave(self: nested, *_exception: object) -> None:
     try:
         if was_long:
             keep_scalars(tape)
-            if _State.release is not None:
-                _State.release(tape)
+            if _CollectorState.release is not None:
+                _CollectorState.release(tape)
         close(tape)
     finally:
         resume(ended, was_long)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.node import Array, Recorded, Scalar
-from adbench.tape.core.recording import ASK, Cell, Tape
+from adbench.tape.core.recording import ASK, AdjointCell, Tape
 from adbench.tape.core.rule import AllInputs, Gradient, Rule, Value
 from adbench.tape.fast.blocks import full
 from adbench.tape.rules import indexing
@@ -83,10 +83,10 @@ def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
     a, cell = node.val, node.cell
     val = rule.value(a, **params) if type(a) in PLAIN else seen_inside(rule, (a,))(a, **params)
     slope = rule.slope
-    if slope is not None and type(cell) is Cell and shape_of(val) == (cell.shape if rule.elementwise else ()):
+    if slope is not None and type(cell) is AdjointCell and shape_of(val) == (cell.shape if rule.elementwise else ()):
         return push(node.tape, rule, val, (cell,), (slope,), None)
     keep_val, keep_a = kept(rule, _ONE_ACTIVE)
-    if rule.remembered and type(cell) is Cell:
+    if rule.remembered and type(cell) is AdjointCell:
         result = push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
         result.origin = (result.val, rule, (node,), params)
         return result
@@ -127,7 +127,7 @@ def push(
         node = out = Scalar()
     else:
         node = Array()
-        node.cell = out = Cell()
+        node.cell = out = AdjointCell()
         out.shape = val.shape
     out.adj = 0.0
     node.val = val
@@ -187,8 +187,8 @@ def edges(tape: Tape) -> int:
     return count
 
 
-def writable(cell: Cell) -> Any:
-    """`Cell.writable`, in a block of memory if it is large."""
+def writable(cell: AdjointCell) -> Any:
+    """`AdjointCell.writable`, in a block of memory if it is large."""
     adj = cell.adj
     if type(adj) is float:
         cell.adj, cell.own = full(cell.shape, adj), True

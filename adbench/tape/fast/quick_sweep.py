@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.recording import ASK, CALLBACK, Cell, Record
+from adbench.tape.core.recording import ASK, CALLBACK, AdjointCell, Record
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.core.sweep import contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
@@ -133,7 +133,7 @@ def add_products(out: Any, adj: Value, cells: Sequence[Any], partials: Sequence[
 def add_product(out: Any, cell: Any, adj: Value, partial: Value, spend: bool) -> None:
     """cell.adj += adj · partial; with `spend`, in the memory of `adj`."""
     own = True
-    if type(cell) is not Cell:
+    if type(cell) is not AdjointCell:
         cell.adj += _total(adj, partial, out.shape)
         return
     if type(adj) is float and adj == 1.0:

@@ -1,7 +1,7 @@
 """Functions of scalars, without a call of their rules: as quick as the operators in `written_out`.
 
 A row holds a function's value as source, and its partial derivatives where the rule's own would take longer. All other
-partials come from the rule: its gradient functions, called with `Source`, write them. From value and partials, a
+partials come from the rule: its gradient functions, called with `SourceNumber`, write them. From value and partials, a
 template writes the rule's `run` at its first call. The partials go into the record, so the sweep only multiplies.
 
 The rows hold where nothing special happens. All other cases take the way through the rule: arguments outside the
@@ -86,7 +86,7 @@ ROWS: dict[Rule, tuple[str, ...]] = {
 """The value of each function, and its partials unless the rule writes them."""
 
 
-class Source(Name):
+class SourceNumber(Name):
     """A number as Python's source. Its value represents any ordinary number, so that x = 0 does not hold."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class Source(Name):
             part = expression(rule, parts, params)
         else:
             return rule.value(*args, **params)
-        return Source(self.level, self.val, *part)
+        return SourceNumber(self.level, self.val, *part)
 
     @staticmethod
     def number(value: Value) -> str:
@@ -118,7 +118,7 @@ def row(rule: Rule) -> tuple[str, ...]:
     """The source of a function's value and of its partials."""
     value, *partials = ROWS[rule]
     if not partials:
-        val, *names = (Source(0, 0.5, text) for text in ("val", *"ab"[: len(rule.reverse)]))
+        val, *names = (SourceNumber(0, 0.5, text) for text in ("val", *"ab"[: len(rule.reverse)]))
         partials = [val.part(gradient(val, 1.0, *names))[0] for gradient in rule.reverse]
     return value, *partials
 
@@ -257,7 +257,7 @@ def late(rule: Rule) -> Callable[..., Value]:
     """A function that writes the row out at its first call, because that takes longer than a call."""
 
     def run(*args: Value) -> Value:
-        if any(isinstance(x, Source) for x in args):  # a row is being written
+        if any(isinstance(x, SourceNumber) for x in args):  # a row is being written
             return rule.evaluate(*args)
         rule.run = written_out(rule)
         return rule.run(*args)

@@ -15,7 +15,7 @@ from adbench.tape import values
 from adbench.tape.core import sweep
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar
-from adbench.tape.core.recording import Cell, Tape
+from adbench.tape.core.recording import AdjointCell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.fast import blocks, collector, dual_numbers, quick_records, quick_sweep, scalar_functions, written_out
 from adbench.tape.levels import nested
@@ -30,7 +30,7 @@ PATHS: list[tuple[Any, str, Any]] = [
     (Array, "__getitem__", quick_records.getitem),
     (Array, "shape", quick_records.shape),
     (Tape, "edges", quick_records.edges),
-    (Cell, "writable", quick_records.writable),
+    (AdjointCell, "writable", quick_records.writable),
     (values, "snapshot", blocks.snapshot),
     (nested, "__enter__", collector.enter),
     (nested, "__exit__", collector.leave),

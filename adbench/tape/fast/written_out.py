@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.node import Array, Scalar
-from adbench.tape.core.recording import ASK, Cell
+from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room, snapshot
 from adbench.tape.fast.scalar_functions import recorded
@@ -32,7 +32,7 @@ def _recorded(tape: Any, rule: Rule, val: Value, shape: tuple[int, ...], cells: 
     node = Array()
     node.val = val
     node.tape = tape
-    node.cell = out = Cell()
+    node.cell = out = AdjointCell()
     out.adj = 0.0
     out.shape = shape
     tape.append((rule, out, cells, saved, params, ASK))
@@ -72,7 +72,7 @@ def _array_operator(
         node = Array()
         node.val = compute(a, b) if mine.size < LARGE else rule.value(a, b, room(cell.shape))
         node.tape = tape
-        node.cell = out = Cell()
+        node.cell = out = AdjointCell()
         out.adj = 0.0
         out.shape = cell.shape
         p, q = partials or (b, a)

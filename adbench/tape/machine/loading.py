@@ -20,7 +20,7 @@ PATIENCE = 2**19
 _lock = threading.Lock()
 
 
-class _State:
+class _LoadingState:
     left: float = PATIENCE
     code: Any = None  # the MachineCode
     refused = ""
@@ -28,8 +28,8 @@ class _State:
 
 def counted_sweep(records: Iterable[Record], *, keep: bool = False) -> None:
     """`quick_sweep.sweep` until the machine code is loaded."""
-    _State.left -= operator.length_hint(records)
-    if _State.left < 0:
+    _LoadingState.left -= operator.length_hint(records)
+    if _LoadingState.left < 0:
         load_machine_code()
     quick_sweep.sweep(records, keep=keep)
 
@@ -43,37 +43,37 @@ def load_machine_code() -> str:
     Results stay the same. Call it before you time scalar code; it takes a tenth of a second and needs llvmlite.
     """
     with _lock:
-        if _State.code is None and not _State.refused:
-            _State.left = math.inf
+        if _LoadingState.code is None and not _LoadingState.refused:
+            _LoadingState.left = math.inf
             try:
                 from adbench.tape.machine.scalar_code import MachineCode  # it takes a tenth of a second
 
-                _State.code = MachineCode()
+                _LoadingState.code = MachineCode()
             except (ImportError, OSError, TapeError) as error:  # OSError: no LLVM library
-                _State.refused = str(error)
+                _LoadingState.refused = str(error)
             install()
-    return _State.refused
+    return _LoadingState.refused
 
 
 @contextmanager
 def python_only() -> Iterator[None]:
     """Run the Python versions in the block, in all threads."""
-    code, _State.code = _State.code, None
+    code, _LoadingState.code = _LoadingState.code, None
     before = PASSES[0]
     PASSES[0] = quick_sweep.sweep
-    collector._State.release = None
+    collector._CollectorState.release = None
     if code is not None:
         code.remove()
     try:
         yield
     finally:
-        _State.code, PASSES[0] = code, before
+        _LoadingState.code, PASSES[0] = code, before
         install()
 
 
 def install() -> None:
     """Install the machine code if it is loaded, after the fast paths in Python, which it calls."""
-    if _State.code is not None:
-        _State.code.install()
-        PASSES[0] = partial(quick_sweep.sweep, advance=_State.code.sweep)
-        collector._State.release = _State.code.release
+    if _LoadingState.code is not None:
+        _LoadingState.code.install()
+        PASSES[0] = partial(quick_sweep.sweep, advance=_LoadingState.code.sweep)
+        collector._CollectorState.release = _LoadingState.code.release

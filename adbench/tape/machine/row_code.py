@@ -18,7 +18,7 @@ from adbench.tape.core.rule import Rule
 from adbench.tape.fast.scalar_functions import CONSTANTS, LIBRARY, ROWS, regular, row, written_out
 from adbench.tape.machine import layout
 from adbench.tape.machine.simd import Module, Name, X
-from adbench.tape.machine.writer import Operand, Writer
+from adbench.tape.machine.writer import HeldNumber, Writer
 
 _LIBRARY = {*LIBRARY, "pow"} - {"hypot"}
 """Functions of C that give what Python's `math` gives, where that raises no error; its `hypot` has its own code."""
@@ -71,18 +71,18 @@ def _write_of_two(module: Module, rule: Rule, name: str, value: str, of_a: str, 
     w.require(w.same(count, 2, "i64"))
     x, y = w.part(arguments, 0), w.part(arguments, layout.WORD)
 
-    def of_both(a: Operand, b: Operand, tape: Name) -> None:
+    def of_both(a: HeldNumber, b: HeldNumber, tape: Name) -> None:
         numbers = _Translator(w, a=a.number, b=b.number)
         val, p = numbers.value(value), numbers.partial("p", of_a, rule)
         q = numbers.partial("q", of_b, rule)
         w.record(rule, x, y, w.new_float(p), w.new_float(q), val, tape)
 
-    def of_first(a: Operand, c: X, tape: Name) -> None:
+    def of_first(a: HeldNumber, c: X, tape: Name) -> None:
         numbers = _Translator(w, a=a.number, b=c)
         val, p = numbers.value(value), numbers.partial("p", of_a, rule)
         w.record(rule, x, w.literal(None), w.new_float(p), w.new_float(c), val, tape)
 
-    def of_second(c: X, b: Operand, tape: Name) -> None:
+    def of_second(c: X, b: HeldNumber, tape: Name) -> None:
         numbers = _Translator(w, a=c, b=b.number)
         val, q = numbers.value(value), numbers.partial("q", of_b, rule)
         w.record(rule, w.literal(None), y, w.new_float(c), w.new_float(q), val, tape)

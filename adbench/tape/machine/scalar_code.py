@@ -29,12 +29,12 @@ from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.row_code import translated, write_row
 from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.sweep_code import write_release, write_sweep
-from adbench.tape.machine.writer import ZERO, Operand, Writer
+from adbench.tape.machine.writer import ZERO, HeldNumber, Writer
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.indexing import getitem
 from adbench.tape.values import MINUS_ONE, ONE
 
-Partial = Callable[[Writer, Operand, Operand, X], Name]  # (writer, a, b, val) -> a new reference to ∂(a ∘ b)/∂…
+Partial = Callable[[Writer, HeldNumber, HeldNumber, X], Name]  # (writer, a, b, val) -> a new reference to ∂(a ∘ b)/∂…
 
 OPERATORS: dict[str, tuple[Rule, Callable[[X, X], X], Partial, Partial]] = {
     # name: the rule, a ∘ b, ∂(a ∘ b)/∂a and ∂(a ∘ b)/∂b, as in `written_out`
@@ -100,22 +100,22 @@ def _operator(module: Module, name: str) -> None:
             w.require(b.is_("une", 0.0))
         return compute(a, b)
 
-    def of_both(a: Operand, b: Operand, tape: Name) -> None:
+    def of_both(a: HeldNumber, b: HeldNumber, tape: Name) -> None:
         val = value(a.number, b.number)
         if name == "mul":  # a product that is 0 may be the square of a root
             w.require(val.is_("une", 0.0))
         w.record(rule, v, u, partial_a(w, a, b, val), partial_b(w, a, b, val), val, tape)
 
-    def of_first(a: Operand, c: X, tape: Name) -> None:
+    def of_first(a: HeldNumber, c: X, tape: Name) -> None:
         val = value(a.number, c)
-        other = Operand(c, w.recorded_constant(u, c))
+        other = HeldNumber(c, w.recorded_constant(u, c))
         w.record(rule, v, w.literal(None), partial_a(w, a, other, val), other.object, val, tape)
 
-    def of_second(c: X, b: Operand, tape: Name) -> None:
+    def of_second(c: X, b: HeldNumber, tape: Name) -> None:
         val = value(c, b.number)
         if name == "truediv":  # if the quotient underflows, another factor may bring its partial back
             w.require(w.numbers.logic("or", (val / b.number).is_("une", 0.0), val.is_("oeq", 0.0)))
-        other = Operand(c, w.recorded_constant(v, c))
+        other = HeldNumber(c, w.recorded_constant(v, c))
         w.record(rule, w.literal(None), u, other.object, partial_b(w, other, b, val), val, tape)
 
     w.of_two(v, u, of_both, of_first, of_second)

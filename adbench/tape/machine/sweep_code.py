@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adbench.tape.core.node import Scalar
-from adbench.tape.core.recording import ASK, Cell
+from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.machine import layout
 from adbench.tape.machine.object_layouts import FLOAT_VALUE
 from adbench.tape.machine.simd import Module, Name, X
@@ -161,9 +161,9 @@ def _add_to_element(w: Writer, cells: Name, params: Name, adj: X) -> None:
     for part, kind in ((cells, list), (params, dict)):
         w.require(w.is_a(part, kind))
     cell = w.part(w.part(cells, layout.ITEMS_OF_LIST), 0)
-    w.require(w.is_a(cell, Cell))
-    array = w.slot(cell, "adj", Cell)
-    w.require(w.same(w.slot(cell, "own", Cell), w.literal(True)))
+    w.require(w.is_a(cell, AdjointCell))
+    array = w.slot(cell, "adj", AdjointCell)
+    w.require(w.same(w.slot(cell, "own", AdjointCell), w.literal(True)))
     index = w.call("PyDict_GetItem", params, w.literal("index"))
     w.require(w.exists(index))
     _, offset = w.offset(array, index)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adbench.tape.core.node import Array, Scalar
-from adbench.tape.core.recording import Cell, Tape
+from adbench.tape.core.recording import AdjointCell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine import layout
 from adbench.tape.machine import object_layouts as objects
@@ -39,7 +39,7 @@ C_API = {
 ZERO = 0.0  # the adjoint of new scalars
 
 
-class Operand(NamedTuple):
+class HeldNumber(NamedTuple):
     """An operand as a number, and as the object that holds it."""
 
     number: X
@@ -49,7 +49,7 @@ class Operand(NamedTuple):
 @cache
 def _offsets(owner: type) -> dict[str, int]:
     """Where a value on a tape, or a cell, keeps its attributes. Raises UnknownLayoutError."""
-    attributes: dict[type, str] = {Scalar: "adj tape val", Array: "cell reads tape val", Cell: "adj own"}
+    attributes: dict[type, str] = {Scalar: "adj tape val", Array: "cell reads tape val", AdjointCell: "adj own"}
     return layout.offsets(owner, attributes[owner].split())
 
 
@@ -226,11 +226,11 @@ class Writer(ObjectCode):
         """Whether the object is of exactly this type."""
         return self.same(self.part(thing, objects.TYPE), self.literal(kind))
 
-    def scalar(self, node: Name) -> Operand:
+    def scalar(self, node: Name) -> HeldNumber:
         """The value of a `Scalar`, which must be a float."""
         val = self.slot(node, "val")
         self.require(self.is_a(val, float))
-        return Operand(self.number(val), val)
+        return HeldNumber(self.number(val), val)
 
     def tape(self, thing: Name, owner: type = Scalar) -> Name:
         """The tape of a value, which must be open."""
@@ -276,9 +276,9 @@ class Writer(ObjectCode):
         self,
         x: Name,
         y: Name,
-        of_both: Callable[[Operand, Operand, Name], None],
-        of_first: Callable[[Operand, X, Name], None],
-        of_second: Callable[[X, Operand, Name], None],
+        of_both: Callable[[HeldNumber, HeldNumber, Name], None],
+        of_first: Callable[[HeldNumber, X, Name], None],
+        of_second: Callable[[X, HeldNumber, Name], None],
     ) -> None:
         """Write the cases of two operands: scalars on one tape, or one of them a scalar and the other a constant."""
         code, (first, second, both, with_constant) = self.code, self.blocks(4)

@@ -17,7 +17,7 @@ import numpy as np
 from adbench.tape.core.functionals import vjp
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.jacobians import jacobian
-from adbench.tape.ode.solver import Options, integrate_to
+from adbench.tape.ode.solver import SolverOptions, integrate_to
 from adbench.tape.rules.shapes import reshape
 from adbench.tape.values import shape_of, value_of
 
@@ -87,7 +87,7 @@ class Problem(NamedTuple):
     """
 
     field: Field
-    options: Options
+    options: SolverOptions
     sensitivity: str
     memo: Memo
 

@@ -44,7 +44,7 @@ from adbench.tape.ode.adjoint import (
     plain_jacobian,
     sizes,
 )
-from adbench.tape.ode.solver import METHODS, Options, integrate_to
+from adbench.tape.ode.solver import METHODS, SolverOptions, integrate_to
 from adbench.tape.rules.products import einsum, matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
@@ -88,7 +88,7 @@ def odeint(
     def field(t: Value, y: Value, *leaves: Value) -> Value:
         return _rate(f(t, reshape(y, shape), *rebuild(leaves)), shape)
 
-    options = Options(method, float(rtol), float(atol), int(max_steps))
+    options = SolverOptions(method, float(rtol), float(atol), int(max_steps))
     states = _solution(ravel(start), begin, times, *leaves, problem=Problem(field, options, sensitivity, Memo()))
     return reshape(states, (shape_of(times)[0], *shape))
 

@@ -21,7 +21,7 @@ class OdeError(TapeError, RuntimeError):
     """The solver could not reach the last time."""
 
 
-class Options(NamedTuple):
+class SolverOptions(NamedTuple):
     """The solver's method, relative and absolute tolerance (one, or one per state), and the limit of steps."""
 
     method: str
@@ -40,7 +40,7 @@ def integrate_to(
     y0: Value,
     t0: float,
     times: Value,
-    options: Options,
+    options: SolverOptions,
     dense: list[Any] | None = None,
 ) -> Value:
     """The solution y of ẏ = f(t, y), y(t0) = y0, at monotone times from t0 on, shape (len(times), n).
@@ -89,7 +89,7 @@ def integrate_to(
     return states
 
 
-def _failed(options: Options, reached: float, end: float, reason: str) -> OdeError:
+def _failed(options: SolverOptions, reached: float, end: float, reason: str) -> OdeError:
     return OdeError(
         f"odeint: method {options.method!r} reached t = {float(reached):.12g} on the way to {end:.12g} and failed: "
         f"{reason.rstrip('.')}. For a stiff problem use 'bdf', 'radau' or 'lsoda'; check also whether the solution "

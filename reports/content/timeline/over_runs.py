@@ -18,7 +18,7 @@ DOUBTFUL = "?"
 
 
 @dataclass(frozen=True)
-class Change:
+class TimelineChange:
     """One change: the number of its run, its sign, what the cell is since then, since when, and more about it.
 
     word   the outcome whose colour it has
@@ -32,7 +32,7 @@ class Change:
     word: str
 
 
-def changes(series: CellSeries, names: Sequence[str]) -> list[Change]:
+def changes(series: CellSeries, names: Sequence[str]) -> list[TimelineChange]:
     """The changes of a cell in the order of the runs, whose names these are."""
     found = [_of_time(change, series.basis, names) for change in series.time_changes]
     found += [_of_state(change, names) for change in series.state_changes]
@@ -48,7 +48,7 @@ def undecided(timeline: Timeline) -> Iterator[str]:
         yield f"Time not judged in {formatting.plural(number, 'cell')}: {formatting.visible(reason)}"
 
 
-def _of_time(change: TimeChange, basis: str, names: Sequence[str]) -> Change:
+def _of_time(change: TimeChange, basis: str, names: Sequence[str]) -> TimelineChange:
     slower = change.ratio.estimate > 1
     what = "slower" if slower else "faster"
     since = f"since {formatting.short(names[change.first], MOST_NAME)}"
@@ -59,14 +59,16 @@ def _of_time(change: TimeChange, basis: str, names: Sequence[str]) -> Change:
     if basis != CLOCK:
         more += f", relative to {formatting.short(basis, MOST_NAME)}"
     if change.doubt:
-        return Change(change.first, DOUBTFUL, what, since, f"{more}; {formatting.visible(change.doubt)}", "blind")
-    return Change(change.first, "▲" if slower else "▼", what, since, more, "wrong" if slower else "right")
+        return TimelineChange(
+            change.first, DOUBTFUL, what, since, f"{more}; {formatting.visible(change.doubt)}", "blind"
+        )
+    return TimelineChange(change.first, "▲" if slower else "▼", what, since, more, "wrong" if slower else "right")
 
 
-def _of_state(change: StateChange, names: Sequence[str]) -> Change:
+def _of_state(change: StateChange, names: Sequence[str]) -> TimelineChange:
     sign, after = STATES[change.after]
     since = f"since {formatting.short(names[change.run], MOST_NAME)}"
     more = f"was {STATES[change.before][1]}"
     if change.reason:
         more += f"; {formatting.short(change.reason, 300)}"
-    return Change(change.run, sign, after, since, more, "right" if change.after == "right" else "wrong")
+    return TimelineChange(change.run, sign, after, since, more, "right" if change.after == "right" else "wrong")

@@ -65,7 +65,7 @@ class Bug:
 
 
 @dataclass(frozen=True)
-class Square:
+class TrapMapSquare:
     """A backend in a family.
 
     wrong    traps with a wrong value or first derivative; `others`: those where only second derivatives are wrong, or
@@ -88,12 +88,12 @@ class Square:
 
 
 @dataclass(frozen=True)
-class Row:
+class TrapMapRow:
     """A backend: one square for each family, and all families together."""
 
     backend: str
-    squares: tuple[Square, ...]
-    total: Square
+    squares: tuple[TrapMapSquare, ...]
+    total: TrapMapSquare
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class TrapMap:
     """
 
     families: tuple[tuple[str, int], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TrapMapRow, ...]
     lists: dict[str, list[BugList]]
     total: int
     checked: bool
@@ -138,14 +138,14 @@ class TrapMap:
 
 
 @dataclass
-class _Found:
+class _FamilyBugs:
     """What is known of one backend in one family: its bugs, and how many traps it cannot run."""
 
     bugs: list[Bug] = field(default_factory=list)
     unsupported: int = 0
 
 
-_ByFamily = Mapping[str, _Found]
+_ByFamily = Mapping[str, _FamilyBugs]
 
 
 def trap_map(cells: Cells) -> TrapMap | None:
@@ -173,7 +173,7 @@ def trap_map(cells: Cells) -> TrapMap | None:
 
 def _listed(known: KnownBugs, backend: str) -> _ByFamily:
     """What is known of a backend."""
-    found: dict[str, _Found] = {}
+    found: dict[str, _FamilyBugs] = {}
     for bug in known.backends[backend]:
         trap = known.traps.get(bug.trap, Trap(NO_FAMILY, bug.trap, ""))
         wrong = [name for name in EVERY_OPERATOR if bug.concerns(name)]
@@ -181,7 +181,7 @@ def _listed(known: KnownBugs, backend: str) -> _ByFamily:
         expected = trap.expected if first else ""
         words = _in_words(wrong, EVERY_OPERATOR)
         made = Bug(bug.trap, trap.function, expected, bug.got, bug.reason, bug.thread, words, first)
-        found.setdefault(trap.family, _Found()).bugs.append(made)
+        found.setdefault(trap.family, _FamilyBugs()).bugs.append(made)
     return found
 
 
@@ -191,10 +191,10 @@ def _checked(cells: Cells, known: KnownBugs) -> dict[str, _ByFamily]:
     for cell in cells.every_single():
         if cell.job.case in cells.traps:
             results.setdefault((cell.job.backend, cell.job.case), []).append(cell)
-    found: dict[str, dict[str, _Found]] = {}
+    found: dict[str, dict[str, _FamilyBugs]] = {}
     for (backend, name), group in results.items():
         trap = _described(cells, known, name)
-        here = found.setdefault(backend, {}).setdefault(trap.family, _Found())
+        here = found.setdefault(backend, {}).setdefault(trap.family, _FamilyBugs())
         here.unsupported += all(cell.word in NOT_RUN for cell in group)
         threads = {bug.reason: bug.thread for bug in known.backends.get(backend, ()) if bug.trap == name}
         wrong = grouped((cell for cell in group if cell.word in WRONG), lambda cell: (cell.word, _told(cell)))
@@ -278,13 +278,13 @@ def _lists(families: Iterable[str], found: Mapping[str, _ByFamily]) -> tuple[dic
     return lists, numbers
 
 
-def _row(backend: str, families: Mapping[str, int], found: _ByFamily, numbers: _Numbers) -> Row:
+def _row(backend: str, families: Mapping[str, int], found: _ByFamily, numbers: _Numbers) -> TrapMapRow:
     squares = []
     for family, total in families.items():
-        here = found.get(family, _Found())
+        here = found.get(family, _FamilyBugs())
         wrong = {bug.trap for bug in here.bugs if bug.is_first}
         others = {bug.trap for bug in here.bugs} - wrong
         of = total - here.unsupported
-        squares.append(Square(len(wrong), len(others), of, here.unsupported, numbers.get((backend, family))))
+        squares.append(TrapMapSquare(len(wrong), len(others), of, here.unsupported, numbers.get((backend, family))))
     sums = (sum(getattr(square, name) for square in squares) for name in ("wrong", "others", "of", "unsupported"))
-    return Row(backend, tuple(squares), Square(*sums))
+    return TrapMapRow(backend, tuple(squares), TrapMapSquare(*sums))

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from adbench.atlas import advice
-from adbench.atlas.table import NONE, Atlas, Row
+from adbench.atlas.table import NONE, Atlas, AtlasRow
 
 from ...content import formatting
 from ..drawing import printed
@@ -78,20 +78,20 @@ def data(atlas: Atlas) -> dict[str, Any]:
     }
 
 
-def _by_name(atlas: Atlas) -> list[tuple[str, list[Row]]]:
+def _by_name(atlas: Atlas) -> list[tuple[str, list[AtlasRow]]]:
     """The traps that fail in some release, with their rows; changed ones come first."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[AtlasRow]] = {}
     for row in atlas.rows:
         found.setdefault(row.name, []).append(row)
     failing = [(name, rows) for name, rows in found.items() if any(row.ever_faulty for row in rows)]
     return sorted(failing, key=lambda pair: (not any(list(row.changes()) for row in pair[1]), pair[0]))
 
 
-def _marks(rows: Sequence[Row], columns: Iterable[tuple[int, int]]) -> list[str]:
+def _marks(rows: Sequence[AtlasRow], columns: Iterable[tuple[int, int]]) -> list[str]:
     return [_mark(rows, first) for first, _ in columns]
 
 
-def _mark(rows: Sequence[Row], release: int) -> str:
+def _mark(rows: Sequence[AtlasRow], release: int) -> str:
     """The fault of the gradient as a capital letter, else that of another operator as a small one."""
     faulty = sorted((row for row in rows if row.is_faulty(release)), key=lambda row: "gradient" not in row.operators)
     if faulty:
@@ -127,7 +127,7 @@ def _about(atlas: Atlas, width: int) -> Iterator[str]:
                 yield from textwrap.wrap(said, width, subsequent_indent="  ")
 
 
-def _named(rows: Sequence[Row]) -> list[str]:
+def _named(rows: Sequence[AtlasRow]) -> list[str]:
     """The traps, with their order where the gradient is not among the operators."""
     found: dict[str, list[str]] = {}
     for row in rows:

@@ -28,7 +28,7 @@ LONGEST_REASON = 400
 Texts = dict[tuple[str, int, str], Text]  # (case, size, backend) -> the text of a cell
 
 
-class Block(NamedTuple):
+class BackendColumns(NamedTuple):
     """Backends side by side: the width of each one's column, and the gap between columns."""
 
     backends: Sequence[str]
@@ -141,25 +141,25 @@ def _entry(sign: str, cell: Cell, timed: bool) -> str:
     return f"{OUTCOMES[cell.word].sign} {SHORT_LABELS.get(cell.word, cell.label)}"
 
 
-def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[Block]:
+def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[BackendColumns]:
     """Tables below each other, each with as many backends as fit side by side."""
     needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
     wanted = {b: max(needed[b], longest_part(b)) for b in cells.backends}
     first = _size_width(cells)
     for widths, gap in ((wanted, 2), (needed, 1)):
         if first + sum(w + gap for w in widths.values()) <= width:
-            yield Block(cells.backends, list(widths.values()), gap)
+            yield BackendColumns(cells.backends, list(widths.values()), gap)
             return
     names: list[str] = []
     for backend in cells.backends:
         if names and first + sum(wanted[b] + 2 for b in (*names, backend)) > width:
-            yield Block(names, [wanted[b] for b in names], 2)
+            yield BackendColumns(names, [wanted[b] for b in names], 2)
             names = []
         names.append(backend)
-    yield Block(names, [min(wanted[b], max(1, width - first - 2)) for b in names], 2)
+    yield BackendColumns(names, [min(wanted[b], max(1, width - first - 2)) for b in names], 2)
 
 
-def _block(cells: Cells, texts: Texts, block: Block, width: int) -> Iterator[RenderableType]:
+def _block(cells: Cells, texts: Texts, block: BackendColumns, width: int) -> Iterator[RenderableType]:
     """One table for each case under a common head: in rich no cell spans columns, as the name of a case must."""
 
     def lines() -> Table:

@@ -19,7 +19,7 @@ from ..marks import FASTEST, MEANINGS, STYLES, TIED, head, label, legend, longes
 from . import slowdowns
 from .ending import Ending, commands
 from .faults import faults
-from .slowdowns import NONE, Line
+from .slowdowns import NONE, SlowdownRow
 from .summary import sentences
 
 ABOUT = 15  # columns of a summary line's subject
@@ -104,7 +104,7 @@ def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
         yield legend(signs, width)
 
 
-def _meanings(lines: Sequence[Line], shown: Sequence[str]) -> Iterator[str]:
+def _meanings(lines: Sequence[SlowdownRow], shown: Sequence[str]) -> Iterator[str]:
     """Of the signs that occur."""
     entries = {line.entries[backend] for line in lines for backend in shown}
     for sign in (FASTEST, TIED):
@@ -116,7 +116,7 @@ def _meanings(lines: Sequence[Line], shown: Sequence[str]) -> Iterator[str]:
         yield f"{NONE} not measured"
 
 
-def _fitting(lines: Sequence[Line], backends: Sequence[str], width: int) -> tuple[Layout, Sequence[str]]:
+def _fitting(lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> tuple[Layout, Sequence[str]]:
     """The first layout in which all backends fit, or else the tightest and the best ranked ones that fit in it."""
     for layout in LAYOUTS:
         room = width - sum(column.width + layout.gap for column in _around(lines, layout, [])) + layout.gap
@@ -140,7 +140,7 @@ def _table(columns: Sequence[Column], gap: int) -> Table:
     return table
 
 
-def _around(lines: Sequence[Line], layout: Layout, between: Sequence[Column]) -> list[Column]:
+def _around(lines: Sequence[SlowdownRow], layout: Layout, between: Sequence[Column]) -> list[Column]:
     """The columns of the backends between those of the case and those of the fastest."""
     before = [
         _plain_column("", [formatting.short(line.case, layout.case) for line in lines], left=True),
@@ -158,18 +158,18 @@ def _plain_column(title: str, texts: Sequence[str], *, left: bool = False) -> Co
     return Column(title, found, max(cell_len(text) for text in (*title.split("\n"), *texts)), left)
 
 
-def _column(lines: Sequence[Line], backend: str, layout: Layout) -> Column:
+def _column(lines: Sequence[SlowdownRow], backend: str, layout: Layout) -> Column:
     texts = [_entry(line, backend) for line in lines]
     needed = max(max(text.cell_len for text in texts), longest_part(backend, layout.head))
     return Column(head(backend, needed), texts, needed)
 
 
-def _entry(line: Line, backend: str) -> Text:
+def _entry(line: SlowdownRow, backend: str) -> Text:
     entry, word = line.entries[backend], line.words[backend]
     return Text(entry, "bold green" if entry.startswith(FASTEST) else STYLES.get(word, "") if word != "right" else "")
 
 
-def _stacked(lines: Sequence[Line], backends: Sequence[str], width: int) -> Iterator[Text]:
+def _stacked(lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> Iterator[Text]:
     """Where columns do not fit: the case, and below it its entries as running text."""
     for line in lines:
         yield Text(formatting.short(f"{line.case}, n = {plain(formatting.short_count(line.size))}", width), "bold")

@@ -18,7 +18,7 @@ from ..marks import mark
 NONE = "–"  # not part of the run, or not timed
 
 
-class Line(NamedTuple):
+class SlowdownRow(NamedTuple):
     """A case at its largest common size.
 
     entries   backend -> sign and slowdown
@@ -39,7 +39,7 @@ def order(cells: Cells) -> list[str]:
     return [standing.backend for standing in standings(cells)]
 
 
-def lines(cells: Cells) -> list[Line]:
+def lines(cells: Cells) -> list[SlowdownRow]:
     """One for each case that is there to be measured. All memory is by one method, the first that has figures."""
     races = {case: ranking.lead(cells, case) for case in cells.subjects}
     firsts = [race.leaders[0] for race in races.values() if race]
@@ -47,11 +47,11 @@ def lines(cells: Cells) -> list[Line]:
     return [_line(cells, case, race, method) for case, race in races.items()]
 
 
-def _line(cells: Cells, case: str, race: Lead | None, method: Quantity) -> Line:
+def _line(cells: Cells, case: str, race: Lead | None, method: Quantity) -> SlowdownRow:
     size = race.size if race else cells.sizes[case][-1]
     row = cells.row(case, size)
     first = race.leaders[0] if race else None
-    return Line(
+    return SlowdownRow(
         case,
         size,
         {cell.job.backend: _entry(race, cell) for cell in row},

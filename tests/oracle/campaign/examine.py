@@ -8,7 +8,7 @@ import numpy as np
 
 from adbench import Case
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import Known, judged, point
+from adbench.execution.operators.prepared_point import PointReferences, judged, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import Backend
@@ -24,7 +24,7 @@ TOO_LARGE = (at.LARGE_WAVES, at.LARGE_STEEP)
 
 
 @cache
-def known(case: Case, seed: int) -> Known:
+def known(case: Case, seed: int) -> PointReferences:
     second = case not in TOO_LARGE and not case.is_array_valued
     return known_at(point(case, 1, seed), second_order=second, hessian=second, seconds=2.0)
 

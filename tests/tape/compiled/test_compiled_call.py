@@ -159,7 +159,7 @@ def test_settings_are_compared_natively(monkeypatch):
     assert compiled.call(3.0, 1000, "times", False) == (1003.0, 1.0)
     assert compiled.call(3.0, 10**30, "times", True)[1] == 1e30
     assert compiled.call(3.0, True, "times", True) == (3.0, 1.0)
-    monkeypatch.setattr(compiled_call, "Arguments", None)  # no call can go through Python
+    monkeypatch.setattr(compiled_call, "FlatArguments", None)  # no call can go through Python
     assert compiled.call(3.0, int("1001"), "times", True) == (3003.0, 1001.0)
     assert compiled.call(np.float64(3.0), 1000, "plus", True) == (1003.0, 1.0)
 

@@ -43,7 +43,7 @@ def assert_same(found, expected):
 @pytest.fixture
 def only_entries(monkeypatch):
     """A function after which no call can go through Python."""
-    return lambda: monkeypatch.setattr(compiled_call, "Arguments", None)
+    return lambda: monkeypatch.setattr(compiled_call, "FlatArguments", None)
 
 
 @pytest.mark.parametrize("operator", EAGER)

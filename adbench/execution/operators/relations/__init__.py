@@ -19,8 +19,8 @@ from adbench.execution.operators.relations.setting import (
     Interruption,
     Kept,
     NotApplicable,
+    PreparedSubject,
     Setting,
-    Subject,
     described,
     prepared,
 )
@@ -68,7 +68,7 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
     call   the backend's own operator, prepared with all active inputs; `is_right` is judged by its first result
     """
     found = _Findings(setting, monotonic() + MOST_SECONDS)
-    subject = Subject(setting, operator, call, setting.at.wrt)
+    subject = PreparedSubject(setting, operator, call, setting.at.wrt)
     if not subject.is_right:
         found.repeats[operator] = subject.fault
     _cheap(subject, found, again=False)
@@ -79,7 +79,7 @@ def of_rules(setting: Setting, calls: Mapping[Operator, Call], seconds: float) -
     """The relations that a derivative rule by a user may break, of operators that are prepared and right here."""
     found = _Findings(setting, monotonic() + seconds)
     for operator, call in calls.items():
-        subject = Subject(setting, operator, call, setting.at.wrt)
+        subject = PreparedSubject(setting, operator, call, setting.at.wrt)
         for relation in OF_RULES if subject.is_right else ():
             found.ask(relation, operator, partial(CHEAP[relation], subject))
     return found.all()
@@ -96,10 +96,10 @@ def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
     return [*found.broken, f"wrong by itself ({', '.join(itself)}): {found.repeats[itself[0]]}"]
 
 
-def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
+def _subjects(setting: Setting, found: _Findings) -> dict[Operator, PreparedSubject]:
     """The backend's own operators, prepared and called; without compositions, which belong to the harness and have no
     state."""
-    subjects: dict[Operator, Subject] = {}
+    subjects: dict[Operator, PreparedSubject] = {}
     refusals = []
     for operator in (operator for operator in setting.case.possible_operators if operator in OPERATORS):
         if (entries := setting.entries(operator)) > MOST_ENTRIES:
@@ -120,11 +120,11 @@ def _subjects(setting: Setting, found: _Findings) -> dict[Operator, Subject]:
     return subjects
 
 
-def _derivatives_first(subjects: Iterable[Subject]) -> list[Subject]:
+def _derivatives_first(subjects: Iterable[PreparedSubject]) -> list[PreparedSubject]:
     return sorted(subjects, key=lambda subject: subject.operator == "value")
 
 
-def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
+def _cheap(subject: PreparedSubject, found: _Findings, again: bool = True) -> PreparedSubject:
     """Test the cheap relations. After a broken one the operator is prepared again, if `again`."""
     for relation, probe in CHEAP.items():
         broken = found.ask(relation, subject.operator, partial(probe, subject))
@@ -133,7 +133,7 @@ def _cheap(subject: Subject, found: _Findings, again: bool = True) -> Subject:
     return subject
 
 
-def _prepared_again(subject: Subject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
+def _prepared_again(subject: PreparedSubject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
     """Test the relations that prepare the operator for each of these sets of active inputs."""
     broken: dict[str, str] = {}
     for wrt in chosen:

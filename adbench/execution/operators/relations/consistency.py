@@ -26,7 +26,7 @@ LEAST_NOISE = 1e-13
 
 
 @dataclass(frozen=True)
-class Noise:
+class AllowedDifference:
     """The allowed difference of two correct results.
 
     share      of the largest number; infinite if double precision loses all digits
@@ -39,7 +39,7 @@ class Noise:
     relative: float = RELATIVE
 
 
-def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
+def difference(got: Any, expected: Any, noise: AllowedDifference, sizes: Any = None) -> str:
     """The first place where two numpy results disagree, in words; "" if they agree. NaN agrees with NaN.
 
     sizes   the sizes of the terms, like `expected`; by default `expected` itself
@@ -63,13 +63,15 @@ def difference(got: Any, expected: Any, noise: Noise, sizes: Any = None) -> str:
     return ""
 
 
-def noise_of(references: Sequence[Reference], by: Precision = DOUBLE) -> Noise:
+def noise_of(references: Sequence[Reference], by: Precision = DOUBLE) -> AllowedDifference:
     """Rounding noise at a point, in this arithmetic: 20 standard deviations of the oracle's samples."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
     share, factor = max(LEAST_NOISE, _share(values), _share(derivatives)), by.unit / DOUBLE.unit
     floor = LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0)
-    return Noise(factor * share, factor * floor, RELATIVE if by is DOUBLE else max(1e5 * RELATIVE, 8 * by.unit))
+    return AllowedDifference(
+        factor * share, factor * floor, RELATIVE if by is DOUBLE else max(1e5 * RELATIVE, 8 * by.unit)
+    )
 
 
 def _share(known: Sequence[Known]) -> float:

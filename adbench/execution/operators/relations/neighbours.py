@@ -22,7 +22,7 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
-from adbench.execution.operators.prepared_point import Point
+from adbench.execution.operators.prepared_point import CasePoint
 from adbench.model import tree
 from adbench.model.operator import Operator, definition
 from adbench.oracle.differences import CENTRAL_WEIGHTS, SECOND_WEIGHTS
@@ -68,7 +68,7 @@ class Neighbour:
 class Neighbours:
     """The neighbours of a point, whose active inputs are all floating-point."""
 
-    def __init__(self, at: Point, seconds: float = MOST_SECONDS) -> None:
+    def __init__(self, at: CasePoint, seconds: float = MOST_SECONDS) -> None:
         self.at, self._seconds = at, seconds
         rng = np.random.default_rng([at.seed, at.size, 0x1E])
         self.cotangent = cotangent(at.shape, at.seed)

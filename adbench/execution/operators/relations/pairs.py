@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.relations.consistency import difference
-from adbench.execution.operators.relations.setting import Subject
+from adbench.execution.operators.relations.setting import PreparedSubject
 from adbench.model import tree
 from adbench.model.operator import Operator
 from adbench.oracle.structure import symmetrised
 
-Test = Callable[[Subject, Subject, Any], Iterator[str]]
+Test = Callable[[PreparedSubject, PreparedSubject, Any], Iterator[str]]
 """A relation of two operators, of everything or, with axes, of what they say of symmetric changes (`symmetrised`)."""
 
 
-def modes(jvp: Subject, vjp: Subject, axes: Any = None) -> Iterator[str]:
+def modes(jvp: PreparedSubject, vjp: PreparedSubject, axes: Any = None) -> Iterator[str]:
     """<w, J v> = <Jᵀ w, v>, for general v and w: forward compared with reverse."""
     setting = jvp.setting
     (v,), (w,) = setting.general("jvp"), setting.general("vjp")
@@ -32,7 +32,7 @@ def modes(jvp: Subject, vjp: Subject, axes: Any = None) -> Iterator[str]:
         yield f"<w, J v> = {left!r}, but <Jᵀ w, v> = {right!r}"
 
 
-def symmetric(hvp: Subject, hessian: Subject, axes: Any = None) -> Iterator[str]:
+def symmetric(hvp: PreparedSubject, hessian: PreparedSubject, axes: Any = None) -> Iterator[str]:
     """H v is H times v for a general v, and H is symmetric."""
     setting = hvp.setting
     (v,), matrix = setting.general("hvp"), hessian.base
@@ -60,7 +60,7 @@ def symmetric(hvp: Subject, hessian: Subject, axes: Any = None) -> Iterator[str]
                 return
 
 
-def disagreements(test: Test, first: Subject, second: Subject) -> Iterator[str]:
+def disagreements(test: Test, first: PreparedSubject, second: PreparedSubject) -> Iterator[str]:
     """The disagreements of two operators; of symmetric changes alone if the case reads one triangle of an input.
 
     There a library may follow one convention forward, and another one in reverse (`references.by_conventions`).

@@ -15,8 +15,8 @@ import numpy as np
 from adbench.execution.operators.relations.setting import (
     Args,
     NotApplicable,
+    PreparedSubject,
     Setting,
-    Subject,
     combined,
     copied,
     described,
@@ -57,7 +57,7 @@ def choices(setting: Setting, operator: Operator, number: int) -> list[Wrt]:
     return [some[::-1]] if len(some) > 1 else [wrt[::-1], some]
 
 
-def variant_faults(subject: Subject, wrt: Wrt) -> Iterator[tuple[str, str]]:
+def variant_faults(subject: PreparedSubject, wrt: Wrt) -> Iterator[tuple[str, str]]:
     """(relation, fault) of the operator prepared at other inputs, from arrays that are overwritten, for these active
     inputs.
 
@@ -83,7 +83,7 @@ def _parts(result: Any, count: int) -> Any:
     return result
 
 
-def _in_turns(subject: Subject, variant: _Variant, call: Any) -> Iterator[tuple[str, str]]:
+def _in_turns(subject: PreparedSubject, variant: _Variant, call: Any) -> Iterator[tuple[str, str]]:
     """Call the subject after the variant, then the variant after the subject."""
     try:
         for fault in subject.faults("after a call of another prepared operator", subject.native()):
@@ -100,7 +100,7 @@ def _in_turns(subject: Subject, variant: _Variant, call: Any) -> Iterator[tuple[
 class _Variant:
     """The subject's operator, prepared with other active inputs."""
 
-    subject: Subject
+    subject: PreparedSubject
     wrt: Wrt
 
     @cached_property

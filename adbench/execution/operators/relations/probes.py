@@ -1,7 +1,7 @@
 """Cheap relations: a few calls of one prepared operator each, without preparing again.
 
-Each is a function of a `Subject` that yields its faults in words, or raises NotApplicable with the reason. It compares
-with the operator's first result here, by equal numbers or else by the oracle's verdict.
+Each is a function of a `PreparedSubject` that yields its faults in words, or raises NotApplicable with the reason. It
+compares with the operator's first result here, by equal numbers or else by the oracle's verdict.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from adbench.execution.operators.relations.consistency import Noise, difference
+from adbench.execution.operators.relations.consistency import AllowedDifference, difference
 from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbour
 from adbench.execution.operators.relations.setting import (
     Args,
     NotApplicable,
-    Subject,
+    PreparedSubject,
     combined,
     copied,
     takes_vector,
@@ -36,7 +36,7 @@ FACTORS = (-1.7, 0.003, 1_000_003.0)
 FEWEST_ENTRIES = 2  # to change, however long a call takes
 
 
-def twice(subject: Subject) -> Iterator[str]:
+def twice(subject: PreparedSubject) -> Iterator[str]:
     """A call there, then here again."""
     here = subject.native()
     subject.result(subject.somewhere())
@@ -44,7 +44,7 @@ def twice(subject: Subject) -> Iterator[str]:
     yield from subject.faults("called with the same arguments again", here)
 
 
-def rewritten(subject: Subject) -> Iterator[str]:
+def rewritten(subject: PreparedSubject) -> Iterator[str]:
     """Overwrite the arrays of a call elsewhere with the numbers here, and call again."""
     arrays, here = subject.there(), subject.native()
     subject.result(arrays)
@@ -63,7 +63,7 @@ def rewritten(subject: Subject) -> Iterator[str]:
     yield from subject.faults("after its arrays were overwritten", args)
 
 
-def untouched(subject: Subject) -> Iterator[str]:
+def untouched(subject: PreparedSubject) -> Iterator[str]:
     """A call leaves its arguments unchanged."""
     native = subject.native()
     before = subject.setting.numpy(native)
@@ -71,18 +71,18 @@ def untouched(subject: Subject) -> Iterator[str]:
     yield from _changed(subject, before, subject.setting.numpy(native), "the call changes")
 
 
-def own(subject: Subject) -> Iterator[str]:
+def own(subject: PreparedSubject) -> Iterator[str]:
     """A result belongs to the caller, who may keep it and write into it."""
     first = subject.call(*subject.native())
     kept = subject.setting.numpy(first)
     subject.call(*subject.somewhere())  # elsewhere, because equal numbers in the same buffer would hide the fault
-    if difference(subject.setting.numpy(first), kept, Noise(0.0)):
+    if difference(subject.setting.numpy(first), kept, AllowedDifference(0.0)):
         yield "a second call changes the result of the first"
     _write_into(first)
     yield from subject.faults("after a result was written into", subject.native())
 
 
-def apart(subject: Subject) -> Iterator[str]:
+def apart(subject: PreparedSubject) -> Iterator[str]:
     """Writing into a result leaves the arguments unchanged."""
     native = subject.native()
     result = subject.call(*native)
@@ -92,7 +92,7 @@ def apart(subject: Subject) -> Iterator[str]:
     yield from _changed(subject, before, subject.setting.numpy(native), "writing into the result changes")
 
 
-def linear(subject: Subject) -> Iterator[str]:
+def linear(subject: PreparedSubject) -> Iterator[str]:
     """Linearity in the vector: zeros, negative numbers, sums, and factors other than powers of two."""
     if not takes_vector(subject.operator):
         raise NotApplicable("the operator takes no vector")
@@ -135,14 +135,14 @@ def linear(subject: Subject) -> Iterator[str]:
                 yield f"{what}: {found}"
 
 
-def fortran_order(subject: Subject) -> Iterator[str]:
+def fortran_order(subject: PreparedSubject) -> Iterator[str]:
     """Arrays in Fortran order."""
     if not any(min(np.shape(leaf), default=0) > 1 and np.ndim(leaf) > 1 for leaf in tree.leaves(subject.args)):
         raise NotApplicable("no argument is a matrix")
     yield from _laid("arrays in Fortran order", subject, np.asfortranarray)
 
 
-def strided(subject: Subject) -> Iterator[str]:
+def strided(subject: PreparedSubject) -> Iterator[str]:
     """Every second number of a longer array."""
 
     def apart(leaf: Any) -> Any:
@@ -154,7 +154,7 @@ def strided(subject: Subject) -> Iterator[str]:
     yield from _laid("reversed arrays", subject, lambda leaf: np.array(leaf[..., ::-1], order="C")[..., ::-1])
 
 
-def read_only(subject: Subject) -> Iterator[str]:
+def read_only(subject: PreparedSubject) -> Iterator[str]:
     """Read-only arrays."""
 
     def locked(leaf: Any) -> Any:
@@ -165,7 +165,7 @@ def read_only(subject: Subject) -> Iterator[str]:
     yield from _laid("read-only arrays", subject, locked)
 
 
-def same_array(subject: Subject) -> Iterator[str]:
+def same_array(subject: PreparedSubject) -> Iterator[str]:
     """One array passed twice, compared with two equal arrays."""
     leaves = tree.leaves(subject.args)
     refused: Exception | None = None
@@ -186,7 +186,7 @@ def same_array(subject: Subject) -> Iterator[str]:
         raise NotApplicable(f"with two equal inputs the call raises {type(refused).__name__}") from refused
 
 
-def _equal_pairs(subject: Subject, leaves: Sequence[Any]) -> list[tuple[int, int]]:
+def _equal_pairs(subject: PreparedSubject, leaves: Sequence[Any]) -> list[tuple[int, int]]:
     """Arguments of one shape, which may be the same array: two active inputs, and an input with the last argument."""
     places = [k for k, leaf in enumerate(leaves) if tree.is_active(leaf)]
     pairs = [(i, j) for i, j in itertools.combinations(places, 2) if np.shape(leaves[i]) == np.shape(leaves[j])]
@@ -199,7 +199,7 @@ def _equal_pairs(subject: Subject, leaves: Sequence[Any]) -> list[tuple[int, int
     return list(dict.fromkeys([*of_inputs, last]))
 
 
-def one_entry(subject: Subject) -> Iterator[str]:
+def one_entry(subject: PreparedSubject) -> Iterator[str]:
     """Calls whose inputs differ from the last ones in one entry, compared with differences of the case's values.
 
     They must agree here. A fault is the result of the call before, or one that is right where all entries differ.
@@ -224,7 +224,7 @@ def one_entry(subject: Subject) -> Iterator[str]:
             break
         if there.decides(operator) and (found := fault(got := result(there), there)):
             again = near.nudged(there)
-            is_kept = not difference(got, here, Noise(0.0))
+            is_kept = not difference(got, here, AllowedDifference(0.0))
             if is_kept or (again.decides(operator) and not fault(result(again), again)):
                 what = "the result is that of the inputs before: " if is_kept else ""
                 yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
@@ -235,7 +235,7 @@ def one_entry(subject: Subject) -> Iterator[str]:
         yield f"after calls that differ in one entry: {found}"
 
 
-def not_a_number(subject: Subject) -> Iterator[str]:
+def not_a_number(subject: PreparedSubject) -> Iterator[str]:
     """A NaN that reaches the value on plain numpy must appear in every result that depends on that input."""
     setting = subject.setting
     which = setting.at.wrt[0]
@@ -273,7 +273,7 @@ def not_a_number(subject: Subject) -> Iterator[str]:
         yield f"{name} holds a NaN and plain numpy gives NaN, but the result has none: {_shown(numbers)}"
 
 
-def another_thread(subject: Subject) -> Iterator[str]:
+def another_thread(subject: PreparedSubject) -> Iterator[str]:
     """A call from another thread than the preparing one."""
     found: list[Any] = []
 
@@ -292,7 +292,7 @@ def another_thread(subject: Subject) -> Iterator[str]:
         yield each
 
 
-def after_an_exception(subject: Subject) -> Iterator[str]:
+def after_an_exception(subject: PreparedSubject) -> Iterator[str]:
     """A failed call has no after-effects: raised inside the case, or for an argument that is not a number."""
     native = subject.native()
     broken = list(native)
@@ -309,7 +309,7 @@ def after_an_exception(subject: Subject) -> Iterator[str]:
         yield from subject.faults(f"after {what}", native)
 
 
-CHEAP: Mapping[str, Callable[[Subject], Iterator[str]]] = {
+CHEAP: Mapping[str, Callable[[PreparedSubject], Iterator[str]]] = {
     "twice": twice,
     "rewritten": rewritten,
     "untouched": untouched,
@@ -343,7 +343,7 @@ def _write_into(result: Any) -> bool:
     return sum(_write(leaf, np.nan) for leaf in leaves) > 0  # overwrite all, without short-circuiting
 
 
-def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator[str]:
+def _changed(subject: PreparedSubject, before: Args, after: Args, what: str) -> Iterator[str]:
     names = (*subject.setting.at.names, "vector")
     for name, old, new in zip(names, before, after, strict=False):
         pairs = zip(tree.leaves(old), tree.leaves(new), strict=True)
@@ -351,7 +351,7 @@ def _changed(subject: Subject, before: Args, after: Args, what: str) -> Iterator
             yield f"{what} its argument {name}"
 
 
-def _laid(what: str, subject: Subject, lay: Callable[[Any], Any]) -> Iterator[str]:
+def _laid(what: str, subject: PreparedSubject, lay: Callable[[Any], Any]) -> Iterator[str]:
     """Faults of a call with the arguments here in another memory layout."""
     leaves = [isinstance(leaf, np.ndarray) and leaf.ndim > 0 for leaf in tree.leaves(subject.args)]
     if not any(leaves):
@@ -377,7 +377,7 @@ def _nudged(steps: int, x: float) -> float:
     return x + steps * NUDGE * (abs(x) or 1.0)
 
 
-def _is_nan_on_numpy(subject: Subject, args: Args) -> bool:
+def _is_nan_on_numpy(subject: PreparedSubject, args: Args) -> bool:
     """Whether the value on plain numpy has a NaN there."""
     try:
         with np.errstate(all="ignore"):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.fallback import lacking
-from adbench.execution.operators.prepared_point import Known, Point, point
-from adbench.execution.operators.relations.consistency import Noise, difference, noise_of
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, point
+from adbench.execution.operators.relations.consistency import AllowedDifference, difference, noise_of
 from adbench.execution.operators.relations.neighbours import MOST_SECONDS, Neighbours
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
@@ -27,7 +27,7 @@ class NotApplicable(Exception):
     """Why a relation does not apply here."""
 
 
-class Interrupted(Exception):
+class InterruptedOnPurpose(Exception):
     """Raised in the middle of a call, on purpose."""
 
 
@@ -44,7 +44,7 @@ class Interruption:
         def interrupted(*args: Any) -> Any:
             value = f(*args)
             if self.is_on:
-                raise Interrupted("in the middle of a call")
+                raise InterruptedOnPurpose("in the middle of a call")
             return value
 
         return interrupted
@@ -65,23 +65,23 @@ class Setting:
     case: Case
     size: int
     seed: int
-    known: Known
+    known: PointReferences
     kept: Mapping[str, Kept] = field(default_factory=dict)
     patience: float = 1.0
 
     @cached_property
-    def at(self) -> Point:
+    def at(self) -> CasePoint:
         """The inputs at which results are compared: here."""
         return point(self.case, self.size, self.seed, single=self.backend.single)
 
     @cached_property
-    def _other(self) -> Point:
+    def _other(self) -> CasePoint:
         following = getattr(self.at.case.f, "following", lambda seed: seed + 1)  # a user's function has its own order
         seed = following(self.seed)
         return point(self.case, self.size, seed, single=self.backend.single)
 
     @property
-    def there(self) -> Point:
+    def there(self) -> CasePoint:
         """Other inputs of the same shapes. Raises NotApplicable without such inputs."""
         if self.case.prepared is not None:
             raise NotApplicable("the case defines the inputs to prepare with")
@@ -123,12 +123,12 @@ class Setting:
             raise NotApplicable("an active input contains constants")
         return Neighbours(self.at, MOST_SECONDS * self.patience)
 
-    def noise(self, operator: Operator) -> Noise:
+    def noise(self, operator: Operator) -> AllowedDifference:
         """The noise of the operator's results."""
         return self._noises[needs_second_order(operator)]
 
     @cached_property
-    def _noises(self) -> tuple[Noise, Noise]:
+    def _noises(self) -> tuple[AllowedDifference, AllowedDifference]:
         seconds = [known for known in (self.known.hvp, self.known.hessian) if known is not None]
         by = self.at.arithmetic
         return noise_of([self.known.first], by), noise_of([self.known.first, *seconds], by)
@@ -164,7 +164,7 @@ class Setting:
 
 
 @dataclass
-class Subject:
+class PreparedSubject:
     """An operator prepared by the backend itself, and its result here.
 
     base          the result of the first call, in numpy
@@ -239,20 +239,20 @@ class Subject:
         return verdict.sentence if verdict.word == "wrong" else ""
 
 
-def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Subject:
+def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> PreparedSubject:
     """The backend's own operator, prepared and called here. Raises Unsupported, and what the library raises.
 
     again   prepare it even if it is already prepared
     """
     if operator in setting.kept and not again:
         call, interruption = setting.kept[operator]
-        return Subject(setting, operator, call, setting.at.wrt, interruption)
+        return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
     interruption = Interruption()
     elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
     with suppress(NotApplicable):  # a library that records at its first call then records there
         setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
-    return Subject(setting, operator, call, setting.at.wrt, interruption)
+    return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
 
 
 def combined(function: Callable[..., Any], *trees: Any) -> Any:

@@ -16,7 +16,7 @@ from adbench.oracle.series.ball import ZERO, Ball, Special, ball, is_series
 Rows = list[list[Ball]]
 
 
-class Matrix:
+class MatrixSeries:
     """Σ A_k t^k + O(t^terms); ``terms`` is None for a constant. A coefficient that is None is zero."""
 
     __slots__ = ("columns", "parts", "rows", "terms")
@@ -25,8 +25,8 @@ class Matrix:
         self.parts, self.terms, self.rows, self.columns = parts, terms, rows, columns
 
     @staticmethod
-    def of(rows: Sequence[Sequence[Ball]]) -> Matrix | None:
-        """Convert rows to a Matrix; None if an entry is infinite or NaN."""
+    def of(rows: Sequence[Sequence[Ball]]) -> MatrixSeries | None:
+        """Convert rows to a MatrixSeries; None if an entry is infinite or NaN."""
         entries = [entry for row in rows for entry in row]
         if any(isinstance(entry, Special) for entry in entries):
             return None
@@ -35,13 +35,13 @@ class Matrix:
         exact = all(type(entry) is fmpq or type(entry) is fmpq_series for entry in entries)
         make: Any = fmpq_mat if exact else arb_mat
         if terms is None:
-            return Matrix([make(height, width, entries)], None, height, width)
+            return MatrixSeries([make(height, width, entries)], None, height, width)
         zero: Any = fmpq(0) if exact else ZERO
         parts = []
         for k in range(terms):
             found = [e[k] if is_series(e) else zero if k else e for e in entries]
             parts.append(make(height, width, found) if k == 0 or any(map(_is_something, found)) else None)
-        return Matrix(parts, terms, height, width)
+        return MatrixSeries(parts, terms, height, width)
 
     def part(self, k: int) -> Any:
         """The coefficient of t^k; None for zero."""
@@ -63,17 +63,17 @@ class Matrix:
             for i in range(self.rows)
         ]
 
-    def transposed(self) -> Matrix:
+    def transposed(self) -> MatrixSeries:
         """A'."""
         parts = [None if part is None else part.transpose() for part in self.parts]
-        return Matrix(parts, self.terms, self.columns, self.rows)
+        return MatrixSeries(parts, self.terms, self.columns, self.rows)
 
-    def __matmul__(self, other: Matrix) -> Matrix:
+    def __matmul__(self, other: MatrixSeries) -> MatrixSeries:
         terms = fewest(self.terms, other.terms)
         parts = [convolved(self.parts, other.parts, k) for k in range(terms or 1)]
         if parts[0] is None:
             parts[0] = arb_mat(self.rows, other.columns)
-        return Matrix(parts, terms, self.rows, other.columns)
+        return MatrixSeries(parts, terms, self.rows, other.columns)
 
 
 def _is_something(c: Any) -> bool:
@@ -118,7 +118,7 @@ def balls(a: Any) -> Any:
 
 def products(left: Rows, right: Rows) -> Rows | None:
     """The product of two matrices; None if an entry is infinite or NaN."""
-    a, b = Matrix.of(left), Matrix.of(right)
+    a, b = MatrixSeries.of(left), MatrixSeries.of(right)
     if a is None or b is None:
         return None
     found = (a @ b).entries()
@@ -131,7 +131,7 @@ def products(left: Rows, right: Rows) -> Rows | None:
     ]
 
 
-def solved(a: Matrix, b: Matrix) -> Matrix:
+def solved(a: MatrixSeries, b: MatrixSeries) -> MatrixSeries:
     """X with A X = B by one inverse at t = 0. Raises ZeroDivisionError if that matrix is not provably regular."""
     terms = fewest(a.terms, b.terms)
     first = a.parts[0]
@@ -139,7 +139,7 @@ def solved(a: Matrix, b: Matrix) -> Matrix:
     for k in range(1, terms or 1):
         rest = minus(b.part(k), convolved(a.parts, found, k, first=1))
         found.append(None if rest is None else _solved_at_start(first, rest))
-    return Matrix(found, terms, a.columns, b.columns)
+    return MatrixSeries(found, terms, a.columns, b.columns)
 
 
 LARGE = 16
@@ -153,13 +153,13 @@ def _solved_at_start(a: Any, b: Any) -> Any:
     return a.solve(b, algorithm="lu") if a.nrows() < LARGE else a.solve(b)
 
 
-def identity(n: int, like: Any) -> Matrix:
+def identity(n: int, like: Any) -> MatrixSeries:
     """The identity, of fractions if ``like`` is."""
     make = fmpq_mat if isinstance(like, fmpq_mat) else arb_mat
-    return Matrix([make(n, n, [int(i == j) for i in range(n) for j in range(n)])], None, n, n)
+    return MatrixSeries([make(n, n, [int(i == j) for i in range(n) for j in range(n)])], None, n, n)
 
 
-def determinant_parts(a: Matrix) -> tuple[Any, Ball]:
+def determinant_parts(a: MatrixSeries) -> tuple[Any, Ball]:
     """det A at t = 0, not zero, and log (det A / det A(0)). Raises ZeroDivisionError if the first may be zero."""
     first = a.parts[0]
     start = first.det()

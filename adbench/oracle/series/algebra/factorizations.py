@@ -12,7 +12,7 @@ import itertools
 from flint import arb_mat, fmpq
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.algebra.coefficients import Matrix, Rows, determinant_parts, solved
+from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, determinant_parts, solved
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, Insufficient, add, div, mul, neg, sign, sqrt, sub
 from adbench.oracle.series.functions import log
 
@@ -95,7 +95,7 @@ def solve(rows: Rows, right: Rows) -> Rows:
         return _substituted(rows, right, range(n))
     if n and _is_triangular(rows, lower=False):
         return _substituted(rows, right, range(n - 1, -1, -1))
-    a, b = Matrix.of(rows), Matrix.of(right)
+    a, b = MatrixSeries.of(rows), MatrixSeries.of(right)
     if n and a is not None and b is not None:
         try:
             return solved(a, b).entries()
@@ -137,7 +137,7 @@ def exponential(rows: Rows) -> Rows:
 
     Products of such matrices T equal those of the series, so flint's exponential of numbers suffices.
     """
-    n, a = _square(rows), Matrix.of(rows)
+    n, a = _square(rows), MatrixSeries.of(rows)
     if a is None:
         return [[NAN] * n for _ in range(n)]
     terms = a.terms or 1
@@ -148,7 +148,7 @@ def exponential(rows: Rows) -> Rows:
                 whole[block * n + i, (block + k) * n + j] = ball.ball(part[i, j])
     found = whole.exp()
     parts = [arb_mat([[found[i, k * n + j] for j in range(n)] for i in range(n)]) for k in range(terms)]
-    return Matrix(parts, a.terms, n, n).entries()
+    return MatrixSeries(parts, a.terms, n, n).entries()
 
 
 def determinant(rows: Rows) -> Ball:
@@ -180,7 +180,7 @@ def _regular_determinant(rows: Rows) -> tuple[Ball, Ball] | None:
     n = _square(rows)
     if n < 2:
         return None
-    a = Matrix.of(rows)
+    a = MatrixSeries.of(rows)
     if a is None:
         return None
     try:

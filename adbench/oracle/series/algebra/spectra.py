@@ -18,7 +18,7 @@ from typing import Any
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.algebra.coefficients import Matrix, Rows, balls, convolved, minus, plus
+from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, balls, convolved, minus, plus
 from adbench.oracle.series.algebra.factorizations import is_nothing
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, NeedsBits, NeedsTerms, Special, add
 
@@ -27,7 +27,7 @@ MOST_EXACT = 16
 
 
 @dataclass
-class Cluster:
+class EigenvalueCluster:
     """One eigenvalue at t = 0 and an orthonormal basis (n × multiplicity) of its eigenvectors."""
 
     value: Any
@@ -89,7 +89,7 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
     n = len(rows)
     if n == 1:
         return [rows[0][0]], [[ONE]]
-    matrix = Matrix.of(rows)
+    matrix = MatrixSeries.of(rows)
     assert matrix is not None
     clusters = spectrum(matrix.parts[0])
     basis = side_by_side([cluster.basis for cluster in clusters])
@@ -101,7 +101,7 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
     values, inner = [], [[ZERO] * n for _ in range(n)]
     first = 0
     for cluster in clusters:
-        block = Matrix(
+        block = MatrixSeries(
             [cut(part, first, first, cluster.size, cluster.size) for part in blocks], matrix.terms, *[cluster.size] * 2
         )
         found, turns = _of_block(cluster.value, block, vectors)
@@ -111,15 +111,15 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
         first += cluster.size
     if not vectors:
         return values, inner
-    columns = Matrix([basis], None, n, n) @ Matrix(rotation, matrix.terms, n, n)
+    columns = MatrixSeries([basis], None, n, n) @ MatrixSeries(rotation, matrix.terms, n, n)
     if all(cluster.size == 1 for cluster in clusters):
         return values, columns.entries()
-    last = Matrix.of(inner)
+    last = MatrixSeries.of(inner)
     assert last is not None
     return values, (columns @ last).entries()
 
 
-def _of_block(value: Any, block: Matrix, vectors: bool) -> tuple[list[Ball], Rows]:
+def _of_block(value: Any, block: MatrixSeries, vectors: bool) -> tuple[list[Ball], Rows]:
     """Eigenvalues and eigenvectors of value + t C(t)."""
     size, terms = block.rows, block.terms
     assert terms is not None
@@ -133,7 +133,7 @@ def _of_block(value: Any, block: Matrix, vectors: bool) -> tuple[list[Ball], Row
         return [ball.series([value], terms)] * size, _unit(size)
     slopes[0] = arb_mat(size, size) if slopes[0] is None else slopes[0]
     ball.on_edge()
-    values, turns = eigh(Matrix(slopes, terms - 1, size, size).entries(), vectors=vectors)
+    values, turns = eigh(MatrixSeries(slopes, terms - 1, size, size).entries(), vectors=vectors)
     return [add(value, ball.shifted(v, 1)) for v in values], turns
 
 
@@ -155,7 +155,7 @@ def svd(rows: Rows, *, vectors: bool = True) -> Triple:
     m, n = len(rows), len(rows[0])
     if any(isinstance(entry, Special) for row in rows for entry in row):
         return [[NAN] * n for _ in range(m)], [NAN] * n, [[NAN] * n for _ in range(n)]
-    matrix = Matrix.of(rows)
+    matrix = MatrixSeries.of(rows)
     assert matrix is not None
     parts = singular_spectrum(matrix.parts[0])
     if matrix.terms is not None:
@@ -173,7 +173,9 @@ def _joined(parts: list[Triple]) -> Triple:
     return beside[0], [value for some in values for value in some], beside[1]
 
 
-def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool) -> Iterator[Triple]:
+def _lifted(
+    matrix: MatrixSeries, parts: list[tuple[EigenvalueCluster, EigenvalueCluster]], vectors: bool
+) -> Iterator[Triple]:
     """The decomposition of each cluster, by the eigenvectors of J = [[0, A], [A', 0]]: (u, v) of σ, (u, -v) of -σ, and
     those of 0."""
     m, n = matrix.rows, matrix.columns
@@ -181,7 +183,7 @@ def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool)
     basis = side_by_side([cluster.basis for cluster in clusters])
     turned = [None if part is None else basis.transpose() * _symmetric(balls(part)) * basis for part in matrix.parts]
     blocks, rotation = block_diagonal(turned, clusters)
-    columns = (Matrix([basis], None, m + n, m + n) @ Matrix(rotation, matrix.terms, m + n, m + n)).parts
+    columns = (MatrixSeries([basis], None, m + n, m + n) @ MatrixSeries(rotation, matrix.terms, m + n, m + n)).parts
     root, first = arb(2).sqrt(), 0
     for left, right in parts:
         if is_nothing(left.value):
@@ -190,7 +192,7 @@ def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool)
             at, scale = (first, first + left.size), ONE
         else:
             block = [cut(part, first, first, left.size, left.size) for part in blocks]
-            values, turn = _of_block(left.value, Matrix(block, matrix.terms, left.size, left.size), vectors)
+            values, turn = _of_block(left.value, MatrixSeries(block, matrix.terms, left.size, left.size), vectors)
             turn = [row[::-1] for row in turn]
             turns, at, scale = (turn, values[::-1], turn), (first, first), root
             first += left.size
@@ -199,21 +201,23 @@ def _lifted(matrix: Matrix, parts: list[tuple[Cluster, Cluster]], vectors: bool)
         bottoms = [cut(part, m, at[1], n, right.size) for part in columns]
         if right.size:
             yield (
-                _turned(Matrix(_scaled(tops, scale), matrix.terms, m, left.size), turns[0]),
+                _turned(MatrixSeries(_scaled(tops, scale), matrix.terms, m, left.size), turns[0]),
                 turns[1],
-                _turned(Matrix(_scaled(bottoms, scale), matrix.terms, n, right.size), turns[2]),
+                _turned(MatrixSeries(_scaled(bottoms, scale), matrix.terms, n, right.size), turns[2]),
             )
 
 
-def _of_symmetric(left: Cluster, right: Cluster) -> list[Cluster]:
+def _of_symmetric(left: EigenvalueCluster, right: EigenvalueCluster) -> list[EigenvalueCluster]:
     """The clusters of J of one singular value."""
     if is_nothing(left.value):
         both = [[*row, *[ZERO] * right.size] for row in left.basis.tolist()]
         both += [[*[ZERO] * left.size, *row] for row in right.basis.tolist()]
-        return [Cluster(ZERO, arb_mat(both))]
+        return [EigenvalueCluster(ZERO, arb_mat(both))]
     root = arb(0.5).sqrt()
     return [
-        Cluster(left.value * sign, arb_mat([*(left.basis * root).tolist(), *(right.basis * (root * sign)).tolist()]))
+        EigenvalueCluster(
+            left.value * sign, arb_mat([*(left.basis * root).tolist(), *(right.basis * (root * sign)).tolist()])
+        )
         for sign in (1, -1)
     ]
 
@@ -233,7 +237,7 @@ def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Tr
     couplings[0] = arb_mat(height, width) if couplings[0] is None else couplings[0]
     if width:
         ball.on_edge()
-    left, values, right = svd(Matrix(couplings, len(couplings), height, width).entries(), vectors=vectors)
+    left, values, right = svd(MatrixSeries(couplings, len(couplings), height, width).entries(), vectors=vectors)
     return left, [ball.shifted(value, 1) for value in values], right
 
 
@@ -241,14 +245,14 @@ def _scaled(parts: list[Any], scale: Any) -> list[Any]:
     return [None if part is None else part * scale for part in parts]
 
 
-def _turned(columns: Matrix, turn: Rows) -> Rows:
+def _turned(columns: MatrixSeries, turn: Rows) -> Rows:
     columns.parts[0] = arb_mat(columns.rows, columns.columns) if columns.parts[0] is None else columns.parts[0]
-    by = Matrix.of(turn)
+    by = MatrixSeries.of(turn)
     assert by is not None
     return (columns @ by).entries()
 
 
-def singular_spectrum(matrix: Any) -> list[tuple[Cluster, Cluster]]:
+def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCluster]]:
     """Left and right vectors of each singular value of a constant matrix, descending; for 0 all of them."""
     m, n = matrix.nrows(), matrix.ncols()
     found, ball_matrix = [], balls(matrix)
@@ -261,17 +265,17 @@ def singular_spectrum(matrix: Any) -> list[tuple[Cluster, Cluster]]:
         value = arb(cluster.value).sqrt()
         left = ball_matrix * cluster.basis * (1 / value)
         rest = rest - left * left.transpose()
-        found.append((Cluster(value, left), Cluster(value, cluster.basis)))
+        found.append((EigenvalueCluster(value, left), EigenvalueCluster(value, cluster.basis)))
     free = m - n + at_zero.ncols()
     if free:
-        found.append((Cluster(ZERO, range_of(rest, free)), Cluster(ZERO, at_zero)))
+        found.append((EigenvalueCluster(ZERO, range_of(rest, free)), EigenvalueCluster(ZERO, at_zero)))
     return found
 
 
 # At t = 0 ---------------------------------------------------------------------------------------------------------
 
 
-def spectrum(matrix: Any) -> list[Cluster]:
+def spectrum(matrix: Any) -> list[EigenvalueCluster]:
     """The eigenvalues of a constant symmetric matrix with their multiplicities, ascending."""
     n = matrix.nrows()
     rows = matrix.tolist()
@@ -289,7 +293,7 @@ def spectrum(matrix: Any) -> list[Cluster]:
         return _repeated(rows)
 
 
-def _merged(found: list[tuple[Any, list[Any]]]) -> list[Cluster]:
+def _merged(found: list[tuple[Any, list[Any]]]) -> list[EigenvalueCluster]:
     """Eigenpairs in ascending order; exactly equal eigenvalues together."""
     found.sort(key=functools.cmp_to_key(_ascending))
     groups: list[list[tuple[Any, list[Any]]]] = []
@@ -298,7 +302,7 @@ def _merged(found: list[tuple[Any, list[Any]]]) -> list[Cluster]:
             groups[-1].append(pair)
         else:
             groups.append([pair])
-    return [Cluster(group[0][0], arb_mat([column for _, column in group]).transpose()) for group in groups]
+    return [EigenvalueCluster(group[0][0], arb_mat([column for _, column in group]).transpose()) for group in groups]
 
 
 def _ascending(a: tuple[Any, Any], b: tuple[Any, Any]) -> int:
@@ -340,7 +344,7 @@ def _fractions(rows: Rows) -> Any | None:
     return fmpq_mat([[x if type(x) is fmpq else x.fmpq() for x in row] for row in rows])
 
 
-def _repeated(rows: Rows) -> list[Cluster]:
+def _repeated(rows: Rows) -> list[EigenvalueCluster]:
     """`spectrum` by the characteristic polynomial over the rationals."""
     n = len(rows)
     exact = _fractions(rows) if n <= MOST_EXACT else None
@@ -360,7 +364,7 @@ def _repeated(rows: Rows) -> list[Cluster]:
         for other, _ in roots:
             if other is not value:
                 projector = projector * (matrix - unit * arb(other)) * (1 / (arb(value) - arb(other)))
-        found.append(Cluster(value, range_of(projector, multiplicity)))
+        found.append(EigenvalueCluster(value, range_of(projector, multiplicity)))
     return found
 
 
@@ -395,7 +399,7 @@ def cut(matrix: Any, row: int, column: int, height: int, width: int) -> Any:
 # Just after -------------------------------------------------------------------------------------------------------
 
 
-def block_diagonal(parts: list[Any], clusters: list[Cluster]) -> tuple[list[Any], list[Any]]:
+def block_diagonal(parts: list[Any], clusters: list[EigenvalueCluster]) -> tuple[list[Any], list[Any]]:
     """B and an orthogonal U, U(0) = I, with S U = U B: S is given by its coefficients, B has a block for each cluster.
 
     S(0) is diagonal, with the values of the clusters. Diagonal blocks of U's coefficients are symmetric.

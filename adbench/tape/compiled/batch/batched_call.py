@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.batch.point_loops import UNDECIDED
-from adbench.tape.compiled.batch.point_plan import Plan
-from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.batch.point_plan import PointPlan
+from adbench.tape.compiled.runtime.arguments import FlatArguments
 from adbench.tape.compiled.runtime.assembly import assembled, form
 from adbench.tape.compiled.runtime.compiled_call import Compiled, RaisedError, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
-from adbench.tape.compiled.runtime.program import Options
+from adbench.tape.compiled.runtime.program import CompileOptions
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.trees import tree_flatten, tree_unflatten
@@ -43,7 +43,7 @@ class Batched(Compiled):
         example: Sequence[Any],
         operator: str,
         wrt: Any,
-        options: Options,
+        options: CompileOptions,
         shared: int | Sequence[int],
     ) -> None:
         super().__init__(f, example, operator, wrt, options)
@@ -53,7 +53,7 @@ class Batched(Compiled):
                 raise ValueError(f"compile: shared: expected positions from 0 to {len(example) - 1}, got {k}")
         self.workspaces = DispatchTable()
         self._known: dict[Any, tuple[Batch, Signature]] = {}
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, PointPlan] = {}
 
     def _by_python(self, *args: Any, **named: Any) -> Any:
         if named:
@@ -68,7 +68,7 @@ class Batched(Compiled):
             return self._single_calls(batch, None, range(batch.count))
         if batch.count == 0:
             return self._empty(batch)
-        signature = self._signature(Arguments(self, batch.point(0)))
+        signature = self._signature(FlatArguments(self, batch.point(0)))
         if None not in key and not self.vectors:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
@@ -77,7 +77,7 @@ class Batched(Compiled):
             batch.whole.examples = [None] * len(batch.data)
         return self._answer(signature, batch)
 
-    def _signature(self, arguments: Arguments) -> Signature:
+    def _signature(self, arguments: FlatArguments) -> Signature:
         found = self._signatures.get(arguments.key)
         if found is None:
             found = self._signatures[arguments.key] = Signature(self, arguments)
@@ -126,7 +126,7 @@ class Batched(Compiled):
     def _recorded(self, signature: Signature, args: Sequence[Any]) -> bool:
         """Record at a point. Return False if that fails as the eager engine may handle; a single call then does."""
         with suppress(NotCompilableError, RaisedError, MemoryError):
-            program = self.compiled(Arguments(self, args), careful=False)
+            program = self.compiled(FlatArguments(self, args), careful=False)
             if not signature.programs and not program.matrices:
                 signature.form = "".join({form(self, program, is_flat=True)} & {"one", "many"})
             signature.programs.append(program)
@@ -140,7 +140,9 @@ class Batched(Compiled):
         """The parts of the result at `count` points, and the outcome of each."""
         plan = self._plans.get(signature.key)
         if plan is None or plan.recordings != len(signature.programs):
-            plan = self._plans[signature.key] = Plan(signature.programs, is_shared, helpers_for(self.options.threads))
+            plan = self._plans[signature.key] = PointPlan(
+                signature.programs, is_shared, helpers_for(self.options.threads)
+            )
         self.workspaces.reserve(plan.doubles)
         memory = self.workspaces.borrow()
         try:
@@ -155,7 +157,7 @@ class Batched(Compiled):
         filled: list[Any] | None = None if result is None else tree_flatten(result)[0]
         for i in points:
             args = batch.point(i)
-            one = self.call_any(args, Arguments(self, args))
+            one = self.call_any(args, FlatArguments(self, args))
             leaves, structure = _flat(one)
             if filled is None:
                 filled = [np.empty((batch.count, *np.shape(x))) for x in leaves]
@@ -173,7 +175,7 @@ class Batched(Compiled):
     def _empty(self, batch: Batch) -> Any:
         """The result at no point. Without a recording, its shapes come from a call at ones."""
         args = batch.ones()
-        arguments = Arguments(self, args)
+        arguments = FlatArguments(self, args)
         signature = self._signatures.get(arguments.key)
         if signature is not None and signature.programs:
             program = signature.programs[0]
@@ -194,7 +196,7 @@ class Batch:
 
     def __init__(self, owner: Batched, args: Sequence[Any]) -> None:
         self.args, self.owner = args, owner
-        self.whole = Arguments(owner, args)
+        self.whole = FlatArguments(owner, args)
         self.is_shared = [False] * len(self.whole.data)
         self.settings: list[int] = []
         places = [[p for p in slots if type(p) is int] for _, slots in self.whole.rebuilds]

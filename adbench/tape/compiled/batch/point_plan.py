@@ -12,7 +12,7 @@ import numpy as np
 from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, run_shares
 from adbench.tape.compiled.lowering.loops.parallel_loop import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.compiled.runtime.program import Program
+from adbench.tape.compiled.runtime.program import CompiledProgram
 from adbench.tape.machine.object_layouts import DATA, layouts_are_known
 from adbench.tape.machine.simd import WIDTH
 
@@ -26,7 +26,7 @@ LINE = 4
 """Instructions for each line of a program, because some lines are calls of kernels."""
 
 
-class Plan:
+class PointPlan:
     """The words of a plan except addresses of a call's own memory.
 
     recordings   the number of programs when this was made; those whose results have other shapes are left out
@@ -34,7 +34,7 @@ class Plan:
     helpers      threads that help with points in lanes, if any
     """
 
-    def __init__(self, programs: Sequence[Program], is_shared: Sequence[bool], helpers: Helpers | None) -> None:
+    def __init__(self, programs: Sequence[CompiledProgram], is_shared: Sequence[bool], helpers: Helpers | None) -> None:
         self.recordings = len(programs)
         inputs = programs[0].lowered.inputs
         self.results: tuple[Shape, ...] = programs[0].lowered.results

@@ -14,7 +14,7 @@ import numpy as np
 from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
 from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
 from adbench.tape.compiled.kernels.small_products import is_small, product
-from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
@@ -41,13 +41,13 @@ from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.machine.simd import Name, literal
 from adbench.tape.rules import products, reductions
 
-Kernel = Callable[[Operation], "Location | None"]
+Kernel = Callable[[KernelOperation], "Location | None"]
 
 
 # Products of matrices
 
 
-def _matmul(operation: Operation) -> Location | None:
+def _matmul(operation: KernelOperation) -> Location | None:
     emission, (a, b) = operation.emission, operation.operands
     if len(a.shape) > 2 or len(b.shape) > 2:
         if not multiplies(a.shape, b.shape):
@@ -170,7 +170,7 @@ def _gemv(emission: Emission, matrix: Location, vector: Location, out: Buffer, *
 def _running(op: str, start: float) -> Kernel:
     """A cumulative sum or product."""
 
-    def write(operation: Operation) -> Location | None:
+    def write(operation: KernelOperation) -> Location | None:
         emission, code, axis = operation.emission, operation.emission.code, operation.params["axis"]
         shape, source, out = operation.shape, emission.in_memory(operation.operands[0]), operation.output()
         others = [a for a in range(len(shape)) if a != axis]
@@ -219,13 +219,13 @@ def row_in_memory(emission: Emission, array: Buffer, i: Name) -> Buffer:
     return Buffer(base, 0, array.strides[1:], array.shape[1:], array.boolean)
 
 
-def _take(operation: Operation) -> Location | None:
+def _take(operation: KernelOperation) -> Location | None:
     x, i = operation.operands
     emission = operation.emission
     return row_of(emission, x, "" if isinstance(x, Uniform) else counter_of(emission, i))
 
 
-def _put(operation: Operation) -> Location | None:
+def _put(operation: KernelOperation) -> Location | None:
     emission, shape, (row, i) = operation.emission, operation.shape, operation.operands
     if operation.size > REGISTER_LIMIT:
         out = emission.allocate(shape)

@@ -11,7 +11,7 @@ from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
 from adbench.tape.linalg import cholesky_factor
@@ -39,7 +39,7 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
     return known
 
 
-def inverse(operation: Operation) -> Location | None:
+def inverse(operation: KernelOperation) -> Location | None:
     """A⁻¹, from the factors of A."""
     (a,) = operation.operands
     if not is_matrix(a):
@@ -55,7 +55,7 @@ def inverse(operation: Operation) -> Location | None:
     return emission.result(out)
 
 
-def log_abs_det(operation: Operation) -> Location | None:
+def log_abs_det(operation: KernelOperation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
     if not is_matrix(operation.operands[0]):
         return None
@@ -63,7 +63,7 @@ def log_abs_det(operation: Operation) -> Location | None:
     return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
 
 
-def determinant(operation: Operation) -> Location | None:
+def determinant(operation: KernelOperation) -> Location | None:
     """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity."""
     if not is_matrix(operation.operands[0]):
         return None
@@ -86,7 +86,7 @@ def determinant(operation: Operation) -> Location | None:
     return Registers((code.load(total),), ())
 
 
-def sign_of_det(operation: Operation) -> Location | None:
+def sign_of_det(operation: KernelOperation) -> Location | None:
     """One change of sign for each exchanged row, one for each negative entry of the diagonal."""
     if not is_matrix(operation.operands[0]):
         return None
@@ -118,7 +118,7 @@ def _diagonal(matrix: Buffer) -> Buffer:
     return Buffer(matrix.base, matrix.offset, (sum(matrix.strides),), matrix.shape[:1])
 
 
-def solve(operation: Operation) -> Location | None:
+def solve(operation: KernelOperation) -> Location | None:
     """A⁻¹ B, from the factors of A."""
     a, b = operation.operands
     if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
@@ -144,7 +144,7 @@ def solve(operation: Operation) -> Location | None:
     return emission.result(result)
 
 
-def triangular(operation: Operation) -> Location | None:
+def triangular(operation: KernelOperation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
     if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
@@ -169,7 +169,7 @@ def triangular(operation: Operation) -> Location | None:
     return emission.result(result)
 
 
-def cholesky(operation: Operation) -> Location | None:
+def cholesky(operation: KernelOperation) -> Location | None:
     """The lower triangle L with A = L Lᵀ."""
     if not is_matrix(operation.operands[0]):
         return None
@@ -185,7 +185,7 @@ def cholesky(operation: Operation) -> Location | None:
     return emission.result(out)
 
 
-def cholesky_adjoint(operation: Operation) -> Location | None:
+def cholesky_adjoint(operation: KernelOperation) -> Location | None:
     """The adjoint of A from that of its factor, see `cholesky_factor._blocked_value`; here with at most 16 blocks."""
     emission, n = operation.emission, operation.shape[0]
     lower, adj = (emission.contiguous(x) for x in operation.operands)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix
-from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
 from adbench.tape.machine.simd import Name, Simd, literal
 
@@ -32,7 +32,7 @@ def _row(matrix: Buffer, i: int) -> Buffer:
     return Buffer(matrix.base, matrix.offset + i * matrix.strides[0], matrix.strides[1:], matrix.shape[1:])
 
 
-def _shared(operation: Operation, name: str, make: Callable[[], Buffer]) -> Buffer:
+def _shared(operation: KernelOperation, name: str, make: Callable[[], Buffer]) -> Buffer:
     """The factors, computed once for each matrix."""
     emission = operation.emission
     key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
@@ -43,7 +43,9 @@ def _shared(operation: Operation, name: str, make: Callable[[], Buffer]) -> Buff
     return found
 
 
-def _values(operation: Operation, name: str, place: int, call: Callable[[Location, Buffer], None]) -> Location | None:
+def _values(
+    operation: KernelOperation, name: str, place: int, call: Callable[[Location, Buffer], None]
+) -> Location | None:
     """Only the values: row `place` of factors that are there already, or what `call` writes for the matrix."""
     (a,), emission = operation.operands, operation.emission
     if not is_matrix(a):
@@ -67,7 +69,7 @@ def _dsyevd(emission: Emission, vectors: Buffer, values: Buffer, *, job: str) ->
     call_lapack(emission, "dsyevd", job, "L", n, *matrix, emission.pointer(values), *space, "info")
 
 
-def eigh(operation: Operation) -> Location | None:
+def eigh(operation: KernelOperation) -> Location | None:
     """The eigenvalues of a symmetric matrix above its eigenvectors, from its lower triangle."""
     (a,), emission = operation.operands, operation.emission
     if not is_matrix(a) or operation.params["basis"] is not None:
@@ -85,7 +87,7 @@ def eigh(operation: Operation) -> Location | None:
     return emission.result(_shared(operation, "eigh", make))
 
 
-def eigvalsh(operation: Operation) -> Location | None:
+def eigvalsh(operation: KernelOperation) -> Location | None:
     """The eigenvalues of a symmetric matrix."""
     emission = operation.emission
 
@@ -111,7 +113,7 @@ def _dgesdd(emission: Emission, a: Location, values: Buffer, u: Buffer, vt: Buff
     )
 
 
-def svd(operation: Operation) -> Location | None:
+def svd(operation: KernelOperation) -> Location | None:
     """U, the singular values and V, one above the other."""
     (a,), emission = operation.operands, operation.emission
     if not is_matrix(a):
@@ -129,7 +131,7 @@ def svd(operation: Operation) -> Location | None:
     return emission.result(_shared(operation, "svd", make))
 
 
-def svdvals(operation: Operation) -> Location | None:
+def svdvals(operation: KernelOperation) -> Location | None:
     """The singular values."""
     unused = _columns(operation.emission, 1, 1)
     rows = operation.operands[0].shape[-2]
@@ -138,7 +140,7 @@ def svdvals(operation: Operation) -> Location | None:
     )
 
 
-def pinv(operation: Operation) -> Location | None:
+def pinv(operation: KernelOperation) -> Location | None:
     """V S⁺ Uᵀ, where 1 / s counts for singular values over `rcond` times the largest."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
     if not is_matrix(a):
@@ -167,7 +169,7 @@ def pinv(operation: Operation) -> Location | None:
     return emission.result(out)
 
 
-def qr(operation: Operation) -> Location | None:
+def qr(operation: KernelOperation) -> Location | None:
     """Q above Rᵀ."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
     if not is_matrix(a) or a.shape[0] < a.shape[1]:

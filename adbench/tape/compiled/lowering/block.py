@@ -18,7 +18,7 @@ import numpy as np
 from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of
 from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
-from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
@@ -213,7 +213,7 @@ class Block(FusedGroups):
         if rule is reductions._cumsum:
             return self.running_sum(locations[0], params["axis"], shape)
         if moves_elements(rule) and all(isinstance(p, Registers) or p.size <= REGISTER_LIMIT for p in locations):
-            return move(Operation(self.emission, locations, params, shape), rule)
+            return move(KernelOperation(self.emission, locations, params, shape), rule)
         return view(self.emission, rule, locations[0], params, shape)
 
     def elementwise(self, rule: Rule, locations: Sequence[Location], shape: Shape, boolean: bool) -> Location:
@@ -297,7 +297,7 @@ class Block(FusedGroups):
         symbol = self.trace[n][1]
         kernel = KERNELS.get(rule)
         locations: list[Any] = [None if x is None else self.location(x) for x in inputs]
-        operation = Operation(self.emission, locations, params, symbol.shape, self.targets.get(n))
+        operation = KernelOperation(self.emission, locations, params, symbol.shape, self.targets.get(n))
         result = None
         self.emission.reading = inputs
         if kernel is not None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.emission import Emission, Operation
+from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
-from adbench.tape.compiled.lowering.loops.fused_steps import Step
+from adbench.tape.compiled.lowering.loops.fused_steps import FusedStep
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,
@@ -72,7 +72,7 @@ def view(emission: Emission, rule: Rule, location: Location, params: dict[str, A
     return emission.result(result)
 
 
-def move(operation: Operation, rule: Rule, in_place: bool = False) -> Location:
+def move(operation: KernelOperation, rule: Rule, in_place: bool = False) -> Location:
     """The elements in their new positions; with `in_place`, in the memory of the first operand."""
     emission, locations, params, shape = operation.emission, operation.operands, operation.params, operation.shape
     if operation.size <= REGISTER_LIMIT and all(p.size <= REGISTER_LIMIT for p in locations):
@@ -126,7 +126,7 @@ def _positions_of(index: Any, shape: Shape) -> Any:
     return np.arange(size_of(shape)).reshape(shape)[index]
 
 
-def _added(operation: Operation, rule: Rule) -> Registers:
+def _added(operation: KernelOperation, rule: Rule) -> Registers:
     """x in registers with v added at some positions; the first addition to x = 0 needs no instruction."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(locations[0]))
@@ -140,7 +140,7 @@ def _added(operation: Operation, rule: Rule) -> Registers:
     return Registers(tuple(zero if name is None else name for name in x), shape)
 
 
-def _written(operation: Operation, rule: Rule, in_place: bool) -> Location:
+def _written(operation: KernelOperation, rule: Rule, in_place: bool) -> Location:
     """x in memory with v written or added at some positions."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     index, v = operation.params["index"], locations[-1]
@@ -182,7 +182,7 @@ def _write_into(emission: Emission, part: Buffer, v: Location, *, add: bool) -> 
         before = Buffer(part.base, part.offset, part.strides, part.shape)
         operands = [before, source]
     fused.steps.append(
-        Step(0, (lambda k, a, b: k.binary("fadd", a, b)) if add else (lambda k, a: a), operands, False, [part])
+        FusedStep(0, (lambda k, a, b: k.binary("fadd", a, b)) if add else (lambda k, a: a), operands, False, [part])
     )
     fused.emit()
 

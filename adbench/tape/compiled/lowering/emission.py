@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
-from adbench.tape.compiled.lowering.loops.fused_steps import Step
+from adbench.tape.compiled.lowering.loops.fused_steps import FusedStep
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.compiled.lowering.loops.transposition import copy_blocks, is_transposed
 from adbench.tape.compiled.lowering.storage import (
@@ -42,7 +42,7 @@ class NotInLanesError(TapeError):
 
 
 @dataclass(frozen=True)
-class Operation:
+class KernelOperation:
     """An operation for which a kernel writes the code.
 
     operands   the locations of the inputs; None for an argument that is None
@@ -361,7 +361,7 @@ class Emission:
                 self.copy(*(view_of(array, operator.itemgetter(part)) for array in (location, target)))
             return
         fused = self.fused_loops(target.shape)
-        fused.steps.append(Step(0, lambda k, x: x, [location], location.boolean, [target]))
+        fused.steps.append(FusedStep(0, lambda k, x: x, [location], location.boolean, [target]))
         fused.emit()
 
     def fill(self, target: Buffer, number: Name) -> None:

@@ -21,7 +21,7 @@ from adbench.tape.compiled.kernels.natives import NATIVE, native
 from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes, moves_elements
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
-from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, Operand, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, FusedStep, Operand
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,
@@ -195,7 +195,7 @@ class FusedGroups(ValueLocations):
             key = v.number
             if key not in chosen:
                 key = -1 - n
-                fused.steps.append(Step(key, NATIVE[elementwise.positive], [operand(v)], length=length))
+                fused.steps.append(FusedStep(key, NATIVE[elementwise.positive], [operand(v)], length=length))
             return Delayed(key, self.windows[n], 0.0 if self.made[n][0] is put else -0.0)
 
         for n in members:
@@ -224,7 +224,7 @@ class FusedGroups(ValueLocations):
             else:
                 write, operands = NATIVE[rule], [operand(x) for x in inputs]
             is_product = rule in (elementwise.multiply, elementwise.square)
-            step = Step(n, write, operands, symbol.boolean, length=length, multiplies=is_product)
+            step = FusedStep(n, write, operands, symbol.boolean, length=length, multiplies=is_product)
             if rule is elementwise.divide:
                 step.divides = "product" if self.enters_only_sums(n, chosen) else "exact"
             if self.is_stored(n, chosen):

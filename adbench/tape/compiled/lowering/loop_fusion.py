@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Reduction, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, FusedStep, Reduction
 from adbench.tape.compiled.lowering.loops.loop_nest import Strides, summed_axis_late, write_nest
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
@@ -47,7 +47,7 @@ class FusedLoops:
         self.helpers = helpers
         self.scratch = scratch
         self.shape = shape
-        self.steps: list[Step] = []
+        self.steps: list[FusedStep] = []
         self.folds: list[Fold] = []
 
     def emit(self) -> None:
@@ -96,7 +96,7 @@ def sum_of(code: Code, write: Callable[..., Name], operands: Sequence[int | Loca
     total = code.variable("[1 x double]")
     code.store(literal(0.0), total)
     fused = FusedLoops(code, operands[0].shape)  # type: ignore[union-attr]
-    fused.steps.append(Step(0, write, operands))
+    fused.steps.append(FusedStep(0, write, operands))
     fused.folds.append(Fold(SUM, 0, Buffer(total, 0, (0,), fused.shape)))
     fused.emit()
     return Registers((code.load(total),), ())

@@ -3,7 +3,7 @@
     i32 run(ptr arguments, ptr results, ptr work)
 
 `arguments` holds each input's number, or the address of its elements. `results` does the same for each part of the
-value and of the derivatives. It returns an `Outcome`.
+value and of the derivatives. It returns an `ReturnCode`.
 
 With a width, `run` computes several points at once, one in each SIMD lane. Then `arguments` and `results` hold the
 elements themselves, each as a vector over the points, and `work` begins with the mask of the lanes that are wanted.
@@ -36,7 +36,7 @@ PIECES = (5_000, 400, 400, 400)
 for a function of twice the length, and at least a millisecond per function."""
 
 
-class Outcome(IntEnum):
+class ReturnCode(IntEnum):
     """Return values of `run`."""
 
     DONE = 0

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.emission import Operation
+from adbench.tape.compiled.lowering.emission import KernelOperation
 from adbench.tape.compiled.lowering.storage import Location, Shape, size_of
 from adbench.tape.core.rule import Rule
 
 
-def python_call(operation: Operation, rule: Rule, boolean: bool = False) -> Location:
+def python_call(operation: KernelOperation, rule: Rule, boolean: bool = False) -> Location:
     """Write a call of the rule's own function, on arrays that view the operands' memory."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
     code, module = emission.code, emission.module

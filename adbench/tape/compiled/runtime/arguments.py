@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from adbench.tape.compiled.runtime.entry_code import Setting
+from adbench.tape.compiled.runtime.entry_code import StaticArgument
 from adbench.tape.trees import tree_flatten, tree_unflatten
 from adbench.tape.values import constant
 
 
 class Owner(Protocol):
-    """The attributes of a compiled function that `Arguments` needs."""
+    """The attributes of a compiled function that `FlatArguments` needs."""
 
     name: str
     operator: str
@@ -23,7 +23,7 @@ class Owner(Protocol):
     alive: list[Any]
 
 
-class Arguments:
+class FlatArguments:
     """A call's arguments as flat data.
 
     key        the signature
@@ -104,9 +104,9 @@ class Arguments:
         return len(self.data) - 1
 
     def in_order(self, shapes: Sequence[Any]) -> list[Any]:
-        """The shape or the `Setting` of each leaf."""
+        """The shape or the `StaticArgument` of each leaf."""
         rest, slots = iter(shapes), [slot for _, slots in self.rebuilds for slot in slots]
-        found = [Setting(slot[1]) if isinstance(slot, tuple) else next(rest) for slot in slots]
+        found = [StaticArgument(slot[1]) if isinstance(slot, tuple) else next(rest) for slot in slots]
         return [*found, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:

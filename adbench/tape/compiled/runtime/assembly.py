@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from adbench.tape import jacobians
-from adbench.tape.compiled.runtime.arguments import Arguments, Owner
-from adbench.tape.compiled.runtime.program import Options, Program
+from adbench.tape.compiled.runtime.arguments import FlatArguments, Owner
+from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.sparse.sparse_results import Template, sparse_blocks
 from adbench.tape.compiled.trace.record_function import WITH_MATRIX
 from adbench.tape.core import functionals
@@ -19,10 +19,10 @@ class Differentiated(Owner, Protocol):
 
     f: Callable[..., Any]
     single: bool
-    options: Options
+    options: CompileOptions
 
 
-def form(owner: Differentiated, program: Program, is_flat: bool) -> str:
+def form(owner: Differentiated, program: CompiledProgram, is_flat: bool) -> str:
     """The form in which the entry assembles a result; "" if Python has to.
 
     The parts of a derivative in nests (not `is_flat`) are a tuple, also for a single argument.
@@ -52,7 +52,7 @@ def is_identity(rebuild: Callable[..., Any]) -> bool:
         return False
 
 
-def assembled(owner: Differentiated, result: tuple[Program, list[Any]], arguments: Arguments) -> Any:
+def assembled(owner: Differentiated, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
     """Assemble a result from its parts."""
     program, parts = result
     value = program.rebuild(parts[: program.values])
@@ -88,7 +88,7 @@ def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
     return finished
 
 
-def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: Arguments) -> Any:
+def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
     given: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]

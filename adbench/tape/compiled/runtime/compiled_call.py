@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.module import Outcome
-from adbench.tape.compiled.runtime.arguments import Arguments
+from adbench.tape.compiled.lowering.module import ReturnCode
+from adbench.tape.compiled.runtime.arguments import FlatArguments
 from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
-from adbench.tape.compiled.runtime.entry import DispatchTable, Entry
+from adbench.tape.compiled.runtime.entry import CompiledEntry, DispatchTable
 from adbench.tape.compiled.runtime.nested_entry import NestedEntry, not_here
-from adbench.tape.compiled.runtime.program import Options, Program
+from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.runtime.vectorcall import Native, called_natively, set_address
 from adbench.tape.compiled.sparse.sparse_results import Template
 from adbench.tape.compiled.trace.record_function import (
@@ -33,7 +33,7 @@ from adbench.tape.compiled.trace.record_function import (
     WITH_MATRIX,
     WITH_VECTOR,
     Recording,
-    Request,
+    RecordingRequest,
     record,
 )
 from adbench.tape.core.rule import TapeError
@@ -74,18 +74,18 @@ class Signature:
     form   of a batch's result, if it is a tuple of the parts ("many") or its only part ("one")
     """
 
-    def __init__(self, owner: Compiled, arguments: Arguments) -> None:
+    def __init__(self, owner: Compiled, arguments: FlatArguments) -> None:
         self.owner = owner
         self.key = arguments.key
-        self.programs: list[Program] = []
-        self.careful: list[Program] = []
+        self.programs: list[CompiledProgram] = []
+        self.careful: list[CompiledProgram] = []
         self.dispatch = DispatchTable()
         self.eager_because = ""
         self.form = ""
-        self.entry: Entry | NestedEntry | None = None
+        self.entry: CompiledEntry | NestedEntry | None = None
         self.alone: list[DispatchTable] = []  # of entries that run one program
 
-    def answer(self, args: Sequence[Any], arguments: Arguments) -> Any:
+    def answer(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
         reason, error = "", None
         if not self.eager_because:
@@ -111,7 +111,7 @@ class Signature:
             raise NotCompilableError(f"{self.owner.name} does not run as machine code: {reason or self.eager_because}")
         return found
 
-    def native(self, args: Sequence[Any], arguments: Arguments) -> tuple[Program, list[Any]] | str:
+    def native(self, args: Sequence[Any], arguments: FlatArguments) -> tuple[CompiledProgram, list[Any]] | str:
         """The result of native code, or why the eager engine has to run."""
         outcome = self.attempt(self.programs, arguments)
         paths = f"more than {self.owner.options.recordings} paths through the function"
@@ -123,7 +123,7 @@ class Signature:
             self.programs.append(program)
             self.open(program, arguments, args)
             outcome = self.attempt([program], arguments)
-        if outcome == Outcome.NAN:
+        if outcome == ReturnCode.NAN:
             outcome = self.attempt(self.careful, arguments)
             if outcome is None and len(self.careful) < self.owner.options.recordings:
                 program = self.owner.compiled(arguments, careful=True)
@@ -134,7 +134,7 @@ class Signature:
             return paths
         return outcome if isinstance(outcome, tuple) else "it leaves this point open, as for a singular matrix"
 
-    def open(self, program: Program, arguments: Arguments, args: Sequence[Any]) -> None:
+    def open(self, program: CompiledProgram, arguments: FlatArguments, args: Sequence[Any]) -> None:
         """Make the native entry point, or add the program to its table.
 
         An entry creates results of one shape, so it cannot run recordings whose results have others.
@@ -155,14 +155,14 @@ class Signature:
         self.dispatch.add(program.address, lowered.work)
         if self.entry is None and kind and layouts_are_known():
             inputs, otherwise = arguments.in_order(lowered.inputs), owner.by_python if is_flat else not_here
-            self.entry = entry = Entry(inputs, lowered.results, kind, self.dispatch, otherwise, owner)
+            self.entry = entry = CompiledEntry(inputs, lowered.results, kind, self.dispatch, otherwise, owner)
             if not is_flat:
                 like_value = owner.operator in ("value", "jvp")
                 wrt = None if like_value else owner.wrt[0] if owner.single else owner.wrt
                 self.entry = NestedEntry(entry, args, wrt, owner.by_python)
             owner.add_entry(self.entry)
 
-    def open_alone(self, program: Program, arguments: Arguments) -> None:
+    def open_alone(self, program: CompiledProgram, arguments: FlatArguments) -> None:
         """Make a separate native entry point for a program with a sparse result: lengths differ between patterns."""
         owner, lowered = self.owner, program.lowered
         kind = form(owner, program, arguments.is_flat)
@@ -171,13 +171,13 @@ class Signature:
         dispatch = DispatchTable()
         dispatch.add(program.address, lowered.work)
         inputs = arguments.in_order(lowered.inputs)
-        entry = Entry(inputs, lowered.results, kind, dispatch, not_here, owner)
+        entry = CompiledEntry(inputs, lowered.results, kind, dispatch, not_here, owner)
         self.alone.append(dispatch)
         owner.add_sparse(entry, program.matrices)
 
     def attempt(
-        self, programs: Sequence[Program], arguments: Arguments, is_last: bool = False
-    ) -> tuple[Program, list[Any]] | Outcome | None:
+        self, programs: Sequence[CompiledProgram], arguments: FlatArguments, is_last: bool = False
+    ) -> tuple[CompiledProgram, list[Any]] | ReturnCode | None:
         """Return the result of the first program whose guards hold, or None."""
         slots = (ctypes.c_int64 * max(len(arguments.data), 1))()
         numbers = (ctypes.c_double * len(slots)).from_buffer(slots)
@@ -199,12 +199,12 @@ class Signature:
                 raise RaisedError from error
             finally:
                 self.dispatch.give_back(work)
-            if code == Outcome.GUARD:
+            if code == ReturnCode.GUARD:
                 continue
-            if code == Outcome.NAN and program not in self.careful:
-                return Outcome.NAN
-            if code == Outcome.ERROR:
-                return Outcome.ERROR
+            if code == ReturnCode.NAN and program not in self.careful:
+                return ReturnCode.NAN
+            if code == ReturnCode.ERROR:
+                return ReturnCode.ERROR
             values = (ctypes.c_double * len(out)).from_buffer(out)
             return program, [r if s else values[k] for k, (r, s) in enumerate(zip(results, shapes, strict=True))]
         return None
@@ -224,7 +224,7 @@ class Compiled(Native):  # type: ignore[misc]
         example: Sequence[Any],
         operator: str,
         wrt: Any,
-        options: Options,
+        options: CompileOptions,
     ) -> None:
         if operator not in OPERATORS:
             raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
@@ -244,7 +244,7 @@ class Compiled(Native):  # type: ignore[misc]
         self.notes: list[str] = []
         self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
-        self._entries: list[Entry | NestedEntry] = []
+        self._entries: list[CompiledEntry | NestedEntry] = []
         self._sparse_entries: list[tuple[Callable[..., Any], Callable[[Any], Any]]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
@@ -259,16 +259,16 @@ class Compiled(Native):  # type: ignore[misc]
     def _by_python(self, *args: Any, **named: Any) -> Any:
         if named:
             raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
-        return self.call_any(args, Arguments(self, args))
+        return self.call_any(args, FlatArguments(self, args))
 
-    def call_any(self, args: Sequence[Any], arguments: Arguments) -> Any:
+    def call_any(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, found by the signature of these arguments."""
         signature = self._signatures.get(arguments.key)
         if signature is None:
             signature = self._signatures[arguments.key] = Signature(self, arguments)
         return signature.answer(args, arguments)
 
-    def add_entry(self, entry: Entry | NestedEntry) -> None:
+    def add_entry(self, entry: CompiledEntry | NestedEntry) -> None:
         """Add the entry point of another signature; the previous entry passes other calls on to it."""
         if self._entries:
             self._entries[-1].pass_on(entry.call)
@@ -278,7 +278,7 @@ class Compiled(Native):  # type: ignore[misc]
                 set_address(self, entry.vectorcall)
         self._entries.append(entry)
 
-    def add_sparse(self, entry: Entry, matrices: list[Template]) -> None:
+    def add_sparse(self, entry: CompiledEntry, matrices: list[Template]) -> None:
         """Add the entry point of a program with a sparse result."""
         self._entries.append(entry)
         self._sparse_entries.append((entry.call, with_matrices(matrices)))
@@ -296,10 +296,10 @@ class Compiled(Native):  # type: ignore[misc]
         if text not in self.notes:
             self.notes.append(text)
 
-    def request(self, arguments: Arguments) -> Request:
+    def request(self, arguments: FlatArguments) -> RecordingRequest:
         """The recording request for these arguments."""
         vector = tuple(arguments.data[arguments.inputs :]) if self.vectors else None
-        return Request(
+        return RecordingRequest(
             lambda given: self.f(*arguments.nested(given)),
             self.name,
             self.operator,
@@ -310,20 +310,20 @@ class Compiled(Native):  # type: ignore[misc]
             self.options.sparse,
         )
 
-    def compiled(self, arguments: Arguments, *, careful: bool) -> Program:
+    def compiled(self, arguments: FlatArguments, *, careful: bool) -> CompiledProgram:
         """A new program, recorded at these arguments."""
         with paused():
             with self.timed("record"):
                 recording = self._record(arguments, careful)
             lanes = self.options.batch and not careful
-            program = Program(recording, self.options, self.timed, lanes=lanes)
+            program = CompiledProgram(recording, self.options, self.timed, lanes=lanes)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         for rule in () if recording.pattern is None else recording.pattern.opaque:
             self.note(f"{rule}: its results count as depending on all elements of its arguments in the pattern")
         return program
 
-    def _record(self, arguments: Arguments, careful: bool) -> Recording:
+    def _record(self, arguments: FlatArguments, careful: bool) -> Recording:
         try:
             return record(self.request(arguments), careful=careful)
         except (NotCompilableError, MemoryError):

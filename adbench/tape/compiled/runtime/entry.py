@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.compiled.runtime.entry_code import Setting, write_entry
+from adbench.tape.compiled.runtime.entry_code import StaticArgument, write_entry
 from adbench.tape.machine.builtin_function import TAKES_ARRAY, builtin_function
 from adbench.tape.machine.llvm import Loaded
 
@@ -80,7 +80,7 @@ class DispatchTable:
         self.memory[2] = work - 64
 
 
-class Entry:
+class CompiledEntry:
     """A built-in function for one signature. It keeps its owner alive, and so the code that it runs.
 
     call         the function
@@ -90,7 +90,7 @@ class Entry:
 
     def __init__(
         self,
-        inputs: Sequence[Shape | Setting],
+        inputs: Sequence[Shape | StaticArgument],
         results: Sequence[Shape],
         form: str,
         dispatch: DispatchTable,

@@ -17,13 +17,13 @@ from adbench.tape.machine.writer import ObjectCode
 
 
 @dataclass(frozen=True)
-class Setting:
+class StaticArgument:
     """An argument that is part of the program, such as an integer or a text."""
 
     value: Any
 
 
-class _Writer(ObjectCode):
+class _EntryWriter(ObjectCode):
     """Writes the entry's code, part by part. Cases that it does not handle go to the label `otherwise`.
 
     arguments   a word for each: the number, or the address of an array's data
@@ -61,13 +61,13 @@ class _Writer(ObjectCode):
         self.go(good)
         self.code.begin(good)
 
-    def check_arguments(self, inputs: Sequence[Shape | Setting]) -> None:
+    def check_arguments(self, inputs: Sequence[Shape | StaticArgument]) -> None:
         """Leave unless each argument fits the recordings; store numbers and addresses."""
         self.code.leave_unless(self.same("%count", len(inputs), "i64"), "otherwise")
         slots = iter(range(len(inputs)))
         for k, shape in enumerate(inputs):
             thing = self.part("%given", 8 * k)
-            if isinstance(shape, Setting):
+            if isinstance(shape, StaticArgument):
                 self.check_setting(thing, shape.value)
                 continue
             kind = self.part(thing, layouts.TYPE)
@@ -193,7 +193,7 @@ class _Writer(ObjectCode):
 
 
 def write_entry(
-    inputs: Sequence[Shape | Setting],
+    inputs: Sequence[Shape | StaticArgument],
     results: Sequence[Shape],
     form: str,
     memory: np.ndarray,
@@ -206,7 +206,7 @@ def write_entry(
     memory   of the dispatch table
     """
     module = Module()
-    w = _Writer(module, len(inputs), results, memory)
+    w = _EntryWriter(module, len(inputs), results, memory)
     code = w.code
     w.check_arguments(inputs)
     w.borrow()

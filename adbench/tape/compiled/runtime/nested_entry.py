@@ -7,7 +7,7 @@ from typing import Any
 
 import optree
 
-from adbench.tape.compiled.runtime.entry import Entry
+from adbench.tape.compiled.runtime.entry import CompiledEntry
 from adbench.tape.trees import NAMESPACE, tree_flatten
 
 
@@ -24,7 +24,9 @@ class NestedEntry:
 
     vectorcall = 0
 
-    def __init__(self, entry: Entry, args: Sequence[Any], wrt: int | Sequence[int] | None, otherwise: Any) -> None:
+    def __init__(
+        self, entry: CompiledEntry, args: Sequence[Any], wrt: int | Sequence[int] | None, otherwise: Any
+    ) -> None:
         """`args`: a call's arguments. `wrt`: the argument, or those, whose structure the derivative has; None if it
         has that of the function's value. Other calls go to `otherwise`.
         """

@@ -62,7 +62,7 @@ Watch = Callable[[str], AbstractContextManager[Any]] | None
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """The options of `compile`, with the cache opened."""
 
     fast_math: bool = False
@@ -77,10 +77,10 @@ class Options:
     eager: bool = True
 
 
-class MachineCode:
+class LoweredMachineCode:
     """The function `run` of lowered code, compiled when its address is first needed."""
 
-    def __init__(self, lowered: Lowered, level: int, options: Options, timed: Callable[[str], Any]) -> None:
+    def __init__(self, lowered: Lowered, level: int, options: CompileOptions, timed: Callable[[str], Any]) -> None:
         self.lowered = lowered
         self._texts = [module.text() for module in lowered.modules]
         self._level, self._cache, self._timed = level, options.cache, timed
@@ -100,7 +100,7 @@ class MachineCode:
         return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
-class Program:
+class CompiledProgram:
     """A recording as machine code.
 
     lanes   the code for several points, one in each SIMD lane; None if it runs one point at a time
@@ -108,14 +108,14 @@ class Program:
     """
 
     def __init__(
-        self, recording: Recording, options: Options, timed: Callable[[str], Any], *, lanes: bool = False
+        self, recording: Recording, options: CompileOptions, timed: Callable[[str], Any], *, lanes: bool = False
     ) -> None:
         self.nodes = len(recording.trace)
         self.level = default_level(recording) if options.level is None else options.level
         with timed("lower"):
             helpers = helpers_for(options.threads)
             self.lowered: Lowered = lower(recording, fast_math=options.fast_math, level=self.level, helpers=helpers)
-            self._code = MachineCode(self.lowered, self.level, options, timed)
+            self._code = LoweredMachineCode(self.lowered, self.level, options, timed)
             self.lanes, self.way = self._in_lanes(recording, options, timed) if lanes else (None, "")
         self.guards = len(recording.guards)
         recording.trace.clear()  # its records and symbols refer to each other
@@ -137,10 +137,12 @@ class Program:
         return _RUN(self.address)
 
     def _in_lanes(
-        self, recording: Recording, options: Options, timed: Callable[[str], Any]
-    ) -> tuple[MachineCode | None, str]:
+        self, recording: Recording, options: CompileOptions, timed: Callable[[str], Any]
+    ) -> tuple[LoweredMachineCode | None, str]:
         try:
             lowered = lower(recording, fast_math=options.fast_math, level=self.level, width=WIDTH)
         except NotInLanesError as reason:
             return None, f"points run one after the other in machine code, because of {reason}"
-        return MachineCode(lowered, self.level, options, timed), f"{WIDTH} points run at once, one in each SIMD lane"
+        return LoweredMachineCode(
+            lowered, self.level, options, timed
+        ), f"{WIDTH} points run at once, one in each SIMD lane"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adbench.tape.compiled.sparse.sparse_results import csr
-from adbench.tape.compiled.trace.record_function import WITH_MATRIX, Request, record
+from adbench.tape.compiled.trace.record_function import WITH_MATRIX, RecordingRequest, record
 from adbench.tape.fast.collector import paused
 from adbench.tape.trees import flatten, name_of
 
@@ -32,7 +32,9 @@ def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr
     values, rebuild = flatten(x, "sparsity: x")
     name = name_of(f)
     active = (True,) * len(values)
-    request = Request(lambda given: f(rebuild(given)), name, operator, tuple(values), active, None, False, sparse=True)
+    request = RecordingRequest(
+        lambda given: f(rebuild(given)), name, operator, tuple(values), active, None, False, sparse=True
+    )
     with paused():
         pattern = record(request, careful=False).pattern
     if pattern is None:

@@ -58,7 +58,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Request:
+class RecordingRequest:
     """A request to record a function.
 
     f          takes a call's numbers and arrays as one flat list
@@ -78,7 +78,7 @@ class Request:
     sparse: bool = False
 
 
-def record(request: Request, *, careful: bool, loops: bool = True) -> Recording:
+def record(request: RecordingRequest, *, careful: bool, loops: bool = True) -> Recording:
     """Run the function on symbols. Raises NotCompilableError, or the function's own errors."""
     before = current.emit_loop, current.careful
     current.emit_loop, current.careful = (emitter(request.checkpointed) if loops else None), careful
@@ -114,7 +114,7 @@ def _leaks(recording: Recording) -> bool:
 class _Recorder:
     """Makes one recording."""
 
-    def __init__(self, request: Request, careful: bool) -> None:
+    def __init__(self, request: RecordingRequest, careful: bool) -> None:
         self.request = request
         self.trace = Trace(careful=careful)
         self.numbers = [self.leaf(x, a) for x, a in zip(request.examples, request.active, strict=True)]

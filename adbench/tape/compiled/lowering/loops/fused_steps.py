@@ -43,7 +43,7 @@ Operand = int | Delayed | Location
 
 
 @dataclass
-class Step:
+class FusedStep:
     """One operation of fused loops.
 
     key        names its result

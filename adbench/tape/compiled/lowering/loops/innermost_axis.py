@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import INLINE
-from adbench.tape.compiled.lowering.loops.fused_steps import SUM, Delay, Delayed, Fold, Operand, Reduction, Step, joined
+from adbench.tape.compiled.lowering.loops.fused_steps import (
+    SUM,
+    Delay,
+    Delayed,
+    Fold,
+    FusedStep,
+    Operand,
+    Reduction,
+    joined,
+)
 from adbench.tape.compiled.lowering.loops.quotients import Divisor, Quotients, divisor_of, inverted
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
@@ -51,7 +60,7 @@ class InnermostAxis(Quotients):
     def __init__(
         self,
         code: Code,
-        steps: Sequence[Step],
+        steps: Sequence[FusedStep],
         folds: Sequence[Fold],
         n: int,
         strides: dict[int, int],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import Fold, FusedStep
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, InnermostAxis
 from adbench.tape.machine.simd import WIDTH, Code, Name
 
@@ -18,7 +18,7 @@ Pointers = dict[int, Name]
 
 def write_nest(
     code: Code,
-    steps: Sequence[Step],
+    steps: Sequence[FusedStep],
     folds: Sequence[Fold],
     lengths: Sequence[int],
     strides: Strides,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adbench.tape.compiled.lowering.loops.fused_steps import Fold, Operand, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import Fold, FusedStep, Operand
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, CALL, InnermostAxis
 from adbench.tape.compiled.lowering.loops.loop_nest import Pointers, Strides, in_row, part_from, write_block, write_nest
 from adbench.tape.compiled.lowering.storage import Buffer, Registers, Uniform
@@ -50,7 +50,7 @@ class ParallelLoop:
     def __init__(
         self,
         code: Code,
-        steps: Sequence[Step],
+        steps: Sequence[FusedStep],
         folds: Sequence[Fold],
         lengths: Sequence[int],
         strides: Strides,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import unless
-from adbench.tape.compiled.lowering.loops.fused_steps import Delayed, Operand, Step
+from adbench.tape.compiled.lowering.loops.fused_steps import Delayed, FusedStep, Operand
 from adbench.tape.compiled.lowering.storage import Registers, Uniform
 from adbench.tape.machine.simd import SUBNORMAL, ZERO_OR_NOT_FINITE, Code, Name, Simd, literal
 
@@ -56,7 +56,7 @@ class Quotients:
         low, high = (one.compare(c, size, literal(z)) for c, z in (("oge", 1.0 / largest), ("ole", largest)))
         return Divisor(y, one.binary("fdiv", literal(1.0), y), code.emit(f"and i1 {low}, {high}"))
 
-    def _quotient(self, k: Simd, step: Step, x: Name) -> Name:
+    def _quotient(self, k: Simd, step: FusedStep, x: Name) -> Name:
         """x / y as a product with 1/y. One correction with the rest x - q y makes it exact, but for rare last bits."""
         by = self.divisors[step.key]
         y, inverse = k.splat(by.y), k.splat(by.inverse)
@@ -75,7 +75,7 @@ class Quotients:
         inverse = k.binary("fdiv", k.constant(1.0), y)
         return inverse, k.is_one_of(ZERO_OR_NOT_FINITE | SUBNORMAL, inverse)
 
-    def _by_inverse(self, k: Simd, step: Step, names: Sequence[Name], of: tuple[Name, Name]) -> Name:
+    def _by_inverse(self, k: Simd, step: FusedStep, names: Sequence[Name], of: tuple[Name, Name]) -> Name:
         """x / y of elements as a product with 1/y, corrected as above; where 1/y is unusable, the quotient."""
         (x, y), (inverse, unusable) = names, of
         if _is_one(step.operands[0]):
@@ -97,13 +97,13 @@ def _is_one(x: Operand) -> bool:
     return isinstance(x, Uniform) and x.element == literal(1.0)
 
 
-def divisor_of(step: Step) -> Any:
+def divisor_of(step: FusedStep) -> Any:
     """A key of a quotient's divisor, with the length of its axis."""
     y = step.operands[1]
     return y if isinstance(y, (int, Delayed)) else id(y), step.length
 
 
-def inverted(steps: Sequence[Step]) -> set[Any]:
+def inverted(steps: Sequence[FusedStep]) -> set[Any]:
     """The divisors of several quotients, one of them 1/y: one division serves all."""
     quotients = [step for step in steps if step.divides]
     counts = Counter(map(divisor_of, quotients))
