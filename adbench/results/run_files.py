@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> d
         "digests": {f"{source.kind}/{source.name}": _digest(Path(source.path)) for source in chosen}
         | {f"cases/{name}": _digest(path) for name, path in twins.items()},
     }
+
+
+def with_files(head: Head, known: Catalog) -> Head:
+    """The beginning of a new run, to be resumed later or executed on other hosts: these must have the same files."""
+    return replace(head, asked=files_of(known, head.run.versions, head.run.cases))
 
 
 def unchanged(head: Head, folder: Path) -> Catalog:

@@ -22,7 +22,7 @@ from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
 from adbench.measure.clock import WarmUp
-from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.readings import Round
 from adbench.model.events import Event, Started, Timed
 from adbench.model.record import Group, Job, Launch, Launched, Record, Summary, group_of, grouped
