@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +15,6 @@ from adbench.model.errors import UsageError
 from adbench.model.run_progress import Head
 from adbench.version import __version__
 
-EQUIVALENT = Path(__file__).with_name("equivalent_files.json")
-"""Built-in file -> [old digest, new digest], if only names or words changed between the two."""
 SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
 
 
@@ -71,9 +68,8 @@ def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
         if found.backends[name].version != version:
             raise UsageError(f"{folder}: {name} was version {version}, is {found.backends[name].version}; {again}")
     now = files_of(found, backends, cases)["digests"]
-    equivalent = json.loads(EQUIVALENT.read_text("utf-8"))
     for name, digest in asked.get("digests", {}).items():
-        if now.get(name) != digest and equivalent.get(name) != [digest, now.get(name)]:
+        if now.get(name) != digest:
             raise UsageError(f"{folder}: {name} has changed since the run started; {again}")
     return found
 
