@@ -8,7 +8,8 @@ import casadi
 import numpy as np
 from scipy import sparse
 
-from adbench import Operator, phase
+from adbench import Operator, Unsupported, phase
+from adbench.execution.native.build import shared_object
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
 
@@ -214,7 +215,34 @@ def result(sparsity: Any, shape: tuple[int, ...]) -> Callable[[Any], Any]:
     return lambda numbers: sparse.csr_array((numbers, rows, starts), shape=sparsity.T.size())
 
 
+# Written out as C.
+
+# The C code has no loops: gcc takes 8 s for 8,000 instructions and minutes for a hundred thousand.
+MOST_INSTRUCTIONS = 6_000
+
+# Not C++: there the generated code replaces hypot, log1p and expm1 with poor versions.
+AS_C = ("-x", "c", "-std=gnu11", "-DGCC_HASCLASSVISIBILITY")
+
+
+def in_c(function: Any) -> Any:
+    length = function.n_instructions()
+    if length > MOST_INSTRUCTIONS:
+        raise Unsupported(f"{length:,} C instructions, at most {MOST_INSTRUCTIONS:,} compile in seconds; use casadi")
+    with phase("lower"):
+        writer = casadi.CodeGenerator(function.name())
+        writer.add(function)
+        text = writer.dump()
+    path = shared_object(text, AS_C, (), AS_C, f"casadi's C, {length:,} instructions")
+    return casadi.external(function.name(), str(path))
+
+
 VARIANTS = {
+    "casadi_c": {
+        "SUMMARY": "casadi SX written out as C and compiled by the system's compiler.",
+        "BUILDS": True,
+        "DEBIAN": ("g++",),
+        "prepare": partial(recorded, kind=casadi.SX, compiled=in_c),
+    },
     "casadi_mx": {
         "SUMMARY": "casadi MX: record matrix operations once as nodes of a graph.",
         "prepare": partial(recorded, kind=casadi.MX),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -189,7 +190,7 @@ OPERATIONS: dict[Operator, Callable[..., Any]] = {
 NESTED = {"jvp": push_forward, "vjp": OPERATIONS["vjp"]}
 
 
-def eager(operator: Operator, f: Callable[..., Any], wrt: tuple[int, ...]) -> Callable[..., Any]:
+def eager(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[..., Any]:
     """The operator as TensorFlow runs it operation by operation. Raises Unsupported if TensorFlow has none."""
     if operator == "value":
         return lambda *args: tf.convert_to_tensor(f(*args))
@@ -211,7 +212,7 @@ def compiled(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...], **options: Any
 ) -> Callable[..., Any]:
     """`prepare` by tf.function with these options."""
-    call = eager(operator, f, wrt)
+    call = eager(operator, f, args, wrt)
     given: Any = args
     leaves, structure = optree.tree_flatten(given)
     places = [k for k, leaf in enumerate(leaves) if not tree.is_static(leaf)]
@@ -238,3 +239,32 @@ def prepare(
     operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     return compiled(operator, f, args, wrt)
+
+
+def by_xla(
+    operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
+) -> Callable[..., Any]:
+    call = compiled(operator, f, args, wrt, jit_compile=True)
+
+    def supported(*args: Any) -> Any:  # XLA compiles at the first call
+        try:
+            return call(*args)
+        except tf.errors.InvalidArgumentError as error:
+            if "unsupported operations" not in str(error):
+                raise
+            found = re.search(r"XLA_CPU_JIT: (\w+)", str(error))
+            raise Unsupported(f"XLA has no {found[1] if found else 'kernel of an operation'}") from error
+
+    return supported
+
+
+VARIANTS = {
+    "tensorflow_eager": {
+        "SUMMARY": "Eager TensorFlow: record operations with tf.GradientTape at every call.",
+        "prepare": eager,
+    },
+    "tensorflow_xla": {
+        "SUMMARY": "tf.function with jit_compile: XLA compiles TensorFlow's graph at the input shapes.",
+        "prepare": by_xla,
+    },
+}

@@ -23,6 +23,7 @@ from adbench.cli.support.options import (
     PATH,
     details_option,
     quantity,
+    seconds_of,
     selection,
     selection_options,
     share_option,
@@ -56,7 +57,7 @@ from adbench.cli.support.options import (
 @click.option(
     "--budget",
     metavar="TIME",
-    callback=quantity("seconds_of"),
+    callback=quantity(seconds_of),
     help="Stop within this time, for example 10m; reports everything it leaves out.",
 )
 @click.option("--label", metavar="TEXT", help="Call the run this in reports, for example 'laptop, on battery'.")

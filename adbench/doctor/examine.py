@@ -18,7 +18,7 @@ from adbench.catalog.installed import command, installed_version
 from adbench.catalog.source import Source
 from adbench.doctor.findings import CHECKS, OPTIONAL, MachineFinding, State, System
 from adbench.measure import machine, memory_truth
-from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS
 from adbench.measure.machine.system_noise import Noise, measure_noise
 from adbench.measure.memory_truth import MEGABYTE, Reading

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from adbench.catalog.discovery import Catalog, first_line, load, select
@@ -50,7 +51,8 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
             at = point(made, size, seed, single=used.single)
             known = known_at(at, second_order=True, seconds=REFERENCE_SECONDS)
             return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
-        return _bound(made, size, used, operator, seed).verdict().sentence
+        bound = _bound(made, size, used, operator, seed)
+        return bound.judge(bound.first_call()).sentence
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     known = None if bug is None else bug.text
     try:
         with contained():
-            prepared, prepare_ns = clock.once(bound.prepare)
-            call = clock.bind(prepared.call, bound.native, used.sync)
-            result, first_call_ns = clock.once(call)
+            first = bound.first_call()
     except Exception as error:
         if known is None or isinstance(error, Unsupported):
             raise
@@ -127,14 +127,14 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     return ReadyCell(
         job=Job(which, size, where, operator, seed),
         catalog=chosen.catalog,
-        call=call,
-        verdict=bound.judge(prepared, result),
-        how=prepared.how,
+        call=clock.bind(first.prepared.call, bound.native, used.sync),
+        verdict=bound.judge(first),
+        how=first.prepared.how,
         known=known,
         version=source.version,
         flops=None if made.flops is None else float(made.flops(size)),
-        prepare_seconds=prepare_ns * 1e-9,
-        first_call_seconds=first_call_ns * 1e-9,
+        prepare_seconds=first.prepare_ns * 1e-9,
+        first_call_seconds=first.call_ns * 1e-9,
     )
 
 
@@ -148,16 +148,11 @@ def memory(cell: ReadyCell) -> Memory:
 
 @dataclass(frozen=True)
 class _Bound:
-    """An operator of a case at a point: prepared on demand, called with `native`, judged by the reference there."""
+    """An operator of a case at a point: prepared on demand, called at `native`, judged by the reference there."""
 
-    prepare: Callable[[], fallback.Prepared]
+    first_call: Callable[[], fallback.FirstCall]
     native: tuple[Any, ...]
-    judge: Callable[[fallback.Prepared, Any], Verdict]
-
-    def verdict(self) -> Verdict:
-        """The verdict on one call."""
-        made = self.prepare()
-        return self.judge(made, made.call(*self.native))
+    judge: Callable[[fallback.FirstCall], Verdict]
 
 
 def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
@@ -168,8 +163,9 @@ def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) ->
     elsewhere, native = at.native(backend, operator)
     f = backend.function(case, at.names, size)
 
-    def judge(made: fallback.Prepared, result: Any) -> Verdict:
-        verdict, entries = Judge(backend, operator, made.call).examined(at, backend.numpy_result(result), known)
+    def judge(first: fallback.FirstCall) -> Verdict:
+        made, numbers = first.prepared, backend.numpy_result(first.result)
+        verdict, entries = Judge(backend, operator, made.call).examined(at, numbers, known)
         return with_other_points(verdict, entries, at, backend, f, made, count) if count else verdict
 
-    return _Bound(lambda: fallback.prepare(backend, asked, f, elsewhere, at.wrt), native, judge)
+    return _Bound(partial(fallback.first_call, backend, asked, f, elsewhere, native, at.wrt), native, judge)

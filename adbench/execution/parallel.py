@@ -3,7 +3,6 @@ processors."""
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -11,6 +10,7 @@ from contextlib import closing
 from typing import TypeVar
 
 from adbench.execution.workers.context import Context
+from adbench.measure.machine.processors import usable_cpus
 
 T = TypeVar("T")
 
@@ -72,5 +72,4 @@ def parallel(
 
 def room(threads: int) -> int:
     """The number of workers with this many threads that the usable processors can run in parallel; at least one."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, usable // threads)
+    return max(1, len(usable_cpus()) // threads)

@@ -301,7 +301,8 @@ def _row(
     """One derivative at one point, or the reason why it does not exist; its call is added to `calls`."""
     try:
         with contained(), np.errstate(all="ignore"), silent_callbacks():
-            result, prepared = _taken(at, used, mode)
+            first = _first_call(at, used, mode)
+            result, prepared = used.numpy_result(first.result), first.prepared
     except UsageError:
         raise
     except (Unsupported, NotImplementedError) as refusal:
@@ -315,22 +316,16 @@ def _row(
     return CheckedMode(mode, where, verdict, entries, prepared.how)
 
 
-def _taken(at: CasePoint, used: Backend, mode: Operator) -> tuple[Any, fallback.Prepared]:
-    """The derivative in numpy, and how it was prepared. Raises any exception of the library."""
+def _first_call(at: CasePoint, used: Backend, mode: Operator) -> fallback.FirstCall:
+    """The derivative and how it was prepared. Raises any exception of the library."""
     elsewhere, native = at.native(used, mode)
     f = used.function(at.case, at.names, at.size)
-    try:
-        prepared = fallback.prepare(used, mode, f, elsewhere, at.wrt)
-        return used.numpy_result(used.waited(prepared.call(*native))), prepared
-    except Exception as error:  # raised by the library; other modes may work
-        if mode not in ANY_MODE or not _refuses(error, at.case):
-            raise
+
+    def refusal(error: Exception, _: fallback.Prepared | None) -> Exception | None:
         # A function with a custom rule may have only one mode, while the library's default is the other.
-        try:
-            prepared = fallback.instead_of_call(used, mode, f, elsewhere, at.wrt, error)
-        except Exception:
-            raise error from None
-        return used.numpy_result(used.waited(prepared.call(*native))), prepared
+        return error if mode in ANY_MODE and _refuses(error, at.case) else None
+
+    return fallback.first_call(used, mode, f, elsewhere, native, at.wrt, refusal)
 
 
 def _refuses(error: Exception, case: Case) -> bool:
@@ -370,7 +365,7 @@ def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
 def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...]:
     """The operators to check. Raises UsageError for an unknown name."""
     if asked is None:
-        return ("jacobian",) if case.is_array_valued else ("gradient",)
+        return tuple(name for name in case.operators if name != "value")
     if asked == "all":
         return tuple(name for name in case.possible_operators if name != "value")
     names = (asked,) if isinstance(asked, str) else tuple(asked)

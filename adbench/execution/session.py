@@ -23,7 +23,7 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure import machine
-from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.processors import usable_cpus
 from adbench.model.backend import KnownBugs
 from adbench.model.errors import BadFile, UnknownName, UsageError
 from adbench.model.events import Ended, Event
@@ -31,7 +31,6 @@ from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
 from adbench.model.settings import PROCESSOR, Settings, cache_folder
-from adbench.results.run_files import catalog_of, files_of, unchanged
 from adbench.version import __version__
 
 if TYPE_CHECKING:
@@ -82,6 +81,10 @@ class Session:
             context = Context(supervisor, self.catalog, self.settings)
             for name in dict.fromkeys(job.backend for job in self._progress.unchecked):
                 refuse_bad_file(context, name)
+            if not self._progress.head.asked and (on is not None or folder is not None):
+                from adbench.results.run_files import with_files
+
+                self._progress.head = with_files(self._progress.head, self.catalog)
             measuring: Scheduler | Cluster
             if on is None:
                 measuring = Scheduler(context, self._progress, self._costs)
@@ -235,6 +238,7 @@ def resume(folder: Path, on: str | None = None) -> Session:
     Raises UsageError (also as BadFile, BadOutput) without a journal, or if its files or the machine have changed.
     """
     from adbench.results.journal import Journal
+    from adbench.results.run_files import catalog_of, unchanged
     from adbench.results.store import JOURNAL
 
     journal, progress = Journal.resume(folder / JOURNAL)
@@ -279,7 +283,7 @@ def _head(
         sources=checkout.sources(root, catalog, cases, backends),
         selected=parts,
     )
-    return Head(run, planned.jobs, files_of(catalog, backends, cases))
+    return Head(run, planned.jobs)
 
 
 def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...], cases: tuple[str, ...]) -> KnownBugs:

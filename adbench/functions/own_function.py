@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from adbench.catalog.ad_hoc import at_size
+from adbench.catalog.ad_hoc import ad_hoc, at_size
+from adbench.catalog.discovery import select
+from adbench.catalog.selection import resolve
 from adbench.functions.derivative_table import NOT_HAD, WIDTH, CheckedMode, FunctionCheck
-from adbench.functions.user_function import UserFunction
+from adbench.functions.points import points_inside
+from adbench.functions.recognition import only_family
+from adbench.functions.user_function import UserFunction, function_case
 from adbench.model.case import Case
 from adbench.model.record import Record, Run, grouped
 
 WORST_FIRST = ("wrong", "blind", "verified", "right", "approximate")
+CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,64 @@ class OwnFunction:
         found = at_size(self.case, self.case.sizes[0]).f
         assert isinstance(found, UserFunction)
         return found
+
+
+def requested(name: str, arguments: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction]:
+    """The request for a function by its name: its case, its operators, its points and the backends of its library.
+
+    arguments   the other arguments of `ad_hoc`
+    asked       fields of the request, without its cases
+
+    Raises UsageError, in one line, for a fault in the function, its arguments or the backends.
+    """
+    named = _named_backends(asked)
+    ad_hoc_case = ad_hoc(name, **arguments, backend=only_family(named))
+    case = ad_hoc_case.case(function_case)
+    first, count = asked["seed"], asked.get("points", 1)
+    inside, outside = points_inside(case, first, count)
+    own = OwnFunction(case, tuple(outside), missing=count - len(inside))
+    request = {
+        **asked,
+        "cases": (str(ad_hoc_case.case_file()),),
+        "backends": _backends(own.function, named, asked),
+        "backends_by_default": not asked["backends"],
+        "operators": () if "all" in asked["operators"] else asked["operators"] or case.operators,
+        "seeds_left_out": own.outside,
+    }
+    if "points" in asked:
+        request["points"] = inside[-1] + 1 - first  # the numbers between that are outside are left out
+    return request, own
+
+
+def _named_backends(asked: Mapping[str, Any]) -> Sequence[str]:
+    """The backends that the request names, by patterns; none if it names none."""
+    if not asked["backends"]:
+        return []
+    chosen = resolve(backends=asked["backends"], backend_folders=asked["backend_folders"])
+    return select("backend", chosen.catalog.backends, chosen.backends)
+
+
+def _backends(function: UserFunction, named: Sequence[str], asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """The named backends, or those of the function's library: all installed ones of a function that takes `xp`.
+
+    Raises UsageError for a backend of another library.
+    """
+    if named:
+        for backend in named:
+            function.library.refuse_backend(backend, function.__name__)
+        return tuple(asked["backends"])
+    if function.library.name != "xp":
+        return (function.library.backend,)
+    every = resolve(backend_folders=asked["backend_folders"]).catalog.backends.items()
+    return tuple(name for name, source in every if source.is_default and not source.missing)
+
+
+def exit_code(found: Sequence[FunctionCheck], code: int, *, allow_nothing: bool) -> int:
+    """That of the run; else 5 where nothing is wrong but rounding hides an answer, and 4 where no derivative could be
+    checked, unless `allow_nothing`."""
+    if code or not found:
+        return code or (0 if allow_nothing else 4)
+    return CANNOT_TELL if any(check.word == "blind" for check in found) else 0
 
 
 def checks(run: Run, own: OwnFunction) -> list[FunctionCheck]:

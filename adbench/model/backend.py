@@ -310,14 +310,19 @@ def from_module(name: str, module: ModuleType) -> Backend:
 
 
 def _of_table(name: str, prepare: Callable[..., Call]) -> Callable[..., Call]:
-    """`prepare`, with an operator that a backend's table of operators lacks as Unsupported."""
+    """`prepare`, with an operator that a backend's table of operators lacks as Unsupported.
+
+    `prepare` gets a new text. A KeyError counts only if it has this very text: a key that the backend's own code spells
+    is another object, and its absence a fault.
+    """
 
     @wraps(prepare)
     def prepared(operator: Operator, *given: Any) -> Call:
+        asked = operator.encode().decode()
         try:
-            return prepare(operator, *given)
+            return prepare(asked, *given)
         except KeyError as error:
-            if error.args != (operator,):
+            if not any(key is asked for key in error.args):
                 raise
             raise Unsupported(f"{name} has no {operator}") from error
 

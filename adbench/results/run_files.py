@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from adbench.model.errors import UsageError
 from adbench.model.run_progress import Head
 from adbench.version import __version__
 
-EQUIVALENT = Path(__file__).with_name("equivalent_files.json")
-"""Built-in file -> [old digest, new digest], if only names or words changed between the two."""
 SAME_MACHINE = ("processor", "architecture", "cores", "hardware_threads", "system", "python")
 
 
@@ -30,6 +28,11 @@ def files_of(known: Catalog, backends: Iterable[str], cases: Iterable[str]) -> d
         "digests": {f"{source.kind}/{source.name}": _digest(Path(source.path)) for source in chosen}
         | {f"cases/{name}": _digest(path) for name, path in twins.items()},
     }
+
+
+def with_files(head: Head, known: Catalog) -> Head:
+    """The beginning of a new run, to be resumed later or executed on other hosts: these must have the same files."""
+    return replace(head, asked=files_of(known, head.run.versions, head.run.cases))
 
 
 def unchanged(head: Head, folder: Path) -> Catalog:
@@ -65,9 +68,8 @@ def catalog_of(head: Head, folder: Path | str, again: str) -> Catalog:
         if found.backends[name].version != version:
             raise UsageError(f"{folder}: {name} was version {version}, is {found.backends[name].version}; {again}")
     now = files_of(found, backends, cases)["digests"]
-    equivalent = json.loads(EQUIVALENT.read_text("utf-8"))
     for name, digest in asked.get("digests", {}).items():
-        if now.get(name) != digest and equivalent.get(name) != [digest, now.get(name)]:
+        if now.get(name) != digest:
             raise UsageError(f"{folder}: {name} has changed since the run started; {again}")
     return found
 

@@ -17,7 +17,7 @@ NONSENSE = ("nan", "inf", "-inf", "-1", "0x", "1e300", "99999999999999999999999"
 
 
 def number_options() -> Iterator[tuple[str, click.Option]]:
-    """(command, option) of each option that is read as a number, by its type or by a function of quantities.py."""
+    """(command, option) of each option that is read as a number, by its type or as a quantity."""
     for name, command in cli.commands.items():
         for option in command.params:
             by_text = getattr(option.callback, "__qualname__", "").startswith("quantity.")

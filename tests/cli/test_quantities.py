@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from adbench import UsageError
-from adbench.cli.support.quantities import bytes_of, seconds_of, share_of
+from adbench.cli.support.options import bytes_of, seconds_of, share_of
 
 
 @pytest.mark.parametrize(

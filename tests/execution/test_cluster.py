@@ -24,6 +24,7 @@ from adbench.model.errors import UsageError
 from adbench.model.record import Job, Record
 from adbench.optional import MissingLibrary
 from adbench.results.journal import Journal
+from adbench.results.run_files import with_files
 from adbench.results.store import JOURNAL
 from tests.support.command import adbench_in_a_process
 from tests.support.files import CASE, RIGHT, misbehaving, write
@@ -127,6 +128,7 @@ def test_a_run_is_timed_on_hosts_and_can_be_read_resumed_and_reported(two: Any, 
 @pytest.mark.slow
 def test_a_host_with_another_file_or_none_is_a_one_line_error(two: Any, folder: Path) -> None:
     session = checking(folder, backends=[str(folder / "hand.py")])
+    session._progress.head = with_files(session._progress.head, session.catalog)  # as at the start of its events
     (folder / "softplus.py").write_text(CASE + "\n# changed\n", "utf-8")
     with pytest.raises(UsageError, match="this host: cases/softplus has changed since the run started"):
         records(session, on=on(two))

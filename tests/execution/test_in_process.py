@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import adbench
+from adbench.execution.in_process import ready
 from adbench.execution.session import prepare
 from tests.support.files import CASE, RIGHT, write
 
@@ -66,6 +67,16 @@ def test_the_line_of_a_failure_reproduces_it(tmp_path: Path) -> None:
         adbench.check_cell("product_plus_constant", 1, "tape", "integral")
     with pytest.raises(adbench.UnknownName):
         adbench.check_cell("nope", 1, "tape")
+
+
+def test_a_cell_of_a_library_that_refuses_only_in_the_call_is_repeated_by_the_fallback(tmp_path: Path) -> None:
+    by_hand = 'lambda x, w: (w * right(x),)\n    if operator == "gradient":\n        return refused'
+    text = RIGHT.replace("lambda x: (right(x),)", by_hand).replace('operator == "gradient":', 'operator == "vjp":', 1)
+    text += '\n\ndef refused(x):\n    raise NotImplementedError("no gradient")\n'
+    write(tmp_path, softplus=CASE, late=text)
+    case, backend = f"{tmp_path / 'softplus.py'}:softplus", str(tmp_path / "late.py")
+    assert "10 compared numbers are right" in adbench.check_cell(case, 10, backend, "gradient")
+    assert ready(case, 10, backend).how == "from vjp"
 
 
 def test_positions_out_of_range_are_refused() -> None:

@@ -16,7 +16,6 @@ from adbench.execution.operators import fallback, many_points
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
-from adbench.execution.workers.worker import _first_call
 from adbench.model.backend import Backend, from_module
 from adbench.model.case import function_of
 from adbench.model.operator import BATCH, batch_points, with_points
@@ -137,6 +136,6 @@ def test_a_library_whose_batch_refuses_in_the_call_loops() -> None:
     case = catalog().cases["projectile"]
     at = point(case, 10, 0)
     elsewhere, native = at.native(torch, "batch_gradient_3")
-    made, _, result, _ = _first_call(torch, BATCH, torch.function(case, at.names), elsewhere, native, at.wrt)
-    assert made.how == fallback.LOOP
-    assert [np.shape(leaf)[0] for leaf in torch.numpy_result(result)] == [3] * len(at.wrt)
+    first = fallback.first_call(torch, BATCH, torch.function(case, at.names), elsewhere, native, at.wrt)
+    assert first.prepared.how == fallback.LOOP
+    assert [np.shape(leaf)[0] for leaf in torch.numpy_result(first.result)] == [3] * len(at.wrt)

@@ -118,21 +118,6 @@ def test_a_changed_file_is_refused(interrupted: Path) -> None:
     resume(interrupted / "out").close()
 
 
-def test_an_equivalent_older_file_is_accepted_until_it_changes_again(
-    interrupted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, table = interrupted / "other.py", interrupted / "equivalent.json"
-    text, old = file.read_text(), run_files._digest(file)
-    file.write_text(text + "\n# only words differ\n")
-    table.write_text(json.dumps({"backends/other": [old, run_files._digest(file)]}))
-    monkeypatch.setattr(run_files, "EQUIVALENT", table)
-    resume(interrupted / "out").close()
-    file.write_text(file.read_text() + "# changed\n")
-    with pytest.raises(UsageError, match="other has changed since the run started"):
-        resume(interrupted / "out")
-    file.write_text(text)
-
-
 def test_another_machine_another_version_and_another_library_are_refused(
     interrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

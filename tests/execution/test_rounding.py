@@ -2,7 +2,7 @@
 
 import pytest
 
-from adbench.execution.phases.time_phase import differs, rounding
+from adbench.execution.phases.timing_protocol import differs, rounding
 from adbench.model.record import Summary
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict

@@ -13,7 +13,7 @@ from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import RELATIONS, Request
 from adbench.execution.session import exit_code, prepare
 from adbench.measure import machine
-from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.processors import usable_cpus
 from adbench.model.errors import UsageError
 from adbench.model.events import Event, Timed
 from adbench.model.record import Record, Run

@@ -114,3 +114,9 @@ def test_an_operator_that_is_not_in_a_backends_table_is_unsupported(tmp_path: Pa
     assert table.prepare("value", abs, (1.0,), (0,)) is abs
     with pytest.raises(Unsupported, match="mine has no hessian"):
         table.prepare("hessian", abs, (1.0,), (0,))
+
+
+def test_a_misspelt_key_in_a_backends_own_code_is_a_fault_even_if_it_is_an_operators_name(tmp_path: Path) -> None:
+    text = "def prepare(operator, f, args, wrt):\n    return {'valeu': f, 'gradient': f}['value']\n"
+    with pytest.raises(KeyError, match="'value'"):
+        backend(tmp_path, text).prepare("value", abs, (1.0,), (0,))

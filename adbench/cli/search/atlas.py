@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adbench.cli.support.console import colour, print_json, width
-from adbench.cli.support.options import COUNT, PATH, completion_of, json_option, quantity
+from adbench.cli.support.options import COUNT, PATH, bytes_of, completion_of, json_option, quantity
 
 if TYPE_CHECKING:
     from adbench.atlas.table import Atlas
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="SIZE",
     default="10G",
     show_default=True,
-    callback=quantity("bytes_of"),
+    callback=quantity(bytes_of),
     help="Keep environments for later, up to this size; 1K keeps none.",
 )
 @click.option("--table", type=PATH, metavar="FILE", help="Write or show this table instead of the one in adbench.")

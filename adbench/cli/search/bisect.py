@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from adbench.cli.support.console import print_json, width
-from adbench.cli.support.options import PATH, completion_of, json_option, quantity, share_option
+from adbench.cli.support.options import PATH, bytes_of, completion_of, json_option, quantity, share_option
 
 
 @click.command(short_help="Find the release that changed a gradient.")
@@ -44,7 +44,7 @@ from adbench.cli.support.options import PATH, completion_of, json_option, quanti
     metavar="SIZE",
     default="10G",
     show_default=True,
-    callback=quantity("bytes_of"),
+    callback=quantity(bytes_of),
     help="Keep environments for later bisections, up to this size; 1K keeps none.",
 )
 @click.option("--plan", "plan_only", is_flag=True, help="Print the releases and stop.")

@@ -16,12 +16,10 @@ from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from adbench.functions.own_function import OwnFunction
-    from adbench.functions.user_function import UserFunction
     from adbench.model.record import Run
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
-CANNOT_TELL = 5  # exit code where nothing is wrong, but rounding hides an answer
 
 function_options = combined(
     click.option(
@@ -99,12 +97,6 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
 
     Raises UsageError, in one line, for a fault in the function, its arguments or the backends.
     """
-    from adbench.catalog.ad_hoc import ad_hoc
-    from adbench.functions.own_function import OwnFunction
-    from adbench.functions.points import points_inside
-    from adbench.functions.recognition import only_family
-    from adbench.functions.user_function import function_case
-
     kept = {name: value for name, value in asked.items() if name not in (*OWN, "function", "part")}
     of_function = {name: asked[name] for name in OWN if asked[name]}
     if asked["function"] is None:
@@ -116,60 +108,14 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
         raise UsageError("--function replaces the cases; remove --case and --suite")
     if asked["inputs"] and asked["at"]:
         raise UsageError("--at and --inputs both give the arguments; remove one of them")
-    named = _named_backends(kept)
-    wanted = ad_hoc(asked["function"], **of_function, backend=only_family(named), output=asked.get("part"))
+    from adbench.functions.own_function import requested
+
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
-        case = wanted.case(function_case)
-        first, count = kept["seed"], kept.get("points", 1)
-        inside, outside = points_inside(case, first, count)
-    own = OwnFunction(case, tuple(outside), missing=count - len(inside))
-    chosen = {
-        **kept,
-        "cases": (str(wanted.case_file()),),
-        "backends": _backends(own.function, named, kept),
-        "backends_by_default": not kept["backends"],
-        "operators": () if "all" in kept["operators"] else kept["operators"] or case.operators,
-        "seeds_left_out": own.outside,
-    }
-    if "points" in kept:
-        chosen["points"] = inside[-1] + 1 - first  # the numbers between that are outside are left out
-    return chosen, own
-
-
-def _named_backends(asked: Mapping[str, Any]) -> Sequence[str]:
-    """The backends that -b selects; none without it."""
-    from adbench.catalog.discovery import select
-    from adbench.catalog.selection import resolve
-
-    if not asked["backends"]:
-        return []
-    chosen = resolve(backends=asked["backends"], backend_folders=asked["backend_folders"])
-    return select("backend", chosen.catalog.backends, chosen.backends)
-
-
-def _backends(function: UserFunction, named: Sequence[str], asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """The named backends, or those of the function's library: all installed ones of a function that takes `xp`.
-
-    Raises UsageError for a backend of another library.
-    """
-    from adbench.catalog.selection import resolve
-
-    if named:
-        for backend in named:
-            function.library.refuse_backend(backend, function.__name__)
-        return tuple(asked["backends"])
-    if function.library.name != "xp":
-        return (function.library.backend,)
-    every = resolve(backend_folders=asked["backend_folders"]).catalog.backends.items()
-    return tuple(name for name, source in every if source.is_default and not source.missing)
+        return requested(asked["function"], {**of_function, "output": asked.get("part")}, kept)
 
 
 def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow_nothing: bool = False) -> int:
-    """Print value and derivatives next to the truth, a table for each backend, or JSON; returns the exit code.
-
-    It is 5 where nothing is wrong but rounding hides an answer, and 4 where no derivative could be checked, unless
-    `allow_nothing`.
-    """
+    """Print value and derivatives next to the truth, a table for each backend, or JSON; returns the exit code."""
     from adbench.functions import own_function
 
     checks = own_function.checks(found, own)
@@ -179,9 +125,7 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
         click.echo(dumps(found), nl=False)
     else:
         click.echo(f"{own_function.text(found, own, checks)}\nagain: {again()}")
-    if code or not checks:
-        return code or (0 if allow_nothing else 4)
-    return CANNOT_TELL if any(check.word == "blind" for check in checks) else 0
+    return own_function.exit_code(checks, code, allow_nothing=allow_nothing)
 
 
 def again() -> str:

@@ -1,21 +1,26 @@
-"""Options that several verbs share."""
+"""Options that several verbs share, and the quantities that they take, as people write them: `4G`, `10m`, `2%`."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from adbench.model.errors import AdbenchError
+from adbench.model.errors import AdbenchError, UsageError
 from adbench.model.settings import MOST_COUNT, MOST_SECONDS, MOST_SEED, MOST_THREADS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 
 PATH = click.Path(path_type=Path)
 
@@ -37,23 +42,61 @@ class Seconds(click.FloatRange):
 
 
 SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(0, MOST_SEED)
-"""The types of number options. Every number option has one of them, or is read by a function of quantities.py."""
+"""The types of number options. Every number option has one of them, or is a `quantity`."""
 
 
-def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads an option's text by that function of quantities.py."""
+def quantity(of: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """A callback that reads the text of an option by this function, which raises UsageError for other texts."""
 
     def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
         if text is None:
             return None
-        from adbench.cli.support import quantities
-
         try:
-            return getattr(quantities, name)(text)
+            return of(text)
         except AdbenchError as error:
             raise click.UsageError(f"{parameter.opts[0]}: {error}") from error
 
     return read
+
+
+def bytes_of(text: str) -> int:
+    """A positive number of bytes: `4G`, `512M`, `1.5GiB`, `800000000`; the letters stand for powers of 1024."""
+    found = re.fullmatch(_NUMBER + r"\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    size = float(found[1]) * BYTES[found[2].upper()] if found else 0.0
+    if not 1 <= size < 2**63:
+        raise UsageError(f"{text!r} is not an amount of memory; write 4G or 512M")
+    return int(size)
+
+
+def counts_of(text: str) -> tuple[int, ...]:
+    """Positive whole numbers, each once: `1`, `1,2,4`."""
+    parts = [part.strip() for part in text.split(",")]
+    found = [int(part) if re.fullmatch(r"\d{1,9}", part, re.ASCII) else 0 for part in parts]
+    if not 1 <= min(found) <= max(found) <= MOST_THREADS or len(set(found)) < len(found):
+        advice = f"write 2, or 1,2,4, at most {MOST_THREADS}"
+        raise UsageError(f"{text!r} is not a list of different numbers from 1; {advice}")
+    return tuple(found)
+
+
+def seconds_of(text: str) -> float:
+    """A positive duration: `40s`, `10m`, `1h30m`, `90` (seconds)."""
+    parts = re.findall(_NUMBER + r"\s*(ms|min|s|m|h|)", text.strip(), re.ASCII)
+    whole = re.fullmatch(rf"(?:{_NUMBER}\s*(?:ms|min|s|m|h|)\s*)+", text.strip(), re.ASCII)
+    seconds = sum(float(number) * UNITS[unit] for number, unit in parts) if whole else 0.0
+    if not 0 < seconds <= MOST_SECONDS or (len(parts) > 1 and any(not unit for _, unit in parts)):
+        fault = "must be above zero" if whole and seconds == 0 else "is not a duration"
+        fault = f"is longer than {MOST_SECONDS} s" if seconds > MOST_SECONDS else fault
+        raise UsageError(f"{text!r} {fault}; write 40s, 10m or 1h30m")
+    return seconds
+
+
+def share_of(text: str) -> float:
+    """A share between 0 and 1, both excluded: `2%` or `0.02`."""
+    found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip(), re.ASCII)
+    share = float(found[1]) * (0.01 if found[2] else 1.0) if found else 0.0
+    if not 0 < share < 1:
+        raise UsageError(f"{text!r} is not a share between 0 and 100 %; write 2% or 0.02")
+    return share
 
 
 def share_option(name: str, default: str | None, says: str) -> Callable[[Command], Command]:
@@ -63,7 +106,7 @@ def share_option(name: str, default: str | None, says: str) -> Callable[[Command
         metavar="SHARE",
         default=default,
         show_default=default is not None,
-        callback=quantity("share_of"),
+        callback=quantity(share_of),
         help=says,
     )
 
@@ -157,7 +200,7 @@ worker_options = combined(
         metavar="N[,N...]",
         default="1",
         show_default=True,
-        callback=quantity("counts_of"),
+        callback=quantity(counts_of),
         help="Allow every library this many threads; 1,2 also measures libraries that use threads with 2.",
     ),
     click.option(
@@ -181,7 +224,7 @@ worker_options = combined(
     click.option(
         "--mem-limit",
         metavar="SIZE",
-        callback=quantity("bytes_of"),
+        callback=quantity(bytes_of),
         help="End a worker that exceeds this memory with its children, for example 4G; default: 80% of free memory.",
     ),
     click.option("--on", metavar="dask://HOST:PORT", help="Run on the hosts of this Dask cluster, case by case."),

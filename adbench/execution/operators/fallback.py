@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from adbench.catalog.discovery import first_line
 from adbench.catalog.installed import installed_version
 from adbench.execution.operators import many_points
 from adbench.execution.operators.compositions import composed
+from adbench.measure import clock
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import function_of
@@ -122,6 +123,48 @@ def instead_of_call(
         return call
 
     return instead(replace(backend, prepare=prepare), operator, f, args, wrt, refusal, by_modes=True)
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """A prepared operator and its first call: the native result, and the nanoseconds of both steps."""
+
+    prepared: Prepared
+    prepare_ns: int
+    result: Any
+    call_ns: int
+
+
+def refusal_in_call(error: Exception, made: Prepared | None) -> Exception | None:
+    """The reason why a library lacks its own operator, if it refuses only in the call; `made` is None before."""
+    is_refusal = isinstance(error, Unsupported | NotImplementedError | AttributeError)
+    return lacking(error) if is_refusal and made is not None and made.how == NATIVE else None
+
+
+def first_call(
+    backend: Backend,
+    operator: Operator,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    native: tuple[Any, ...],
+    wrt: tuple[int, ...],
+    refusal: Callable[[Exception, Prepared | None], Exception | None] = refusal_in_call,
+) -> FirstCall:
+    """Prepare at `args` and call once at `native`, both timed; after a refusal, by the fallback.
+
+    refusal   refusal(error, made) -> the reason why the library lacks the operator; None for an error to be raised
+    """
+    made = None
+    try:
+        made, prepare_ns = clock.once(partial(prepare, backend, operator, f, args, wrt))
+        result, call_ns = clock.once(clock.bind(made.call, native, backend.sync))
+    except Exception as error:  # raised by the library, or by the function in this mode
+        reason = refusal(error, made)
+        if reason is None:
+            raise
+        made, prepare_ns = clock.once(partial(instead_of_call, backend, operator, f, args, wrt, reason))
+        result, call_ns = clock.once(clock.bind(made.call, native, backend.sync))
+    return FirstCall(made, prepare_ns, result, call_ns)
 
 
 def lacking(refusal: Exception) -> Exception:

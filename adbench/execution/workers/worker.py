@@ -198,8 +198,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep"):
         f = interruption.of(f)
     with phases.collecting() as parts:
-        asked = definition(operator).name
-        made, prepare_ns, result, first_call_ns = _first_call(backend, asked, f, elsewhere, native, at.wrt)
+        first = fallback.first_call(backend, definition(operator).name, f, elsewhere, native, at.wrt)
+    made, first_call_ns = first.prepared, first.call_ns
     state.call = clock.bind(made.call, native, backend.sync)
     state.remote = bound(made.call, native)
     state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
@@ -208,9 +208,9 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     if request.get("keep") and made.how == fallback.NATIVE:
         _kept(state, at)[operator] = made.call, interruption
-    numbers = backend.numpy_result(result)
+    numbers = backend.numpy_result(first.result)
     answer = {
-        "prepare_seconds": prepare_ns * 1e-9,
+        "prepare_seconds": first.prepare_ns * 1e-9,
         "phases": parts,
         "first_call_seconds": first_call_ns * 1e-9,
         "how": made.how,
@@ -224,7 +224,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
             verdict = with_other_points(verdict, entries, at, backend, f, made, count)
         answer["verdict"] = to_plain(verdict)
         answer["entries"] = to_plain(worst_entries(entries) if request.get("entries") else [])
-    del result, numbers
+    del first, numbers
     if is_timed:
         gc.freeze()
     answer["call_seconds"] = None
@@ -266,27 +266,6 @@ def summary_of(result: Any) -> Summary:
     with np.errstate(all="ignore"):
         total, magnitude = (sum(float(np.sum(f(leaf))) for leaf in leaves) for f in (np.positive, np.abs))
     return Summary(sum(leaf.size for leaf in leaves), total, magnitude)
-
-
-def _first_call(
-    backend: contract.Backend,
-    operator: contract.Operator,
-    f: Callable[..., Any],
-    elsewhere: tuple[Any, ...],
-    native: tuple[Any, ...],
-    wrt: tuple[int, ...],
-) -> tuple[fallback.Prepared, int, Any, int]:
-    """Prepare and call once, both timed. If the library refuses only in the call, use the fallback."""
-    made, prepare_ns = clock.once(lambda: fallback.prepare(backend, operator, f, elsewhere, wrt))
-    try:
-        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
-    except (Unsupported, NotImplementedError, AttributeError) as refusal:
-        if made.how != fallback.NATIVE:
-            raise
-        reason = fallback.lacking(refusal)
-        made, prepare_ns = clock.once(partial(fallback.instead_of_call, backend, operator, f, elsewhere, wrt, reason))
-        result, first_call_ns = clock.once(clock.bind(made.call, native, backend.sync))
-    return made, prepare_ns, result, first_call_ns
 
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from adbench.measure.machine import cgroup, processors
-from adbench.measure.machine.disturbance import usable_cpus
+from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS
 
 Fact = str | int | float | bool | None

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from adbench.measure.machine import cgroup
+from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS, number, processor_ticks, text
 
 
@@ -59,13 +60,6 @@ def disturbed(before: Counters, after: Counters) -> str | None:
     if held_back := grown(before.held_back, after.held_back):
         words.append(f"throttled {held_back:g}× by the control group")
     return "; ".join(words) or None
-
-
-def usable_cpus() -> tuple[int, ...]:
-    """The processors that this process may run on, in order; all of them if the system does not say."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def stolen_ms(cpus: tuple[int, ...], *, proc: Path = PROC) -> float | None:

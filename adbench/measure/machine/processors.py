@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from adbench.measure.machine.system_files import PROC, SYS, fields, number, processor_ticks, word
+
+
+def usable_cpus() -> tuple[int, ...]:
+    """The processors that this process may run on, in order; all of them if the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
 
 
 def model(*, proc: Path = PROC) -> str | None:
