@@ -55,17 +55,6 @@ class Unnamed:
         return cls(*children)
 
 
-@pytest.fixture
-def own_defaults() -> Any:
-    """jax and torch with users' defaults: in single precision."""
-    before = jax.config.jax_enable_x64, torch.get_default_dtype()
-    jax.config.update("jax_enable_x64", False)
-    torch.set_default_dtype(torch.float32)
-    yield
-    jax.config.update("jax_enable_x64", before[0])
-    torch.set_default_dtype(before[1])
-
-
 def places(found: FunctionCheck) -> list[str]:
     return [entry.place for entry in found.entries]
 

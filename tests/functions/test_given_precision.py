@@ -21,6 +21,7 @@ from adbench.model.errors import UsageError  # noqa: E402
 from adbench.oracle.evidence import BRAIN, HALF, SINGLE, Precision  # noqa: E402
 
 FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
+pytestmark = pytest.mark.usefixtures("own_defaults")
 X = np.array([0.3, -1.2, 2.5])
 
 

@@ -14,6 +14,7 @@ import adbench  # noqa: E402 - torch comes first
 from adbench.model.errors import UsageError  # noqa: E402
 from tests.functions.kernels import FAULTS, KERNELS, OWN_FAULTS, arguments_of, kernel_of  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("own_defaults")
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 QUICK = {("softmax", "bfloat16"), ("attention", "float32"), ("cross entropy", "float16")}
 QUICK_FAULTS = {

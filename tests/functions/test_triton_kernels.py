@@ -14,6 +14,7 @@ pytest.importorskip("triton", reason="triton is not installed; pip install trito
 import adbench  # noqa: E402 - after the optional libraries
 from tests.functions.triton_kernels import ROWS  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("own_defaults")
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -11,7 +11,6 @@ Arrays of inputs lie in memory between NaN, so that a kernel that reads beyond a
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,15 +19,15 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
-from adbench.execution.operators.prepared_point import Known, Point, examined, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, subject_of
+from adbench.execution.precision.called_kernel import CalledKernel, guarded
 from adbench.execution.precision.given import (
     LIBRARIES,
     InGivenPrecision,
     Settings,
     in_numpy,
     lowest_of,
-    native_leaf,
     precision_of,
 )
 from adbench.execution.precision.measured import Measured
@@ -37,7 +36,7 @@ from adbench.functions.libraries import library_name_of_value
 from adbench.functions.outputs import outputs_of
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
-from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
+from adbench.functions.user_arguments import Leaf, Wrt, arguments_of, name_of
 from adbench.functions.user_function import UserFunction, function_case, told
 from adbench.model.backend import Backend
 from adbench.model.case import Case
@@ -54,44 +53,6 @@ BITS = 7
 
 STRIDED = "strided inputs"
 Loader = Callable[[str], Backend]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel at its arguments, and the gradient of the sum of its results with random weights.
-
-    arguments  in their own types
-    backend    runs it
-    """
-
-    arguments: Arguments
-    backend: InGivenPrecision
-    wrt: tuple[int, ...]
-
-    def run(self, leaves: Sequence[Leaf], weights: Any, strided: bool = False) -> tuple[Any, tuple[Any, ...], Any]:
-        """The value, the gradient by every active leaf, and the arguments after that, all native."""
-        native = tuple(
-            guarded(self.backend.library, *pair, strided) for pair in zip(leaves, self.arguments.given, strict=True)
-        )
-        f = self.backend.function(None, ())  # type: ignore[arg-type]  # it needs neither
-        value = self.backend.prepare("value", f, native, self.wrt)(*native)
-        w = native_leaf(self.backend.library, weights, value)
-        return value, self.backend.prepare("vjp", f, (*native, w), self.wrt)(*native, w), native
-
-
-def guarded(library: str, value: Leaf, given: Any, strided: bool) -> Any:
-    """The leaf like the given one, between NaN in memory; strided: every other number of its last axis is NaN too."""
-    if library != "torch" or not np.ndim(value) or not hasattr(given, "stride"):
-        return native_leaf(library, value, given)
-    import torch
-
-    sizes = [*given.shape]
-    shape = [*sizes[:-1], 2 * sizes[-1]] if strided else sizes
-    margin = 64
-    memory = torch.full((2 * margin + math.prod(shape),), math.nan, dtype=given.dtype, device=given.device)
-    array = memory[margin : margin + math.prod(shape)].view(shape)
-    array = array[..., ::2] if strided else array
-    return array.copy_(torch.from_numpy(np.asarray(value)))
 
 
 def weights_of(shape: tuple[int, ...], seed: int) -> Any:
@@ -169,7 +130,7 @@ class _Check:
 
     def _kernel(
         self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], settings: Settings, load: Loader
-    ) -> Kernel:
+    ) -> CalledKernel:
         every: Any = [*args, *kwargs.values()]
         names = set(map(library_name_of_value, optree.tree_leaves(every)))
         library = next((name for name in LIBRARIES if name in names), library_of(kernel, args, kwargs).name)
@@ -179,7 +140,7 @@ class _Check:
 
         arguments = arguments_of(kernel, args, kwargs, self.wrt, double=False)
         wrt = tuple(arguments.names.index(name) for name in arguments.active)
-        made = Kernel(
+        made = CalledKernel(
             arguments, InGivenPrecision.of(load(ROWS[library].backend), ROWS[library], arguments, settings), wrt
         )
         with contained(), settings():
@@ -212,14 +173,14 @@ class _Check:
                 "the same arguments in the same order"
             )
 
-    def _rival(self, settings: Settings, load: Loader) -> Kernel | None:
+    def _rival(self, settings: Settings, load: Loader) -> CalledKernel | None:
         """The definition in the kernel's precision by its own library, if that can."""
         if self.f.library.name not in LIBRARIES or self.f.library.name != self.kernel.backend.library:
             return None
         arguments = arguments_of(self.definition, *self.own, self.wrt, double=False)
         arguments = replace(arguments, outputs=self.f.arguments.outputs)
         backend = InGivenPrecision.of(load(self.f.library.backend), self.f.library, arguments, settings)
-        return Kernel(arguments, backend, self.kernel.wrt)
+        return CalledKernel(arguments, backend, self.kernel.wrt)
 
     @property
     def precision(self) -> Precision:
@@ -256,7 +217,7 @@ class _Check:
             if not number and not strided:
                 self._again(leaves, (value, gradient), numbers)
 
-    def _truth(self, at: Point, of_sum: Point, leaves: Sequence[Leaf]) -> Measured | _Proved:
+    def _truth(self, at: CasePoint, of_sum: CasePoint, leaves: Sequence[Leaf]) -> Measured | _Proved:
         sizes = sum(np.size(leaf) for leaf in leaves)
         if sizes <= MOST_PROVED:
             known = known_at(of_sum, second_order=False, seconds=self.seconds)
@@ -264,7 +225,7 @@ class _Check:
                 effort = Effort(self.seed, max_outputs=64, max_seconds=self.seconds, precision=self.precision)
                 values = known.first if not self.f.shape else value_reference(subject_of(at), effort)
                 if values.is_proved:
-                    return _Proved(at, of_sum, Known(values), known)
+                    return _Proved(at, of_sum, PointReferences(values), known)
         if self.rival is None:
             raise UsageError(
                 f"the definition {name_of(self.definition)} is too large to be proved, or is not translated; write it "
@@ -272,7 +233,7 @@ class _Check:
             )
         return Measured.of(self.f, self.rival, leaves, self.weights, self.precision, self.seed)
 
-    def _numbers(self, kernel: Kernel, leaves: Sequence[Leaf]) -> tuple[Any, tuple[Any, ...]] | None:
+    def _numbers(self, kernel: CalledKernel, leaves: Sequence[Leaf]) -> tuple[Any, tuple[Any, ...]] | None:
         """The value and the gradient of a kernel in numpy; None if it fails."""
         try:
             with contained(), np.errstate(all="ignore"):
@@ -322,10 +283,10 @@ class _Check:
 class _Proved:
     """Proved references of the values, and of the gradient of their sum with random weights."""
 
-    at: Point
-    of_sum: Point
-    values: Known
-    sums: Known
+    at: CasePoint
+    of_sum: CasePoint
+    values: PointReferences
+    sums: PointReferences
 
     def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
         """The row of the value."""
@@ -336,7 +297,7 @@ class _Proved:
         return self._row(self.of_sum, "gradient", where, got, self.sums, beside)
 
     @staticmethod
-    def _row(at: Point, mode: str, where: str, got: Any, known: Known, beside: Any) -> CheckedMode:
+    def _row(at: CasePoint, mode: str, where: str, got: Any, known: PointReferences, beside: Any) -> CheckedMode:
         verdict, entries = examined(at, mode, got, known, None)
         rivals = {} if beside is None else {e.place: e.got for e in examined(at, mode, beside, known, None)[1]}
         return CheckedMode(mode, where, verdict, entries, "native", beside=rivals)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.execution.precision.called_kernel import CalledKernel
 from adbench.execution.precision.given import in_numpy, precision_of
 from adbench.functions.derivative_table import CheckedMode
 from adbench.functions.user_function import UserFunction
@@ -22,9 +23,6 @@ from adbench.model.errors import UsageError
 from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known
 from adbench.oracle.verdict import Verdict
-
-if TYPE_CHECKING:
-    from adbench.execution.precision.kernel import Kernel
 
 Floats = NDArray[np.float64]
 DRAWS = 6
@@ -50,7 +48,7 @@ class Measured:
 
     @staticmethod
     def of(
-        f: UserFunction, rival: Kernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int
+        f: UserFunction, rival: CalledKernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int
     ) -> Measured:
         """Compute and confirm the truth, and measure the errors. Raises UsageError if the values contradict it."""
         double = _in_float64(rival)
@@ -174,7 +172,7 @@ def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dic
     return {entry.place: float(np.asarray(arrays[entry.where])[entry.index]) for entry in entries}
 
 
-def _in_float64(rival: Kernel) -> Kernel:
+def _in_float64(rival: CalledKernel) -> CalledKernel:
     """The definition on float64 arrays, on the same device."""
 
     def widened(given: Any) -> Any:
