@@ -412,6 +412,10 @@ class Run:
             return self.roles.get(backend, "library")
         return next((role for name, role in EARLIER_ROLES.items() if backend.startswith(name)), "library")
 
+    def library_version(self, backend: str) -> str | None:
+        """The version of the library behind a backend; None for adbench's own engine, which needs but has none."""
+        return None if self.role_of(backend) == "own engine" else self.versions.get(backend)
+
     @property
     def interruption(self) -> str | None:
         """A sentence with the number of cells that an interruption left unchecked; None if every cell has a record."""

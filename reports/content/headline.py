@@ -169,6 +169,34 @@ def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Ra
     return Range(backend, cases, found[0] if found else None, found[-1] if found else None)
 
 
+def title(cells: Cells) -> str:
+    """What a run shows: "Speed and correctness of jax and torch on 4 cases"."""
+    what = "Speed and correctness" if cells.timed else "Correctness"
+    kinds = (cells.subjects, "case"), (cells.traps, "classical trap")
+    where = [formatting.plural(len(found), one) for found, one in kinds if found]
+    if len(cells.cases) == 1:
+        where = [formatting.short(cells.cases[0], 60)]
+    names = [formatting.short(name, 24) for name in cells.backends]
+    who = formatting.listed(names) if len(names) < 4 else formatting.plural(len(names), "backend")
+    return f"{what} of {who} on {formatting.listed(where)}" if where else "A run without results"
+
+
+def sources(cells: Cells) -> str:
+    """Which source of a case each backend ran, in words: the case's own, which all libraries share, or its library's
+    idiom."""
+    texts = {cell.job.backend: cell.record.text for cell in cells.every_single() if cell.record}
+    native = [formatting.short(name, 24) for name, text in texts.items() if text == "native"]
+    if not texts:
+        return ""
+    if not native:
+        return "All backends ran the portable source: each case written once, in the names of the array API."
+    verb = "runs" if len(native) == 1 else "run"
+    return (
+        f"{formatting.listed(native)} {verb} native source, written in the idiom of the library. The others run the "
+        "portable source: each case written once, in the names of the array API."
+    )
+
+
 def device_of(run: Run) -> str:
     """Where the run computed and whether its times include copies, in words; "" for the processor."""
     device, transfers = run.settings.get("device", PROCESSOR), run.settings.get("transfers")

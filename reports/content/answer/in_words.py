@@ -99,12 +99,14 @@ def _winners(cells: Cells, wins: dict[str, int]) -> Iterator[str]:
         return
     (backend,) = first
     text, right = f"{among}{_name(backend)} is fastest in {_count(most, cells)}", _right(cells, backend)
+    first_of_all = standings.standings(cells)[0].backend
+    mean = "" if first_of_all == backend else f"; {_name(first_of_all)} has the lowest mean slowdown"
     if right == len(cells.subjects):
-        yield f"{text}{', and right' if right == 1 else ' and right in all'}."
+        yield f"{text}{', and right' if right == 1 else ' and right in all'}{mean}."
         return
     others = {word: _cases_with(cells, backend, word) for word in OUTCOMES if word not in ("right", *dict(FAULTS))}
     why = ", ".join(f"{LABELS.get(w, OUTCOMES[w].label)} in {number}" for w, number in others.items() if number)
-    yield f"{text} and right in {right}{f' ({why})' if why else ''}."
+    yield f"{text} and right in {right}{f' ({why})' if why else ''}{mean}."
 
 
 def _undecided(cells: Cells, races: Sequence[Lead]) -> str:
