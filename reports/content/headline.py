@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from adbench.measure.statistics import Interval
 from adbench.model.record import Run, grouped
 from adbench.model.settings import PROCESSOR
+from adbench.oracle.evidence import FLOAT64_DIGITS
 from adbench.results.analysis import Floor
 
 from . import formatting, ranking
@@ -94,7 +95,7 @@ def _alarm(found: Sequence[Cell]) -> Alarm:
     worst = (verdict.worst or verdict.value) if verdict else None
     evidence = ("", "", "", "")
     if worst:
-        digits = f"{max(worst.digits_correct, 0):.0f} of {worst.digits_resolvable:.0f}"
+        digits = f"{max(worst.digits_correct, 0):.0f} of {min(worst.digits_resolvable, FLOAT64_DIGITS):.0f}"
         evidence = (worst.place, repr(worst.got), worst.truth, digits)
     reason = cell.reason or ""
     threads = reason.partition(": ")[0] if reason.startswith("with ") else ""
