@@ -16,7 +16,7 @@ from adbench.execution.python_check import check
 from adbench.functions.operations import NotedOperation, operations
 from adbench.model.case import Case, function_of
 from adbench.model.errors import AdbenchError, UsageError, contained
-from adbench.oracle.evidence import EntryEvidence
+from adbench.oracle.evidence import EntryEvidence, in_digits
 from adbench.oracle.leaves import output_weights
 
 MODES = ("gradient", "hvp")
@@ -37,7 +37,7 @@ class OperationDigits:
     def told(self, name: str) -> str:
         """The digits of one number: "5.2/14.7"."""
         one = self.worst.get(name)
-        return "–" if one is None else f"{one.digits_correct:.1f}/{one.digits_resolvable:.1f}"
+        return "–" if one is None else f"{in_digits(one.digits_correct)}/{in_digits(one.digits_resolvable)}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

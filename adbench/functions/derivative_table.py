@@ -10,7 +10,15 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from adbench.oracle.evidence import BADNESS, DOUBLE, PRECISIONS, EntryEvidence, Precision, worst_entries
+from adbench.oracle.evidence import (
+    BADNESS,
+    DOUBLE,
+    PRECISIONS,
+    EntryEvidence,
+    Precision,
+    in_digits,
+    worst_entries,
+)
 from adbench.oracle.verdict import Verdict, digits_in_words
 
 if TYPE_CHECKING:
@@ -405,7 +413,7 @@ def _badness(row: CheckedMode) -> tuple[float, ...]:
 
 
 def _digits(digits: float | None) -> str:
-    return "" if digits is None else f"{digits:.1f}"
+    return "" if digits is None else in_digits(digits)
 
 
 def _cut(line: str) -> str:

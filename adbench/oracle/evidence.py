@@ -32,6 +32,8 @@ AGREED = 1e-12
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
+FLOAT64_DIGITS = 15.9
+"""The decimal digits of a float64, which has 53 bits."""
 MOST_SHOWN = 10  # entries in a table, or in the record of a user's function
 
 
@@ -126,6 +128,11 @@ def judging_in(chosen: Precision) -> Iterator[None]:
         _PRECISION.reset(before)
 
 
+def in_digits(digits: float) -> str:
+    """A number of correct or resolvable digits: "5.2", or "exact"; at most the 15.9 that a float64 has."""
+    return "exact" if digits >= MOST_DIGITS else f"{min(digits, FLOAT64_DIGITS):.1f}"
+
+
 @dataclass(frozen=True)
 class EntryEvidence:
     """One compared number. ``expected`` is the correct value nearest to ``got``, ``interval`` all correct values.
@@ -161,10 +168,10 @@ class EntryEvidence:
 
     def __str__(self) -> str:
         weaker = "; computed by differences" if self.kind == "unsure" else ""
-        return (
-            f"{self.place}: got {self.got!r}, expected {self.truth} "
-            f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"
-        )
+        exact = self.digits_correct >= MOST_DIGITS
+        correct = "exact" if exact else f"{in_digits(self.digits_correct)} digits correct"
+        resolvable = "all" if self.digits_resolvable >= MOST_DIGITS else in_digits(self.digits_resolvable)
+        return f"{self.place}: got {self.got!r}, expected {self.truth} ({correct}, {resolvable} resolvable{weaker})"
 
 
 def compare(

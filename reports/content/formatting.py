@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from adbench.model.record import Word as Word
@@ -121,6 +122,15 @@ def power(b: Interval) -> str:
     """An exponent with its interval; "to" where a minus after a dash is hard to read: "n^−0.01 (−0.03 to 0.02)"."""
     estimate, low, high = (f"{round(x, 2) + 0.0:.2f}".replace("-", "−") for x in (b.estimate, b.low, b.high))
     return f"n^{estimate} ({low}{' to ' if low.startswith('−') else '–'}{high})"
+
+
+def moment(created: str) -> str:
+    """A time in ISO 8601 as one reads it: "24 Nov 2026, 22:59 UTC"; any other text as it is."""
+    try:
+        found = datetime.fromisoformat(created).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return short(created, 40)
+    return f"{found.day} {found:%b %Y, %H:%M} UTC"
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from adbench.measure.statistics import Interval
 from adbench.model.record import Run, grouped
 from adbench.model.settings import PROCESSOR
+from adbench.oracle.evidence import FLOAT64_DIGITS
 from adbench.results.analysis import Floor
 
 from . import formatting, ranking
@@ -94,7 +95,7 @@ def _alarm(found: Sequence[Cell]) -> Alarm:
     worst = (verdict.worst or verdict.value) if verdict else None
     evidence = ("", "", "", "")
     if worst:
-        digits = f"{max(worst.digits_correct, 0):.0f} of {worst.digits_resolvable:.0f}"
+        digits = f"{max(worst.digits_correct, 0):.0f} of {min(worst.digits_resolvable, FLOAT64_DIGITS):.0f}"
         evidence = (worst.place, repr(worst.got), worst.truth, digits)
     reason = cell.reason or ""
     threads = reason.partition(": ")[0] if reason.startswith("with ") else ""
@@ -167,6 +168,34 @@ def _growing_costs(cells: Cells) -> dict[str, list[str]]:
 def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Range:
     found = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
     return Range(backend, cases, found[0] if found else None, found[-1] if found else None)
+
+
+def title(cells: Cells) -> str:
+    """What a run shows: "Speed and correctness of jax and torch on 4 cases"."""
+    what = "Speed and correctness" if cells.timed else "Correctness"
+    kinds = (cells.subjects, "case"), (cells.traps, "classical trap")
+    where = [formatting.plural(len(found), one) for found, one in kinds if found]
+    if len(cells.cases) == 1:
+        where = [formatting.short(cells.cases[0], 60)]
+    names = [formatting.short(name, 24) for name in cells.backends]
+    who = formatting.listed(names) if len(names) < 4 else formatting.plural(len(names), "backend")
+    return f"{what} of {who} on {formatting.listed(where)}" if where else "A run without results"
+
+
+def sources(cells: Cells) -> str:
+    """Which source of a case each backend ran, in words: the case's own, which all libraries share, or its library's
+    idiom."""
+    texts = {cell.job.backend: cell.record.text for cell in cells.every_single() if cell.record}
+    native = [formatting.short(name, 24) for name, text in texts.items() if text == "native"]
+    if not texts:
+        return ""
+    if not native:
+        return "All backends ran the portable source: each case written once, in the names of the array API."
+    verb = "runs" if len(native) == 1 else "run"
+    return (
+        f"{formatting.listed(native)} {verb} native source, written in the idiom of the library. The others run the "
+        "portable source: each case written once, in the names of the array API."
+    )
 
 
 def device_of(run: Run) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ..figures import panels
 from . import formatting, ranking, standings
@@ -45,12 +47,34 @@ class HeatMapRow:
 
 
 @dataclass(frozen=True)
+class HeatMapColumn:
+    """A backend of the map.
+
+    own     whether it is adbench's own engine
+    mean    of its slowdowns, "" without any; `step` is its colour, `ranked` on how many cases it has one
+    apart   "first" for the first of those that are ranked on few cases, "yes" for the others of them, else ""
+    """
+
+    backend: str
+    own: bool
+    mean: str
+    step: int | None
+    ranked: int
+    apart: Literal["", "first", "yes"]
+
+
+@dataclass(frozen=True)
 class HeatMap:
-    """The lines in the order of the run; `means` of the backends' slowdowns; `method` of the memory, in words."""
+    """The lines in the order of the run, the columns by their means; `method` of the memory, in words."""
 
     lines: tuple[HeatMapRow, ...]
-    means: tuple[HeatMapSquare | None, ...]
+    columns: tuple[HeatMapColumn, ...]
     method: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every backend with a mean is ranked on every case."""
+        return all(column.ranked in (0, len(self.lines)) for column in self.columns)
 
     @property
     def words(self) -> list[formatting.Word]:
@@ -83,7 +107,7 @@ def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
             time = formatting.seconds(leader.spread.median) if leader.spread else ""
             memory = formatting.byte_size(found) if found else ""
         lines.append(HeatMapRow(case, number, size, squares, time, memory))
-    return HeatMap(tuple(lines), _means(cells), title.lower())
+    return HeatMap(tuple(lines), tuple(_columns(cells)), title.lower())
 
 
 def step(slowdown: float) -> int:
@@ -98,15 +122,16 @@ def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquar
     return HeatMapSquare(cell, formatting.slowdown(found), step(found), race.place(cell))
 
 
-def _means(cells: Cells) -> tuple[HeatMapSquare | None, ...]:
-    """The geometric mean of each backend's slowdowns, with the number of cases where it lacks some."""
+def _columns(cells: Cells) -> Iterator[HeatMapColumn]:
+    """In the order of the cells' backends, which is that of their means."""
     found = {standing.backend: standing for standing in standings.standings(cells)}
-    squares: list[HeatMapSquare | None] = []
+    some_apart = False
     for backend in cells.backends:
-        standing = found[backend]
-        if standing.slowdown is None:
-            squares.append(None)
-            continue
-        cell = next(cell for cell in cells.column(backend) if cell.ranked)
-        squares.append(HeatMapSquare(cell, standing.text, step(standing.slowdown)))
-    return tuple(squares)
+        standing, own = found[backend], cells.findings.run.role_of(backend) == "own engine"
+        apart: Literal["", "first", "yes"] = ""
+        if standing.is_apart:
+            apart, some_apart = "yes" if some_apart else "first", True
+        if standing.mean is None:
+            yield HeatMapColumn(backend, own, "", None, 0, apart)
+        else:
+            yield HeatMapColumn(backend, own, standing.number, step(standing.mean), standing.ranked, apart)

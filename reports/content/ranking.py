@@ -6,10 +6,11 @@ A wrong, approximate or unchecked result is never ranked, whatever its speed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
+from adbench.measure.statistics import Interval
 from adbench.results.analysis import Ratio
 
 from .cells import Cell, Cells
@@ -28,14 +29,14 @@ class Lead:
     leaders   the fastest cell and its ties, which are not significantly slower (over launches, corrected for multiple
               comparisons)
     compared  the leaders that could be compared with the first: too few launches allow no comparison
-    behind    the next cell after the leaders, compared with the first: how many times its time
+    pairs     backend -> its cell compared with the first: how many times its time
     """
 
     case: str
     size: int
     ranked: tuple[Cell, ...]
     leaders: tuple[Cell, ...]
-    behind: Ratio | None = None
+    pairs: Mapping[str, Ratio | None] = field(default_factory=dict)
     compared: tuple[Cell, ...] = ()
 
     def place(self, cell: Cell) -> Place:
@@ -49,6 +50,16 @@ class Lead:
     def next(self) -> Cell | None:
         """The fastest cell after the leaders."""
         return next((cell for cell in self.ranked if cell not in self.leaders), None)
+
+    @property
+    def behind(self) -> Ratio | None:
+        """That cell, compared with the first."""
+        return self.pairs.get(self.next.job.backend) if self.next else None
+
+    def interval(self, cell: Cell) -> Interval | None:
+        """How many times the first's time a cell takes; None for the first, and for too few launches."""
+        pair = self.pairs.get(cell.job.backend) if cell.ranked else None
+        return pair.interval if pair else None
 
     @property
     def contested(self) -> bool:
@@ -92,11 +103,9 @@ def race(cells: Cells, case: str, size: int) -> Lead | None:
     # The least median can be the slower one of a pair: rounds of one launch are compared, not medians of all.
     first = next((a for a in ranked if not any(_slower(cells, a, b) for b in ranked)), ranked[0])
     leaders = [first, *(cell for cell in ranked if cell is not first and not _slower(cells, cell, first))]
-    behind = next((cell for cell in ranked if cell not in leaders), None)
     pairs = {cell.job.backend: pair(cells, cell, first) for cell in ranked if cell is not first}
     compared = [cell for cell in leaders[1:] if (found := pairs[cell.job.backend]) and found.interval]
-    against = pairs[behind.job.backend] if behind else None
-    return Lead(case, size, tuple(ranked), tuple(leaders), against, tuple(compared))
+    return Lead(case, size, tuple(ranked), tuple(leaders), pairs, tuple(compared))
 
 
 def pair(cells: Cells, a: Cell, b: Cell) -> Ratio | None:

@@ -330,8 +330,8 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
         text = formatting.seconds(cell.spread.median)
         spread = formatting.seconds_range(cell.spread.low, cell.spread.high, like=cell.spread.median)
     if race and cell.ranked and cell is not race.leaders[0]:
-        pair = ranking.pair(cells, cell, race.leaders[0])
-        more = formatting.times(pair.interval) if pair and pair.interval else ""
+        interval = race.interval(cell)
+        more = formatting.times(interval) if interval else ""
     place = race.place(cell) if race else ""
     missing = footnotes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
     value = cell.spread.median if cell.spread else None

@@ -1,7 +1,8 @@
 """How backends stand over a whole run: their slowdown on each case, and their order from these.
 
-The slowdown of a cell is its time divided by that of the fastest correct one at its place. Only cells that are ranked
-(right and timed) have one, so that a wrong or approximate result never comes first.
+The slowdown of a cell is its time divided by that of the fastest correct one at its place: the estimate over pairs of
+launches that its interval belongs to, or the ratio of the medians where there are too few for an interval. Only cells
+that are ranked (right and timed) have one, so that a wrong or approximate result never comes first.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ MOSTLY = 0.5
 class Standing:
     """A backend's place: on how many cases it is ranked, and the geometric mean of its slowdowns there.
 
-    `slowdown` is None for a backend that is ranked nowhere. `counted`, the mean over all cases, decides the order: a
-    case on which the backend is not ranked counts with the largest slowdown there, or with its own if that is larger.
+    `slowdown` is None for a backend that is ranked nowhere. `counted` is the mean over all cases: a case on which the
+    backend is not ranked counts with the largest slowdown there, or with its own if that is larger.
     """
 
     backend: str
@@ -33,17 +34,32 @@ class Standing:
     counted: float
 
     @property
+    def is_apart(self) -> bool:
+        """Whether it is ranked on too few cases to be compared with the others."""
+        return self.ranked < MOSTLY * self.cases or self.slowdown is None
+
+    @property
+    def mean(self) -> float | None:
+        """The mean slowdown that reports print and sort by; over its own cases for one that stands apart."""
+        return self.slowdown if self.is_apart else self.counted
+
+    @property
+    def number(self) -> str:
+        """The mean slowdown alone."""
+        return formatting.MISSING if self.mean is None else formatting.slowdown(self.mean)
+
+    @property
     def text(self) -> str:
         """The mean slowdown, with the number of cases if it is not ranked on all of them."""
-        if self.slowdown is None:
-            return formatting.MISSING
-        return formatting.slowdown(self.slowdown) + (f" on {self.ranked}" if self.ranked < self.cases else "")
+        return self.number + (f" on {self.ranked}" if self.mean is not None and self.ranked < self.cases else "")
 
 
 def slowdown(race: Lead | None, cell: Cell) -> float | None:
     """The time of a cell of that race divided by its leader's; None for a cell that is not ranked."""
     if race is None or not cell.ranked or cell.spread is None:
         return None
+    if interval := race.interval(cell):
+        return max(1.0, interval.estimate)
     first = race.leaders[0].spread
     return max(1.0, cell.spread.median / first.median) if first and first.median > 0 else None
 
@@ -61,8 +77,8 @@ def of_races(backends: Iterable[str], races: Sequence[Mapping[str, float]]) -> t
     """These backends in the same order, from a race for each case: backend -> slowdown."""
     found = [standing(backend, races) for backend in backends]
 
-    def place(standing: Standing) -> tuple[bool, bool, float]:
-        return standing.slowdown is None, standing.ranked < MOSTLY * standing.cases, standing.counted
+    def place(standing: Standing) -> tuple[bool, float]:
+        return standing.is_apart, math.inf if standing.mean is None else standing.mean
 
     return tuple(sorted(found, key=place))
 

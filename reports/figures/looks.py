@@ -22,6 +22,7 @@ COLOURS: tuple[tuple[str, str], ...] = (
     ("#857b00", "#e8de5a"),  # yellow
     ("#6a51a3", "#b9a7ec"),  # violet
     ("#8c4a2f", "#d8a184"),  # brown
+    ("#14171a", "#f2f4f3"),  # black: adbench's compiled engine alone
 )
 """On light and on dark paper. style_rules() gives them to the style sheets of all pages as --s0, --s1, ..."""
 
@@ -29,8 +30,8 @@ MARKERS, DASHES = 8, 4
 
 FAMILIES = (
     # (colour, first marker, the library and its variants)
-    (0, 0, "tape tape_compiled tape_forward tape_closures tape_builtin tape_checkpointed tape_compact tape_dense"),
-    (0, 5, "tape_compiled_fast_math"),
+    (0, 0, "tape tape_forward tape_closures tape_builtin tape_checkpointed tape_compact tape_dense"),
+    (10, 1, "tape_compiled tape_compiled_fast_math"),
     (1, 2, "jax jax_eager jax_native"),
     (2, 3, "torch torch_func torch_compile"),
     (3, 4, "autograd"),
@@ -84,7 +85,7 @@ def look(backend: str) -> Look:
         return Look(*KNOWN[backend])
     number = zlib.crc32(backend.encode("utf-8", "surrogatepass"))
     library = max((name for name in KNOWN if backend.startswith(f"{name}_")), key=len, default=None)
-    colour = KNOWN[library][0] if library else number % len(COLOURS)
+    colour = KNOWN[library][0] if library else number % (len(COLOURS) - 1)
     return Look(colour, number // 16 % MARKERS, number // 256 % DASHES)
 
 

@@ -169,8 +169,8 @@ def _table(cells: Cells) -> list[str]:
         for cell in cells.row(case, size):
             if cell.word == "not_run":
                 continue
-            pair = ranking.pair(cells, cell, race.leaders[0]) if race and cell.ranked else None
-            factor = formatting.times(pair.interval) if pair and pair.interval else ""
+            interval = race.interval(cell) if race else None
+            factor = formatting.times(interval) if interval else ""
             time = formatting.seconds(cell.spread.median) if cell.spread else formatting.MISSING
             word = f"{OUTCOMES[cell.word].sign} {cell.label}"
             who = f"{escaped(case)} | {formatting.count(size)} | {escaped(cell.job.backend)}"

@@ -1,16 +1,34 @@
-"""The page of `adbench conform`: operations by libraries, coloured by the worst digits, each with its faults."""
+"""The page of `adbench conform`: a line for each operation of a library, the gravest first, each with its faults.
+
+The command writes it as one file; the site has the same content between its own head and footer.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.judgement import KINDS, Fault
+from adbench.findings.conform.operation_worker import THIRD
+from adbench.model.operator import COMPOSITIONS
 from adbench.version import __version__
 
 from ..content import formatting
 from . import page
+
+COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("value", ("value",)),
+    ("gradient", ("gradient",)),
+    ("J v", ("jvp",)),
+    ("H v", tuple(COMPOSITIONS)),
+    ("third order", (THIRD,)),
+)
+"""The title of each column, and its operators."""
+
+GRAVITY = ("wrong", "nan", "digits", "crashes", "hangs", "raises")
+"""Kinds of faults, the gravest first: a wrong number that looks right is worse than an error."""
 
 STEPS = ((12.0, "d0"), (8.0, "d1"), (4.0, "d2"), (1.0, "d3"), (-1.0, "d4"))
 """The least worst digits of each colour."""
@@ -22,21 +40,24 @@ LOWEST, HIGHEST = -310, 310
 
 @dataclass(frozen=True)
 class ConformSquare:
-    """A cell of the table: its text, its colour, and the anchor of its faults."""
+    """A cell of the table: its text, its colour, the anchor of its faults, and what it is sorted by."""
 
     text: str
     colour: str
-    anchor: str
-    title: str
+    anchor: str = ""
+    title: str = ""
+    gravity: int | None = None
 
 
 @dataclass(frozen=True)
 class OperationRow:
-    """An operation: one square for each library."""
+    """An operation of a library: one square for each column."""
 
+    library: str
     name: str
     family: str
     squares: tuple[ConformSquare, ...]
+    is_faulty: bool
 
 
 @dataclass(frozen=True)
@@ -49,34 +70,38 @@ class Detail:
     curves: tuple[tuple[int, str], ...]
 
 
-def render(found: Conformance, home: str = "") -> str:
-    """The page; `home` is the address of the site that it belongs to, "" for none."""
+def render(found: Conformance) -> str:
+    """The page, complete in itself."""
     from markupsafe import Markup
 
-    libraries = list(found.libraries)
-    by_operation: dict[str, dict[str, ConformanceCell]] = {}
-    for cell in found.cells:
-        by_operation.setdefault(cell.operation, {})[cell.library] = cell
-    lines = [
-        OperationRow(name, next(iter(cells.values())).family, tuple(_square(cells[library]) for library in libraries))
-        for name, cells in by_operation.items()
-    ]
     style, program = page.style("conform.css"), page.asset("tables.js")
-    context = {
-        "found": found,
-        "home": home,
-        "libraries": [(name, found.libraries[name], *_counts(found, name)) for name in libraries],
-        "lines": lines,
-        "details": [_detail(cell) for cell in found.cells if cell.faults],
-        "kinds": KINDS,
-        "version": __version__,
-        "width": WIDTH,
-        "height": HEIGHT,
+    own = {
         "style": Markup(style),
         "script": Markup(program),
         "policy": page.policy(style, program),
+        "made_by": __version__,
     }
-    return page.environment().get_template("conform.html").render(context)
+    return page.environment().get_template("conform.html").render(facts(found) | own)
+
+
+def facts(found: Conformance) -> dict[str, Any]:
+    """What the page shows, wherever it is."""
+    libraries = list(found.libraries)
+    cells = sorted(found.cells, key=_gravity)  # stable: equals keep the order of the operations
+    asked = {fault.operator for fault in found.faults} | {name for cell in cells for name in cell.refused}
+    columns = [(title, of) for title, of in COLUMNS if of != (THIRD,) or THIRD in asked]
+    return {
+        "found": found,
+        "title": f"Derivatives of {formatting.plural(len({c.operation for c in cells}), 'operation')} by "
+        f"{formatting.short(formatting.listed(libraries), 80)}",
+        "libraries": [(name, found.libraries[name], *_counts(found, name)) for name in libraries],
+        "columns": [title for title, _ in columns],
+        "lines": [_line(cell, [of for _, of in columns]) for cell in cells],
+        "details": [_detail(cell) for cell in cells if cell.faults],
+        "kinds": KINDS,
+        "width": WIDTH,
+        "height": HEIGHT,
+    }
 
 
 def _counts(found: Conformance, library: str) -> tuple[int, int, int]:
@@ -85,18 +110,37 @@ def _counts(found: Conformance, library: str) -> tuple[int, int, int]:
     return len(cells), sum(bool(cell.faults) for cell in cells), sum(cell.checked for cell in cells)
 
 
-def _square(cell: ConformanceCell) -> ConformSquare:
-    anchor = f"{cell.library}-{cell.operation}" if cell.faults else ""
-    if cell.worst is None:
-        reason = next(iter(cell.refused.values()), "no point could be judged")
-        return ConformSquare(formatting.MISSING, "none", "", formatting.short(reason, 200))
-    if not cell.faults:
-        return ConformSquare("right", "d0", "", f"{cell.checked} results")
-    kinds = list(dict.fromkeys(fault.kind for fault in cell.faults))
-    text = f"{cell.worst:.0f} digits" if kinds == ["digits"] else "NaN" if "nan" in kinds else kinds[0]
-    colour = next(name for least, name in STEPS if cell.worst >= least)
-    orders = ", ".join(dict.fromkeys(fault.operator for fault in cell.faults))
-    return ConformSquare(text, colour, anchor, formatting.short(orders, 200))
+def _fault_gravity(fault: Fault) -> tuple[int, float]:
+    return GRAVITY.index(fault.kind), fault.digits
+
+
+def _gravity(cell: ConformanceCell) -> tuple[int, float, int]:
+    """The gravest first: by its worst fault, then by how many it has; then what is right, then what was not judged."""
+    if cell.faults:
+        return *min(map(_fault_gravity, cell.faults)), -len(cell.faults)
+    return len(GRAVITY) + (not cell.checked), 0.0, 0
+
+
+def _line(cell: ConformanceCell, columns: list[tuple[str, ...]]) -> OperationRow:
+    squares = tuple(_square(cell, operators) for operators in columns)
+    return OperationRow(cell.library, cell.operation, cell.family, squares, bool(cell.faults))
+
+
+def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> ConformSquare:
+    faults = sorted((fault for fault in cell.faults if fault.operator in operators), key=_fault_gravity)
+    if not faults:
+        refused = [cell.refused[name] for name in operators if name in cell.refused]
+        if not cell.checked or len(refused) == len(operators):
+            return ConformSquare(formatting.MISSING, "none", "", formatting.short((refused or ["not judged"])[0], 200))
+        if operators == (THIRD,) or (operators != ("value",) and not cell.derivatives):
+            return ConformSquare(formatting.MISSING, "none", "", "no fault found, or not examined")
+        return ConformSquare("right", "d0", gravity=len(GRAVITY) * 100)
+    worst = faults[0]
+    text = {"digits": f"{worst.digits:.0f} digits", "nan": "NaN"}.get(worst.kind, worst.kind)
+    colour = next(name for least, name in STEPS if worst.digits >= least)
+    order = round(100 * GRAVITY.index(worst.kind) + worst.digits)
+    names = ", ".join(dict.fromkeys(fault.operator for fault in faults))
+    return ConformSquare(text, colour, f"{cell.library}-{cell.operation}", formatting.short(names, 200), order)
 
 
 def _detail(cell: ConformanceCell) -> Detail:

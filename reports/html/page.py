@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
+from ..content.answer.in_words import summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
+from ..content.heat_map import HeatMap
 from ..content.traps import trap_map
 from ..figures import looks, panels, plots
 from . import embedding
@@ -26,8 +28,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 NO_VERSION = f"{formatting.MISSING} (no library, or no version known)"
-OURS = ("complex_step", "cpp_", "finite_differences", "tape")
-"""What the names of our own backends begin with."""
+SHOWN_SETTINGS = (
+    "label",
+    "quick",
+    "rigorous",
+    "threads",
+    "more_threads",
+    "device",
+    "transfers",
+    "launches",
+    "rounds",
+    "margin",
+)
+"""What a reader of a run asks for; the others are folded."""
 LARGE = 300
 """From so many cells on, the tables are packed and unfold by script: forty backends would make 100,000 elements."""
 MOST_NOTES = 12
@@ -76,7 +89,9 @@ def render(run: Run, home: str = "") -> str:
         "cells": cells,
         "headline": found,
         "alarms": headline.alarms(cells),
-        "map": heat_map.heat_map(cells, footnotes),
+        "title": headline.title(cells),
+        "sources": headline.sources(cells),
+        "maps": _maps(cells, footnotes),
         "not_installed": list(run.not_installed),
         "install": headline.install_command(run),
         "figures": figures,
@@ -88,7 +103,7 @@ def render(run: Run, home: str = "") -> str:
         "ablations": ablations.rows(cells, footnotes),
         "memory": sections.memory_table(run, cells, footnotes),
         "without_memory": sections.without_memory(cells),
-        "phases": sections.phase_table(run, cells, footnotes),
+        "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],
         "batches": sections.batch_table(run, cells, footnotes),
         "batch_points": sections.batch_points_of(cells),
         "threads": sections.thread_table(run, cells, footnotes),
@@ -99,8 +114,9 @@ def render(run: Run, home: str = "") -> str:
         "footnotes": footnotes,
         "most_notes": MOST_NOTES,
         "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
-        "versions": [(name, setting(value or _no_version(run, name))) for name, value in run.versions.items()],
-        "settings": _settings(run),
+        "versions": [(name, setting(run.library_version(name) or _no_version(run, name))) for name in run.versions],
+        "settings": _settings(run, internal=False),
+        "internal_settings": _settings(run, internal=True),
         "disturbed": _disturbed(run),
         "folds": folds,
         # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
@@ -115,9 +131,20 @@ def render(run: Run, home: str = "") -> str:
     return environment().get_template("page.html").render(context)
 
 
+def _maps(cells: Cells, footnotes: Footnotes) -> dict[str, tuple[str, HeatMap]]:
+    """Name -> the verdict in words and the heat map: of all backends, and without adbench's own engine where the run
+    has it and others."""
+    others = standings.arranged(cells.of_role("library", "comparison"))
+    found = {"every": (summary_in_words(cells), heat_map.heat_map(cells, footnotes))}
+    if others.backends and len(others.backends) < len(cells.backends):
+        words = summary_in_words(cells, without_own=True)
+        found["without-own"] = (words, heat_map.heat_map(others, footnotes))
+    return found
+
+
 def _no_version(run: Run, backend: str) -> str:
     """The words for a backend without a version."""
-    return "built in" if backend.startswith(OURS) and f"backends/{backend}" not in run.sources else NO_VERSION
+    return NO_VERSION if run.role_of(backend) == "library" else "built in"
 
 
 def _charts(cells: Cells, figures: dict[int, panels.CaseFigure]) -> str:
@@ -139,18 +166,18 @@ def _names(cells: Cells) -> str:
     return embedding.plain_json({kind: [formatting.visible(name) for name in names] for kind, names in shown.items()})
 
 
-def _settings(run: Run) -> list[tuple[str, str]]:
-    """The settings of the run, and the time of the clock's own loop."""
-    asked = [(name.replace("_", " "), fact(name, value)) for name, value in run.settings.items() if name != "seed"]
-    overhead = (
-        formatting.seconds(run.loop_overhead_ns * 1e-9) if run.loop_overhead_ns is not None else formatting.MISSING
-    )
-    reference = formatting.visible(run.reference_backend) if run.reference_backend else formatting.MISSING
+def _settings(run: Run, *, internal: bool) -> list[tuple[str, str]]:
+    """The settings of the run that its reader asks for, or the others, with the time of the clock's own loop."""
+    asked = {name: value for name, value in run.settings.items() if name != "seed" and value not in (None, False)}
+    shown = [(name, asked.get(name)) for name in (SHOWN_SETTINGS if not internal else asked) if name in asked]
+    found = [(n.replace("_", " "), fact(n, v)) for n, v in shown if not internal or n not in SHOWN_SETTINGS]
+    if not internal:
+        return [("seed", setting(run.seed)), *found]
+    overhead = run.loop_overhead_ns
     return [
-        ("seed", setting(run.seed)),
-        ("clock overhead of a call", overhead),
-        ("reference backend, measured twice", reference),
-        *asked,
+        *found,
+        ("clock overhead of a call", formatting.MISSING if overhead is None else formatting.seconds(overhead * 1e-9)),
+        ("reference backend, measured twice", formatting.visible(run.reference_backend or formatting.MISSING)),
     ]
 
 
@@ -199,6 +226,7 @@ def environment() -> Environment:
         # Long names may be broken after an underscore.
         "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
         "count": formatting.count,
+        "moment": formatting.moment,
         "plural": formatting.plural,
         "ratio": formatting.ratio,
         # A line that ends within an interval is hard to read.

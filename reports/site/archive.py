@@ -82,6 +82,7 @@ class Archive:
             traps=tuple(dict.fromkeys(trap for run in oldest_first for trap in run.traps)),
             cases=_united([run.cases for run in oldest_first]),
             versions=_united([run.versions for run in oldest_first]),
+            roles={backend: run.role_of(backend) for run in oldest_first for backend in run.versions},
             known_bugs=bugs,
         )
         return Cells(whole)
@@ -140,7 +141,7 @@ class Archive:
         found: dict[str, list[Stored]] = {}
         for stored in self.runs:
             if backend in stored.run.versions:
-                found.setdefault(stored.run.versions[backend] or "", []).append(stored)
+                found.setdefault(stored.run.library_version(backend) or "", []).append(stored)
         return list(found.items())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..content import formatting, operator_support, ranking, standings
+from ..content import formatting, operator_support, standings
 from ..content.cells import Cell
 from ..content.footnotes import Footnote, Footnotes
 from ..content.formatting import OUTCOMES, Word
@@ -18,8 +18,7 @@ from .archive import Archive, Race
 class Speed:
     """A case on a machine: the backend's time relative to the fastest correct one in the same run.
 
-    slowdown   None where the backend is not ranked; `text` in words
-    interval   of the ratio, "" for the fastest and where the two were not compared
+    slowdown   None where the backend is not ranked; `text` in words, with its interval where there is one
     of         how many backends are ranked
     """
 
@@ -27,7 +26,6 @@ class Speed:
     cell: Cell
     slowdown: float | None
     text: str
-    interval: str
     place: Place
     of: int
     fastest: str
@@ -83,7 +81,7 @@ def _speed(race: Race, backend: str) -> Speed:
     cell = cells.cell(lead.case, lead.size, backend)
     slowdown = standings.slowdown(lead, cell)
     first = lead.leaders[0]
-    pair = ranking.pair(cells, cell, first) if slowdown is not None and cell is not first else None
-    interval = formatting.times(pair.interval) if pair and pair.interval else ""
     text = formatting.MISSING if slowdown is None else formatting.slowdown(slowdown)
-    return Speed(race, cell, slowdown, text, interval, lead.place(cell), len(lead.ranked), first.job.backend)
+    if interval := lead.interval(cell):
+        text = formatting.times(interval)
+    return Speed(race, cell, slowdown, text, lead.place(cell), len(lead.ranked), first.job.backend)

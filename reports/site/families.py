@@ -39,11 +39,12 @@ class FamilySquare:
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """A backend: all cases together, then each family."""
+    """A backend: all cases together, then each family. `is_apart`: on too few cases to be compared with the others."""
 
     backend: str
     total: FamilySquare
     squares: tuple[FamilySquare, ...]
+    is_apart: bool
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def ranking(
             found.backend,
             _square(found),
             tuple(_square(standings.standing(found.backend, of)) for of in by_family.values()),
+            found.is_apart,
         )
         for found in every
         if found.slowdown is not None
@@ -80,4 +82,4 @@ def ranking(
 
 
 def _square(found: Standing) -> FamilySquare:
-    return FamilySquare(found.text, None if found.slowdown is None else heat_map.step(found.slowdown))
+    return FamilySquare(found.text, None if found.mean is None else heat_map.step(found.mean))

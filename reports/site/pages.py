@@ -77,7 +77,9 @@ class Site:
             yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")
         for found in self.conformances:
             (library,) = found.libraries
-            yield addresses.conform_page(library, found.precision), conform.render(found, home="../index.html")
+            examined = conform.facts(found)
+            address, title = addresses.conform_page(library, found.precision), examined.pop("title")
+            yield self._page(address, "site_conform.html", title, heading=title, **examined)
 
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
         shared = {
@@ -100,7 +102,7 @@ class Site:
         _, text = self._page(
             "index.html",
             "site_start.html",
-            "Automatic differentiation: correct, fast, small?",
+            f"Speed and correctness of {formatting.plural(len(archive.merged.backends), 'backend')}",
             ranking=archive.ranking,
             traps=self.traps,
             folds=page.Folds(large=False),

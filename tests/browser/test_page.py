@@ -204,7 +204,7 @@ def test_hostile_names_are_text(opened: Open, name: str) -> None:
 
 def test_the_first_screen_holds_the_state_the_map_and_the_way_on(opened: Open, text: str) -> None:
     page = opened(text, viewport={"width": 1280, "height": 900}).page
-    for part in (".state", "table.map", "p.signs", "nav", "#tools"):
+    for part in (".state", ".verdict-in-words", "table.map", ".how", "nav", "#tools"):
         box = page.locator(part).first.bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= 900, part
@@ -213,7 +213,7 @@ def test_the_first_screen_holds_the_state_the_map_and_the_way_on(opened: Open, t
 def test_what_is_wrong_stands_above_everything_else(opened: Open) -> None:
     liar = runs.record(backend="liar", status="wrong", reason="sigma is off")
     page = opened(html.render(runs.run([runs.record(), liar])), viewport={"width": 400, "height": 800}).page
-    tops = [page.locator(part).first.bounding_box() for part in (".alarm", ".state", "table.map")]
+    tops = [page.locator(part).first.bounding_box() for part in (".alarm", ".state", "table.ranks")]
     assert sorted(box["y"] for box in tops if box) == [box["y"] for box in tops if box]
     assert "liar" in page.get_by_role("alert").inner_text()
 
@@ -257,9 +257,9 @@ def test_an_opened_case_reads_values_toggles_backends_and_switches_axes(opened: 
 def test_a_cell_of_the_map_leads_to_its_case_or_its_reason_by_keyboard(opened: Open) -> None:
     records = [runs.record(), runs.record(backend="unsure", word="verified")]
     page = opened(html.render(runs.run(records))).page
-    page.locator("table.map td.h0 a").press("Enter")
+    page.locator("table.map td.h0 a").first.press("Enter")
     assert page.evaluate("location.hash") == "#case-0"
-    page.locator("table.map td.verified a").press("Enter")
+    page.locator("table.map td.verified a").first.press("Enter")
     page.locator("#remarks li:target").wait_for()
 
 
@@ -279,10 +279,32 @@ def test_the_tables_of_a_large_run_unfold_and_a_packed_reason_is_found(
     assert _open_charts(page).locator("svg.plot").count() == 4
 
 
+def test_a_phone_shows_every_backend_without_a_move_sideways(opened: Open, text: str) -> None:
+    page = opened(text, viewport={"width": 400, "height": 800}).page
+    assert not page.locator("table.map").first.is_visible()
+    table = page.locator("table.ranks").first
+    assert table.locator("tbody tr:visible").count() == 5
+    ends = table.locator("tbody td:first-of-type").evaluate_all(
+        "all => all.map(td => td.getBoundingClientRect().right)"
+    )
+    assert max(ends) < 400
+
+
+def test_the_switch_ranks_without_our_own_engine_also_without_script(opened: Open) -> None:
+    run = runs.run(runs.race([("tape", 1e-6), ("jax", 4e-6), ("torch", 8e-6)]))
+    page = opened(html.render(run), java_script_enabled=False).page
+    assert page.locator("table.map:visible td.first").inner_text() == "★ 1.0"
+    assert "own engine" in page.locator(".verdict-in-words:visible").inner_text()
+    page.get_by_label("Rank without adbench’s own engine").check()
+    heads = page.locator("table.map:visible thead th.backend").all_inner_texts()
+    assert heads == ["jax", "torch"]
+    assert "own engine" not in page.locator(".verdict-in-words:visible").inner_text()
+
+
 def test_a_tables_first_column_stays_in_sight(opened: Open, text: str) -> None:
     page = opened(text, viewport={"width": 400, "height": 800}).page
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-    for table in ("table.map", "table.verdicts", "table.memory", "table.matrix"):
+    for table in ("table.verdicts", "table.memory", "table.matrix"):
         shift = """table => {
             const frame = table.closest(".scroll"), head = table.querySelector("tbody th");
             frame.scrollLeft = 200;

@@ -370,9 +370,10 @@ def test_the_page_leads_from_each_faulty_cell_to_its_point_and_program() -> None
         "sinc", "torch", "elementary functions", "torch.sinc(x)", 3, 0, {}, [fault], {(1, -6): 5.0}
     )
     right = sweep.ConformanceCell("sin", "torch", "elementary functions", "torch.sin(x)", 3)
-    page = conform_page.render(sweep.Conformance({"torch": "2"}, (cell, right)))
+    page = conform_page.render(sweep.Conformance({"torch": "2"}, (right, cell)))
     assert 'href="#torch-sinc"' in page
     assert 'id="torch-sinc"' in page
+    assert page.index(">sinc<") < page.index(">sin<")  # the gravest first, whatever the order of the cells
     assert "x = 1e-06" in page
     assert "torch.sinc(x)" in page
     assert "<polyline" in page

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from adbench.measure.statistics import Interval
 from adbench.model.record import Status
+from adbench.oracle.evidence import in_digits
 from adbench.reports.content import formatting
 
 
@@ -74,6 +75,15 @@ def test_a_ratio_has_the_digits_that_its_interval_gives(ends: tuple[float, float
 def test_an_exponent_has_no_negative_nought() -> None:
     assert formatting.power(Interval(1.002, 0.98, 1.02, 0.96)) == "n^1.00 (0.98–1.02)"
     assert formatting.power(Interval(-0.001, -0.021, 0.02, 0.96)) == "n^0.00 (−0.02 to 0.02)"
+
+
+def test_no_number_has_more_digits_than_a_float64() -> None:
+    assert [in_digits(digits) for digits in (17.0, 16.4, 5.25, 0.0)] == ["exact", "15.9", "5.2", "0.0"]
+
+
+def test_a_moment_is_read_as_a_date_and_anything_else_stays() -> None:
+    assert formatting.moment("2026-11-24T23:59:42+01:00") == "24 Nov 2026, 22:59 UTC"
+    assert formatting.moment("some day") == "some day"
 
 
 def test_a_list_reads_as_one_says_it() -> None:

@@ -8,11 +8,16 @@ function chosen(all, input) {
 }
 function filter() {
   const cases = chosen(names.cases, find("filter-cases")), backends = chosen(names.backends, find("filter-backends"));
-  for (const part of document.querySelectorAll("[data-case]"))
-    part.hidden = !cases[part.dataset.case] || (part.dataset.backend !== undefined && !backends[part.dataset.backend]);
-  for (const table of document.querySelectorAll("table[data-lead]"))
+  const hidden = (all, number) => number !== undefined && !all[number];
+  for (const part of document.querySelectorAll("[data-case], [data-backend]"))
+    part.hidden = hidden(cases, part.dataset.case) || hidden(backends, part.dataset.backend);
+  for (const table of document.querySelectorAll("table[data-lead]")) {
+    // The columns are all backends, some of them, or the cases.
+    const some = table.dataset.columns?.trim().split(" ").map((number) => backends[number]);
+    const columns = table.dataset.axis === "cases" ? cases : some ?? backends;
     for (const row of table.rows)
-      backends.forEach((show, k) => { row.cells[k + Number(table.dataset.lead)].hidden = !show; });
+      columns.forEach((show, k) => { const cell = row.cells[k + Number(table.dataset.lead)]; if (cell) cell.hidden = !show; });
+  }
   const count = (found) => found.filter(Boolean).length;
   find("shown").textContent = cases.every(Boolean) && backends.every(Boolean) ? ""
     : `${count(cases)} of ${cases.length} cases, ${count(backends)} of ${backends.length} backends`;
@@ -46,6 +51,12 @@ async function unfold(fold) {
 document.addEventListener("toggle", (event) => { if (event.target.open) unfold(event.target); }, true);
 
 find("tools").hidden = false;
+
+// The time of the run, where the reader is.
+for (const time of document.querySelectorAll("time[datetime]")) {
+  const moment = new Date(time.dateTime);
+  if (!Number.isNaN(moment.getTime())) time.textContent = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
 
 // The run is in this file already: saving it needs no server.
 if (find("run") && "DecompressionStream" in window) {
