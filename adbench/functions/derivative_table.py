@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from adbench.oracle.evidence import BADNESS, EntryEvidence, worst_entries
+from adbench.oracle.evidence import BADNESS, EntryEvidence, in_digits, worst_entries
 from adbench.oracle.verdict import Verdict, whole_digits
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ def _badness(row: CheckedMode) -> tuple[float, ...]:
 
 
 def _digits(digits: float | None) -> str:
-    return "" if digits is None else f"{digits:.1f}"
+    return "" if digits is None else in_digits(digits)
 
 
 def _cut(line: str) -> str:

@@ -32,6 +32,9 @@ AGREED = 1e-12
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
+"""Of a number that equals its reference."""
+FLOAT64_DIGITS = 15.9
+"""The most digits that two different numbers of float64 have in common."""
 MOST_SHOWN = 10  # entries in a table, or in the record of a user's function
 
 
@@ -120,10 +123,10 @@ class EntryEvidence:
 
     def __str__(self) -> str:
         weaker = "; computed by differences" if self.kind == "unsure" else ""
-        return (
-            f"{self.place}: got {self.got!r}, expected {self.truth} "
-            f"({self.digits_correct:.1f} digits correct, {self.digits_resolvable:.1f} resolvable{weaker})"
-        )
+        correct = in_digits(self.digits_correct)
+        digits = "exact" if correct == "exact" else f"{correct} digits correct"
+        resolvable = min(self.digits_resolvable, FLOAT64_DIGITS)
+        return f"{self.place}: got {self.got!r}, expected {self.truth} ({digits}, {resolvable:.1f} resolvable{weaker})"
 
 
 def compare(
@@ -232,6 +235,11 @@ def _digits(error: float, size: float) -> float:
     if size == 0 or error >= size:
         return 0.0
     return min(MOST_DIGITS, math.log10(size) - math.log10(error))
+
+
+def in_digits(digits: float) -> str:
+    """How many digits are correct, for people: "exact" if all are, else "14.2", at most 15.9."""
+    return "exact" if digits >= MOST_DIGITS else f"{min(digits, FLOAT64_DIGITS):.1f}"
 
 
 def worst(evidence: Sequence[EntryEvidence]) -> EntryEvidence | None:
