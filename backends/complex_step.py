@@ -12,6 +12,7 @@ from adbench import Namespace, Operator, Unsupported, vocabulary
 from adbench.optional import library
 
 LICENCE = "BSD-3-Clause"  # ours
+ROLE = "comparison"
 
 STEP = 1e-100  # its square is 0: no truncation and no cancellation
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from adbench import CppLibrary
 
 LICENCE = "BSD-3-Clause"  # ours
+ROLE = "comparison"
 BUILDS = True
 BATCHED = True
 

@@ -10,6 +10,7 @@ import optree
 from adbench import Operator, Unsupported
 
 LICENCE = "BSD-3-Clause"  # ours
+ROLE = "comparison"
 
 
 # eps^(2/3) = 4e-11 remains if f, f' and f''' have similar size. If f is a sum of n terms of mixed sign and the gradient

@@ -14,6 +14,7 @@ from adbench import Operator, Unsupported, phase
 REQUIRES = ("numba",)
 THREADED = True  # in numpy's BLAS
 LICENCE = "BSD-2-Clause"
+ROLE = "comparison"
 DEFAULT = False  # it differentiates nothing
 
 NESTED = "a hand-written gradient has no modes to compose"

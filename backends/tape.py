@@ -15,6 +15,7 @@ from adbench.tape import pqr
 from .support import closures
 
 LICENCE = "BSD-3-Clause"  # ours
+ROLE = "own engine"
 THREADED = True  # in numpy's BLAS
 
 Function = Callable[..., Any]

@@ -235,6 +235,7 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
         debian=source.debian or library.debian,
         home=source.home or library.home,
         licence=source.licence or library.licence,
+        role=library.role if source.role == "library" else source.role,
         threaded=source.threaded or library.threaded,
     )
 

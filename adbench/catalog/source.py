@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from adbench.catalog.installed import installed_version, packages_of_debian
 from adbench.model.errors import BadFile
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import PROCESSOR, Role
 
 Kind = Literal["cases", "backends"]
 
@@ -29,6 +29,7 @@ class Source:
     debian      packages of Debian that it needs
     home        the variable that names the folder of a copy of the library, which then counts instead of these
     licence     of the library, as an SPDX expression
+    role        whether it is a library, adbench's own engine, or only there for comparison
     builds      whether it needs a compiler of the system's
     precision   "float32" where it computes in single precision
     default     whether a run that names no backend has it; None where the file does not say: see `is_default`
@@ -47,6 +48,7 @@ class Source:
     debian: tuple[str, ...] = ()
     home: str | None = None
     licence: str | None = None
+    role: Role = "library"
     builds: bool = False
     precision: str = "float64"
     default: bool | None = None
@@ -152,6 +154,7 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
     "HOME": (_is_text, "the name of a variable, as a plain text"),
     "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
+    "ROLE": (lambda value: value in get_args(Role), f"one of {', '.join(map(repr, get_args(Role)))}"),
     "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
     "BUILDS": (_is_bool, "True or False"),
     "DEFAULT": (_is_bool, "True or False"),

@@ -278,6 +278,7 @@ def _head(
         commit=commit,
         sources=checkout.sources(root, catalog, cases, backends),
         selected=parts,
+        roles={name: catalog.backends[name].role for name in backends},
     )
     return Head(run, planned.jobs, files_of(catalog, backends, cases))
 

@@ -6,6 +6,7 @@ numpy arrays.
     '''My library: one line for lists.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
     LICENCE = "MIT"                       # the library's; also read without importing the file
+    ROLE = "comparison"                   # only where no library differentiates: see Role; default "library"
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
     KNOWN = {"trap": "nan: the reason, and a link"}   # cases where the library is known to be wrong or to fail, also
                                           # read without importing; "trap hvp hessian" limits it to these operators

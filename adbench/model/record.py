@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from adbench.measure.readings import Figure, Round
 from adbench.model.backend import KnownBugs
+from adbench.model.settings import EARLIER_ROLES, Role
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
 
@@ -373,6 +374,7 @@ class Run:
     commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
     sources             "cases/NAME" or "backends/NAME" -> "path:line" in the repository, or else in the working folder;
                         only for files inside of it
+    roles               backend -> whether it is a library, adbench's own engine, or only there for comparison
     unjudged            sentences with the reason: the selected parts of which no derivative was judged
     """
 
@@ -397,11 +399,18 @@ class Run:
     threaded: tuple[Record, ...] = ()
     selected: tuple[Selected, ...] = ()
     unjudged: tuple[str, ...] = ()
+    roles: dict[str, Role] = field(default_factory=dict)
 
     @property
     def every_record(self) -> tuple[Record, ...]:
         """The records of all numbers of threads: for correctness, never for speed."""
         return self.records + self.threaded
+
+    def role_of(self, backend: str) -> Role:
+        """What a backend of this run stands for; in a file of an earlier adbench, what its name tells."""
+        if self.roles or f"backends/{backend}" in self.sources:
+            return self.roles.get(backend, "library")
+        return next((role for name, role in EARLIER_ROLES.items() if backend.startswith(name)), "library")
 
     @property
     def interruption(self) -> str | None:

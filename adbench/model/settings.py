@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -29,6 +30,17 @@ MOST_SIZE = 2**53
 
 MOST_COUNT = 1_000_000
 MOST_THREADS = 1024
+
+Role = Literal["library", "own engine", "comparison"]
+"""What a backend stands for: a library that one can install, adbench's own engine, or neither: derivatives written by
+hand and difference quotients, which libraries are compared with."""
+
+EARLIER_ROLES: Mapping[str, Role] = {
+    "tape": "own engine",
+    **dict.fromkeys(("complex_step", "cpp_hand", "cpp_plain", "cpp_simd", "numba_hand"), "comparison"),
+    "finite_differences": "comparison",
+}
+"""The roles in runs of an adbench before 0.3, whose files have none: what the names of backends began with."""
 
 PREFERRED_REFERENCE = "tape"  # the default reference backend, if the run measures it
 

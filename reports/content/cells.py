@@ -16,6 +16,7 @@ from functools import cached_property
 from adbench.model import record as model
 from adbench.model.operator import DEFINITIONS, RELATIONS, batch_points
 from adbench.model.record import Figure, Job, Record, Run, Time, grouped
+from adbench.model.settings import Role
 
 from .formatting import OUTCOMES, Word, listed, plural, short
 from .run_findings import Findings
@@ -103,6 +104,10 @@ class Cells:
         found = copy(self)
         found.backends, found._rows = tuple(backends), {}
         return found
+
+    def of_role(self, *roles: Role) -> Cells:
+        """The same cells with only the backends of these roles."""
+        return self.arranged(name for name in self.backends if self.findings.run.role_of(name) in roles)
 
     @cached_property
     def threaded(self) -> dict[int, Cells]:

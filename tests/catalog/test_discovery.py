@@ -95,6 +95,7 @@ def test_requirements_must_be_plain_texts(tmp_path: Path, value: str) -> None:
         "LICENCE = name",
         "BUILDS = 'yes'",
         "DEFAULT = 1",
+        "ROLE = 'toy'",
     ],
 )
 def test_what_a_backend_says_of_itself_must_be_a_literal_of_its_type(tmp_path: Path, line: str) -> None:
@@ -107,6 +108,7 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
     folder = write(
         tmp_path,
         mine='REQUIRES = ["adbench-none"]\nDEBIAN = ("libnone-dev",)\nHOME = "NONE_HOME"\nLICENCE: str = "MIT"\n'
+        + 'ROLE = "comparison"\n'
         + RIGHT,
         mine_eager='"""Eager."""\nVARIANT_OF = "mine"\nBUILDS = True\nDEFAULT = False\nfrom .mine import prepare\n',
     )
@@ -116,7 +118,7 @@ def test_a_variant_has_what_its_library_says_and_may_import_from_its_file(tmp_pa
     assert (variant.is_default, library.is_default) == (False, True)
     assert variant.requires == library.requires == variant.missing == ("adbench-none",)
     assert variant.debian == library.debian == ("libnone-dev",)
-    assert (variant.licence, variant.home) == ("MIT", "NONE_HOME")
+    assert (variant.licence, variant.home, variant.role) == ("MIT", "NONE_HOME", "comparison")
     assert load(variant).prepare is load(library).prepare
 
 

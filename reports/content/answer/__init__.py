@@ -1,0 +1,1 @@
+"""The answer that a run gives, in words."""
