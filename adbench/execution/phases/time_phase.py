@@ -11,10 +11,12 @@ import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
-from adbench.execution.parallel import in_parallel
+from adbench.execution.parallel import in_parallel, room
 from adbench.execution.phases.failure_policy import FailurePolicy
+from adbench.execution.planning.costs import Costs
 from adbench.execution.workers.background import Background, in_words
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, Start
@@ -36,7 +38,10 @@ ROUNDING = 1e-6
 
 @dataclass
 class TimedCell:
-    """A cell in a launch: its worker, its preparation, its rounds so far; `lost` if something went wrong."""
+    """A cell in a launch: its worker, its preparation, its rounds so far; `lost` if something went wrong.
+
+    beside   seconds beside its preparation and its calls
+    """
 
     record: Record
     key: WorkerKey
@@ -46,6 +51,7 @@ class TimedCell:
     calls: int = 1
     rounds: list[Round] = field(default_factory=list)
     lost: Record | None = None
+    beside: float = 0.0
 
     def wants_more(self, settings: Settings) -> bool:
         """Whether it takes part in the next round."""
@@ -76,13 +82,15 @@ class TimedCell:
 
 @dataclass(frozen=True)
 class TimePhase:
-    """The shared state of all launches; `cpus` has the processors for timing with each number of threads."""
+    """The shared state of all launches; `cpus` has the processors for timing with each number of threads, and `costs`
+    learns what cells take beside their calls."""
 
     context: Context
     references: References
     reference_backend: str | None
     failures: FailurePolicy
     cpus: Mapping[int, tuple[int, ...]]
+    costs: Costs
 
     def launch(
         self, number: int, groups: Mapping[Group, Sequence[Record]], plan: Sequence[Job]
@@ -122,6 +130,11 @@ class TimePhase:
         found = list(dict.fromkeys(map(_key, jobs)))
         return found + [replace(key, control=True) for key in found if key == WorkerKey(self.reference_backend or "")]
 
+    @property
+    def _at_once(self) -> int:
+        """How many workers prepare at a time."""
+        return room(self.context.settings.threads) if self.context.settings.quick else 1
+
     def _cpus_of(self, key: WorkerKey) -> tuple[int, ...]:
         return self.cpus[key.threads or self.context.settings.threads]
 
@@ -145,6 +158,8 @@ class TimePhase:
         for cell in cells:
             if cell.lost is None:
                 cell.attempt(self._judge)
+            if cell.lost is None and not cell.record.job.threads:
+                self.costs.learn_beside(cell.record.job, cell.beside)
         lost = self._lost(number, cells)
         launched = (
             Launched(cell.record.job, cell.launch(number, background.shares.get(cell.worker)), cell.key.control)
@@ -182,7 +197,10 @@ class TimePhase:
         """Prepare and call once; the result must be the checked one."""
         job = cell.record.job
         rotate = self.references.near(job)[0] is not None
+        begun = monotonic()
         cell.prepared = cell.worker.ask(self.context.prepare_request(job, rotate=rotate))
+        clocked = cell.prepared["prepare_seconds"] + cell.prepared["first_call_seconds"]
+        cell.beside = max(0.0, monotonic() - begun - clocked) / self._at_once
         allowed = rounding(cell.record.verdict, cell.prepared["claimed"])
         fault = differs(cell.record.summary, from_plain(cell.prepared["summary"], Summary), allowed)
         if fault is not None:
@@ -199,7 +217,9 @@ class TimePhase:
         job = cell.record.job
         near, _ = self.references.near(job)
         known = [self.references.of(job), *([] if near is None else [near])]
+        begun = monotonic()
         fault = cell.worker.ask(self.context.request(job, "judge", operator=job.operator, references=known))
+        cell.beside += monotonic() - begun
         if fault is not None:
             cell.lost = Record(job, "wrong", fault)
 
