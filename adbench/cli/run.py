@@ -26,6 +26,7 @@ from adbench.cli.support.options import (
     selection,
     selection_options,
     share_option,
+    without_own_option,
     worker_options,
 )
 
@@ -41,7 +42,7 @@ from adbench.cli.support.options import (
     help="Measure this operator; default: those of each case. batch_gradient_N: the gradient at N points at once.",
 )
 @click.option(
-    "--quick", is_flag=True, help="Take a first look in a minute: six cases, five backends, three sizes, five launches."
+    "--quick", is_flag=True, help="Take a first look in a minute: six cases, six backends, three sizes, five launches."
 )
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(
@@ -64,6 +65,7 @@ from adbench.cli.support.options import (
 @click.option("-o", "--output", type=PATH, metavar="DIR", help="Write to DIR; default: results/<time>/.")
 @click.option("--resume", type=PATH, metavar="DIR", help="Resume the interrupted run in DIR.")
 @details_option
+@without_own_option
 @worker_options
 @click.pass_context
 def run(
@@ -73,6 +75,7 @@ def run(
     resume: Path | None,
     plan_only: bool,
     details: bool,
+    without_own: bool,
     as_json: bool,
     on: str | None,
     allow_nothing: bool,
@@ -126,6 +129,7 @@ def run(
             click.echo()
         print_run(
             *(found, as_json, details),
+            without_own=without_own,
             page=folder / PAGE,
             more=f"adbench report {shlex.quote(str(folder))} --details",
             cases=[name for name, source in session.catalog.case_sources.items() if source.builtin],
