@@ -113,11 +113,13 @@ def run(
         print_plan(session, as_json)
         return
     folder = resume or output or default_folder()
+    is_long = not (resume or session.settings.quick or any(asked[name] for name in ("cases", "suites", "function")))
+    faster = "; for a first look of a minute: adbench run --quick" if is_long else ""
     found, code = execute(
         session,
         None if resume else folder,
         on=on,
-        first=planned.sentence(session),
+        first=planned.sentence(session) + faster,
         allow_nothing=allow_nothing,
     )
     data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -200,6 +201,7 @@ class FunctionCheck:
                  "approximate": "within its claim", "blind": self._why_blind}  # fmt: skip
         truth = "truth proved" if verdict.proved else "truth not proved"
         by = self.library if self.library.split()[0] == self.backend else f"{self.backend} ({self.library})"
+        by += " (in float64)" if any(re.search(r"though given as b?float", note) for note in self.notes) else ""
         many = f"{len(self.rows) - len(self.lacking)} derivatives" if len(self.rows) > 1 else row.mode
         if verdict.word == "wrong" and len(self.rows) > 1:
             wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in (*self.rows, *self.values))
@@ -288,7 +290,8 @@ class FunctionCheck:
         widest[1] = min(widest[1], WIDTH - 8 - sum(widest[2:]))
         lines = []
         for sign, place, got, truth, digits in (head, *cells):
-            name = place if len(place) <= widest[1] else "…" + place[1 - widest[1] :]
+            half = (widest[1] - 1) // 2
+            name = place if len(place) <= widest[1] else f"{place[: widest[1] - 1 - half]}…{place[-half:]}"
             lines.append(
                 _cut(f"{sign:1} {name:<{widest[1]}}  {got:>{widest[2]}}  {truth:>{widest[3]}}  {digits:>{widest[4]}}")
             )
