@@ -140,5 +140,6 @@ def print_run(found: Run, as_json: bool, details: bool = False, *, without_own: 
         click.echo(dumps(found), nl=False)
         return
     about = terminal.Ending(**ending) if ending else None
-    shown = {"details": details, "without_own": without_own, "ending": about}
-    click.echo(terminal.table(found, width=width(), colour=colour(), **shown), nl=False)
+    how = {"details": details, "without_own": without_own}
+    shown = terminal.table(found, width=width(), colour=colour(), ending=about, **how)
+    click.echo(shown, nl=False)
