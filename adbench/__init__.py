@@ -17,6 +17,10 @@ _HOMES = {public: (module, name) for module, name, public in _LISTED}
 __all__ = list(_HOMES)
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'adbench' has no attribute {name!r}")

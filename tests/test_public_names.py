@@ -36,3 +36,7 @@ def test_runs_are_loaded_and_compared_from_python(tmp_path: Path) -> None:
     assert {row.word for row in found.rows if "-jax-" in row.name} == {"regression"}
     with pytest.raises(adbench.BadFile, match="none"):
         adbench.load(tmp_path / "none")
+
+
+def test_the_names_that_completion_shows_are_the_public_ones() -> None:
+    assert {"check", "run", "load", "compare"} <= set(dir(adbench)) == set(adbench.__all__)

@@ -213,8 +213,9 @@ def fitted(
         values = [np.array(values)]
     if not least <= len(values) <= most:
         many = str(most) if least == most else f"{least} to {most}"
-        given = f"--at gives {len(values)} arguments, but {name} takes {many} ({takes or 'all by --arg'})"
-        raise UsageError(f"{given}; give {many} with --at")
+        given = f"{len(values)} argument{'' if len(values) == 1 else 's'}"
+        takes = takes or "all by --arg"
+        raise UsageError(f"--at gives {given}, but {name} takes {many} ({takes}); give {many} with --at")
     needed = [each.name for each in by_name if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty]
     if missing := [each for each in needed if each not in named]:
         raise UsageError(f"{name} needs {missing[0]!r} too: give it with --arg {missing[0]}=VALUE")

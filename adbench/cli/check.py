@@ -89,6 +89,11 @@ def check(
     if plan_only:
         print_plan(session, as_json)
         return
+    if not any(asked[name] for name in ("cases", "backends", "suites", "sizes", "operators", "function")):
+        from adbench.reports.text import planned
+
+        faster = "for less: adbench check -b NAME, -c NAME or --suite quick"
+        click.echo(f"adbench: {planned.sentence(session)}; {faster}", err=True)
     found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")

@@ -12,11 +12,13 @@ from adbench.cli.support.options import folder_options, json_option
 @click.argument("kind", type=click.Choice(["cases", "backends"]))
 @folder_options
 @json_option
+@click.option("--long", "is_long", is_flag=True, help="Print everything about each, over several lines.")
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
 @click.option("--suite", "suites", multiple=True, metavar="NAME", help="List only the cases of this suite.")
 def list_(
     kind: str,
     as_json: bool,
+    is_long: bool,
     markdown: bool,
     suites: tuple[str, ...],
     case_folders: tuple[str, ...],
@@ -26,6 +28,7 @@ def list_(
 
     \b
     adbench list cases
+    adbench list cases --long                formulas, operators, tags and suites
     adbench list cases --suite gradbench
     adbench list backends --json
     """
@@ -47,4 +50,4 @@ def list_(
     elif markdown:
         click.echo(markdown_of(rows), nl=False)
     else:
-        click.echo(listing(rows, width=width(), colour=colour()), nl=False)
+        click.echo(listing(rows, width=width(), colour=colour(), is_long=is_long), nl=False)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from adbench.cli.support.console import width
 from adbench.cli.support.execute import print_run
-from adbench.cli.support.options import PATH, share_option
+from adbench.cli.support.options import PATH, share_option, without_own_option
 from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, text_of, write
 
 
@@ -29,6 +30,7 @@ from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, tex
 @share_option("--margin", "5%", "With several runs: ignore changes in time below this share.")
 @click.option("--from-gradbench", is_flag=True, help="RUN is a gradbench log; show gradbench's own numbers.")
 @click.option("--details", is_flag=True, help="Print every size, operator and reason in the terminal instead.")
+@without_own_option
 def report(
     runs: tuple[Path, ...],
     output: Path | None,
@@ -36,6 +38,7 @@ def report(
     margin: float,
     from_gradbench: bool,
     details: bool,
+    without_own: bool,
 ) -> None:
     """Write a report of a run. RUN is its folder, its run.json, or the journal of an unfinished run.
 
@@ -56,13 +59,16 @@ def report(
     """
     from adbench.model.atomic_file import write_whole
     from adbench.reports.html import over_time
+    from adbench.reports.text import terminal
     from adbench.results.importers.gradbench_log import read_log
     from adbench.results.store import PAGE, read_run
 
     if details:
         if output or form or len(runs) > 1:
             raise click.UsageError("--details prints one run in the terminal; leave out -o, --format and other runs")
-        print_run((read_log if from_gradbench else read_run)(runs[0]), as_json=False, details=True)
+        print_run(
+            (read_log if from_gradbench else read_run)(runs[0]), as_json=False, details=True, without_own=without_own
+        )
         return
     form = form or ("html" if output is None else format_of(output))
     if form is None:
@@ -85,4 +91,5 @@ def report(
             click.echo(text_of(found, form), nl=False)
             return
         write(found, form, output)
+        click.echo(terminal.answer(found, width=width(), without_own=without_own), nl=False)
     click.echo(f"{'page' if form == 'html' else 'report'}: {output}")

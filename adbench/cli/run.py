@@ -27,6 +27,7 @@ from adbench.cli.support.options import (
     selection,
     selection_options,
     share_option,
+    without_own_option,
     worker_options,
 )
 
@@ -42,7 +43,7 @@ from adbench.cli.support.options import (
     help="Measure this operator; default: those of each case. batch_gradient_N: the gradient at N points at once.",
 )
 @click.option(
-    "--quick", is_flag=True, help="Take a first look in a minute: six cases, five backends, three sizes, five launches."
+    "--quick", is_flag=True, help="Take a first look in a minute: six cases, six backends, three sizes, five launches."
 )
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(
@@ -65,6 +66,7 @@ from adbench.cli.support.options import (
 @click.option("-o", "--output", type=PATH, metavar="DIR", help="Write to DIR; default: results/<time>/.")
 @click.option("--resume", type=PATH, metavar="DIR", help="Resume the interrupted run in DIR.")
 @details_option
+@without_own_option
 @worker_options
 @click.pass_context
 def run(
@@ -74,6 +76,7 @@ def run(
     resume: Path | None,
     plan_only: bool,
     details: bool,
+    without_own: bool,
     as_json: bool,
     on: str | None,
     allow_nothing: bool,
@@ -111,11 +114,13 @@ def run(
         print_plan(session, as_json)
         return
     folder = resume or output or default_folder()
+    is_long = not (resume or session.settings.quick or any(asked[name] for name in ("cases", "suites", "function")))
+    faster = "; for a first look of a minute: adbench run --quick" if is_long else ""
     found, code = execute(
         session,
         None if resume else folder,
         on=on,
-        first=planned.sentence(session),
+        first=planned.sentence(session) + faster,
         allow_nothing=allow_nothing,
     )
     data = write_run(folder, found)  # before the page: a fault in drawing must not lose the measurements
@@ -127,6 +132,7 @@ def run(
             click.echo()
         print_run(
             *(found, as_json, details),
+            without_own=without_own,
             page=folder / PAGE,
             more=f"adbench report {shlex.quote(str(folder))} --details",
             cases=[name for name, source in session.catalog.case_sources.items() if source.builtin],

@@ -16,7 +16,7 @@ from adbench.execution.python_check import check
 from adbench.functions.operations import NotedOperation, operations
 from adbench.model.case import Case, function_of
 from adbench.model.errors import AdbenchError, UsageError, contained
-from adbench.oracle.evidence import EntryEvidence, in_digits
+from adbench.oracle.evidence import FLOAT64_DIGITS, EntryEvidence, in_digits
 from adbench.oracle.leaves import output_weights
 
 MODES = ("gradient", "hvp")
@@ -37,7 +37,9 @@ class OperationDigits:
     def told(self, name: str) -> str:
         """The digits of one number: "5.2/14.7"."""
         one = self.worst.get(name)
-        return "–" if one is None else f"{in_digits(one.digits_correct)}/{in_digits(one.digits_resolvable)}"
+        if one is None:
+            return "–"
+        return f"{in_digits(one.digits_correct)}/{min(one.digits_resolvable, FLOAT64_DIGITS):.1f}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -155,7 +155,7 @@ class Scheduler:
 
         failures = FailurePolicy(self.progress.records.values())
         reference = self.progress.head.run.reference_backend
-        phase = TimePhase(self.context, self.references, reference, failures, self.cpus)
+        phase = TimePhase(self.context, self.references, reference, failures, self.cpus, self.costs)
         for number in range(self.settings.launches):
             if self._asks(number):
                 yield decided(assemble(self.progress), number, self.settings.margin)

@@ -222,6 +222,7 @@ class FunctionCheck:
                  "approximate": "within its claim", "blind": self._why_blind}  # fmt: skip
         truth = "truth proved" if verdict.proved else "truth not proved"
         by = self.library if self.library.split()[0] == self.backend else f"{self.backend} ({self.library})"
+        by += " (in float64)" if any(re.search(r"though given as b?float", note) for note in self.notes) else ""
         many = f"{len(self.rows) - len(self.lacking)} derivatives" if len(self.rows) > 1 else row.mode
         if verdict.word == "wrong" and len(self.rows) > 1:
             wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in (*self.rows, *self.values))
@@ -334,7 +335,8 @@ class FunctionCheck:
         widest[1] = min(widest[1], WIDTH - 2 * len(widest) + 2 - sum(widest[2:]))
         lines = []
         for sign, place, *numbers in (head, *cells):
-            name = place if len(place) <= widest[1] else "…" + place[1 - widest[1] :]
+            half = (widest[1] - 1) // 2
+            name = place if len(place) <= widest[1] else f"{place[: widest[1] - 1 - half]}…{place[-half:]}"
             columns = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widest[2:], strict=True))
             lines.append(_cut(f"{sign:1} {name:<{widest[1]}}{columns}"))
         if left_out:

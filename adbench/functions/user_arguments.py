@@ -32,6 +32,13 @@ Make = Callable[[Sequence[Any]], Any]
 
 Wrt = int | str | Sequence[int | str] | None
 
+OF_OTHERS: Mapping[str, str] = {
+    "argnums": "adbench calls it wrt: write wrt=0 or wrt='x'",
+    "has_aux": "leave it out and name the result to check with output=0; wrt= names active arguments",
+    "kwargs": "give keyword arguments by name, as in check(f, 1.0, n=3); wrt= names active arguments",
+}
+"""Keyword arguments of other libraries' functions, and what to write instead."""
+
 
 @dataclass(frozen=True)
 class Made:
@@ -63,6 +70,11 @@ class Arguments:
     _modules: tuple[tuple[Any, Mapping[str, int]], ...] = field(default=(), repr=False)
     outputs: Outputs | None = None
     given: tuple[Any, ...] = ()
+
+    @property
+    def is_in_training(self) -> bool:
+        """Whether a torch.nn.Module among them is in training, where layers such as dropout are random."""
+        return any(module.training for module, _ in self._modules)
 
     def call(self, leaves: Sequence[Any], *first: Any) -> Any:
         """The function's value at these leaves; `first` are arguments before all others."""
@@ -172,9 +184,10 @@ def _names(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, xp: bool) 
     try:
         signature.bind(*given, **kwargs)
     except TypeError as error:
-        raise UsageError(
-            f"{name_of(f)} cannot be called with these arguments: {error}; pass its arguments after the function"
-        ) from None
+        advice = next(
+            (OF_OTHERS[name] for name in kwargs if name in OF_OTHERS), "pass its arguments after the function"
+        )
+        raise UsageError(f"{name_of(f)} cannot be called with these arguments: {error}; {advice}") from None
     names: list[str] = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):

@@ -228,10 +228,11 @@ class UserFunction:
                 raise UsageError(f"{self.__name__} raises {told(error)}{_hint(error, self.notes)}") from error
         _refuse_value(first, self.__name__)
         if not np.array_equal(np.asarray(first), np.asarray(second), equal_nan=True):
-            raise UsageError(
-                f"{self.__name__} is random: two calls at the same point gave {_short(first)} and {_short(second)}; "
-                "seed its generator inside the function, or pass the random numbers as an argument"
-            )
+            advice = "seed its generator inside the function, or pass the random numbers as an argument"
+            if self.arguments.is_in_training:
+                advice = "call .eval() on the module first, because layers such as dropout are random in training"
+            both = f"{_short(first)} and {_short(second)}"
+            raise UsageError(f"{self.__name__} is random: two calls at the same point gave {both}; {advice}")
         with double_precision(), self.silent():
             own = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
             inside = lowest_inside(self.library.name, self.arguments.call, self.arguments.values, own)

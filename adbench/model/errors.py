@@ -42,22 +42,22 @@ ALIKE = 0.55
 
 
 class UnknownName(UsageError, LookupError):
-    """Unknown case, backend, operator or suite; the message lists all names if they are few, else the three nearest.
+    """Unknown case, backend, operator, ...; the message names the nearest ones, and lists all names if they are few.
 
     of   what lacks the name, such as a module; "" for adbench
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], of: str = "") -> None:
         names = sorted(known)
-        told = [f"{of and f'{of} has '}no {kind} {name!r}"]
+        told = f"{of and f'{of} has '}no {kind} {name!r}"
+        if nearest := nearest_names(name, names):
+            told += f"; did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?"
         if len(names) <= MOST_LISTED:
-            told.append(f"{'it has' if of else 'there are:'} {', '.join(names) or 'none'}")
+            every = f"{'it has' if of else 'there are:'} {', '.join(names) or 'none'}"
         else:
-            if nearest := nearest_names(name, names):
-                told.append(f"did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?")
             is_listed = kind in ("case", "backend")
-            told.append(f"adbench list {kind}s shows all {len(names)}" if is_listed else f"there are {len(names)}")
-        super().__init__("; ".join(told).replace("?;", "?"))
+            every = f"adbench list {kind}s shows all {len(names)}" if is_listed else f"there are {len(names)}"
+        super().__init__(f"{told} {every}" if nearest else f"{told}; {every}")
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:

@@ -32,8 +32,9 @@ AGREED = 1e-12
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 MOST_DIGITS = 17.0
+"""Of a number that equals its reference."""
 FLOAT64_DIGITS = 15.9
-"""The decimal digits of a float64, which has 53 bits."""
+"""The most digits that two different numbers of float64 have in common."""
 MOST_SHOWN = 10  # entries in a table, or in the record of a user's function
 
 
@@ -168,10 +169,10 @@ class EntryEvidence:
 
     def __str__(self) -> str:
         weaker = "; computed by differences" if self.kind == "unsure" else ""
-        exact = self.digits_correct >= MOST_DIGITS
-        correct = "exact" if exact else f"{in_digits(self.digits_correct)} digits correct"
-        resolvable = "all" if self.digits_resolvable >= MOST_DIGITS else in_digits(self.digits_resolvable)
-        return f"{self.place}: got {self.got!r}, expected {self.truth} ({correct}, {resolvable} resolvable{weaker})"
+        correct = in_digits(self.digits_correct)
+        digits = "exact" if correct == "exact" else f"{correct} digits correct"
+        resolvable = min(self.digits_resolvable, FLOAT64_DIGITS)
+        return f"{self.place}: got {self.got!r}, expected {self.truth} ({digits}, {resolvable:.1f} resolvable{weaker})"
 
 
 def compare(

@@ -103,16 +103,25 @@ class Cells:
         """The same cells with the backends in that order."""
         found = copy(self)
         found.backends, found._rows = tuple(backends), {}
+        vars(found).pop("threaded", None)
         return found
 
     def of_role(self, *roles: Role) -> Cells:
         """The same cells with only the backends of these roles."""
         return self.arranged(name for name in self.backends if self.findings.run.role_of(name) in roles)
 
+    @property
+    def without_own(self) -> Cells:
+        """The same cells without adbench's own engine, if there is another backend."""
+        others = self.of_role("library", "comparison")
+        return others if others.backends else self
+
     @cached_property
     def threaded(self) -> dict[int, Cells]:
         """Further number of threads -> the cells with it, in their own comparison."""
-        run, found = self.findings.run, grouped(self.findings.run.threaded, lambda record: record.job.threads)
+        run = self.findings.run
+        shown = (record for record in run.threaded if record.job.backend in self.backends)
+        found = grouped(shown, lambda record: record.job.threads)
         own = {n: tuple(replace(r, job=replace(r.job, threads=0)) for r in records) for n, records in found.items()}
         return {n: Cells(replace(run, records=records, threaded=())) for n, records in sorted(own.items())}
 
@@ -177,7 +186,7 @@ class Cells:
     @property
     def proved(self) -> tuple[int, int]:
         """How many results were compared with proved values, and how many were compared at all."""
-        verdicts = [cell.record.verdict for cell in self._by_job.values() if cell.record and cell.record.verdict]
+        verdicts = [cell.record.verdict for cell in self.every_single() if cell.record and cell.record.verdict]
         return sum(verdict.proved for verdict in verdicts), len(verdicts)
 
     @property
@@ -188,7 +197,7 @@ class Cells:
     @property
     def declined(self) -> list[tuple[str, str, str]]:
         """(backend, relation, reason) for each relation between calls that a backend's file says it cannot keep."""
-        records = [cell.record for cell in self._by_job.values() if cell.record and cell.record.relations]
+        records = [cell.record for cell in self.every_single() if cell.record and cell.record.relations]
         said = {(r.job.backend, *pair) for r in records if r.relations for pair in r.relations.declined.items()}
         return sorted(said)
 
@@ -219,8 +228,8 @@ class Cells:
         return tuple(self.cell(case, size, backend) for case, size in self.places)
 
     def every_single(self) -> Iterable[Cell]:
-        """The outcome of each job, operator by operator, in the order of the run."""
-        return self._by_job.values()
+        """The outcome of each job of these backends, operator by operator, in the order of the run."""
+        return [cell for job, cell in self._by_job.items() if job.backend in self.backends]
 
 
 def cell_of(record: Record) -> Cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -13,16 +13,36 @@ from .drawing import printed
 
 Row = Mapping[str, Any]
 
+WIDEST = (28, 12)
+"""Columns of a name and of its sizes or version; a longer one moves the rest of its line."""
 
-def listing(rows: Sequence[Row], *, width: int, colour: bool) -> str:
-    """The rows of `adbench.catalog.inventory.rows`, in columns; the last one wraps where the terminal is narrow."""
+
+def listing(rows: Sequence[Row], *, width: int, colour: bool, is_long: bool = False) -> str:
+    """The rows of `adbench.catalog.inventory.rows`: a line for each, cut where the terminal is narrow.
+
+    is_long   whole summaries, and of a case its formula, operators, tags and suites, over as many lines as they need
+    """
+    return printed([_table(rows)] if is_long else _lines(rows, width), width=width, colour=colour)
+
+
+def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
+    texts = [(*_titles(rows), "what it is"), *((row["name"], _fact(row), row["summary"]) for row in rows)]
+    first, second = (min(max(len(text[k]) for text in texts), most) for k, most in enumerate(WIDEST))
+    for k, (name, fact, summary) in enumerate(texts):
+        line = Text(f"{name:{first}}  {fact:{second}}  {summary}", "bold" if k == 0 else "")
+        line.truncate(width, overflow="ellipsis")
+        yield line
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    """The rows in columns, the last of which wraps."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for title in _titles(rows):
         table.add_column(title, overflow="fold")
     table.add_column("what it is", ratio=1, overflow="fold")
     for row in rows:
         table.add_row(Text(row["name"]), Text(_fact(row)), _case(row) if "sizes" in row else Text(row["summary"]))
-    return printed([table], width=width, colour=colour)
+    return table
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -7,13 +7,15 @@ import textwrap
 from rich.text import Text
 
 from ..content import formatting
-from ..content.cells import Cell
+from ..content.cells import Cell, Cells
 from ..content.formatting import OUTCOMES, Word
 from ..content.ranking import Lead
 
 FASTEST = "★"
 TIED = "☆"
 MEANINGS = {FASTEST: "correct and significantly fastest", TIED: "correct, tied for fastest"}
+OWN = "◆"
+OWN_MEANS = f"{OWN} adbench's own engine; --without-own ranks without it"
 UNBROKEN = "\u00a0"  # a space at which no line ends
 
 SHORT_LABELS: dict[Word, str] = {
@@ -40,6 +42,11 @@ STYLES: dict[Word, str] = {
 def mark(race: Lead | None, cell: Cell) -> str:
     """★ or ☆ for a cell that leads a race with others; empty for every other."""
     return {"fastest": FASTEST, "tie": TIED, "": ""}[race.place(cell)] if race else ""
+
+
+def marked(cells: Cells, backend: str) -> str:
+    """A backend's name, after ◆ if it is adbench's own engine."""
+    return OWN + backend if cells.findings.run.role_of(backend) == "own engine" else backend
 
 
 def label(word: Word) -> str:

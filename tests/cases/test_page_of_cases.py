@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from adbench import Case
 from adbench.catalog.discovery import catalog, load
 from adbench.catalog.inventory import formula
+from adbench.catalog.selection import resolve
 from adbench.cli import cli, main
 from adbench.execution.operators.fallback import prepare
 from adbench.execution.operators.prepared_point import judged, point
@@ -51,8 +52,16 @@ def test_a_source_has_its_title_once() -> None:
     assert cases_page._titles_once(text) == 'Neal (2019), "An\nExtension": a.\n\nB.\n\nNeal (2019): b, and c.'
 
 
+@pytest.mark.parametrize("kind", ["cases", "backends"])
+def test_the_list_has_a_line_for_each(kind: str) -> None:
+    done = CliRunner().invoke(cli, ["list", kind], catch_exceptions=False, env={"COLUMNS": "80"})
+    names = [line.split()[0] for line in done.output.splitlines()[1:]]
+    assert names == sorted(resolve().catalog.cases if kind == "cases" else resolve().catalog.backends)
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
 def test_the_list_shows_formula_sizes_operators_tags_and_suites() -> None:
-    text = " ".join(printed().split())
+    text = " ".join(printed("--long").split())
     assert "bundle_adjustment 1 … 10000 Reprojection errors" in text
     assert "value, jacobian in cameras, points, weights; tags: array-valued, sparse; suites: adbench" in text
     rows = {row["name"]: row for row in json.loads(printed("--json"))}

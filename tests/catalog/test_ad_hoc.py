@@ -120,7 +120,7 @@ def test_numbers_are_one_argument_each_or_a_vector(f: Any, values: Any, named: A
 
 WRONG_ARGUMENTS: list[tuple[AdHoc, str]] = [
     (AdHoc("mine_of_e:f", ()), "mine_of_e:f needs a value for a, b: give one with --at"),
-    (AdHoc("mine_of_e:f", (), at=("1",)), r"--at gives 1 arguments, but mine_of_e:f takes 2 \(a, b\)"),
+    (AdHoc("mine_of_e:f", (), at=("1",)), r"--at gives 1 argument, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1", "2", "3")), r"--at gives 3 arguments, but mine_of_e:f takes 2 \(a, b\)"),
     (AdHoc("mine_of_e:f", (), at=("1",), arg=("c=2.0",)), "no argument of mine_of_e:f 'c'"),
     (AdHoc("mine_of_e:nothing", ()), "mine_of_e:nothing takes no arguments to differentiate; give it a parameter"),

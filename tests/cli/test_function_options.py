@@ -10,9 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from adbench.cli import cli
 from adbench.cli.support.function_options import spread
 from adbench.execution.in_process import check_cell
+from adbench.model.errors import UsageError
 from adbench.results.store import read_run
 from tests.support.command import adbench
 from tests.support.files import CASE, RIGHT, write
@@ -193,3 +196,20 @@ def test_a_backend_that_cannot_says_why_and_what_to_do(folder: Path) -> None:
     assert done.code == 4
     assert done.out.startswith("∅ torch: ")
     assert "the function calls numpy: leave torch out" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "faster"), [("check", "for less: adbench check -b NAME"), ("run", "a minute: adbench run --quick")]
+)
+def test_a_long_default_says_how_long_it_takes_and_what_is_faster(
+    command: str, faster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    def stop(*_: object, first: str = "", **__: object) -> None:
+        told.append(first)
+        raise UsageError("stopped")
+
+    monkeypatch.setattr(f"adbench.cli.{command}.execute", stop)
+    done = CliRunner().invoke(cli, [command])
+    assert re.search(rf"backends.*: about \d+ .*{faster}", done.stderr + told[0]), done.stderr

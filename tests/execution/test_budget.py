@@ -98,6 +98,15 @@ def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_
     assert whole.launch(job) - quick.launch(job) == pytest.approx(4.05 * (1 - 1 / quick.workers))
 
 
+def test_what_a_launch_takes_beside_its_calls_is_learned_and_counts_for_each_launch() -> None:
+    costs, job = known(), Job("single", 1, "other", "gradient")
+    before = Estimate(Settings(), costs).launch(job)
+    costs.learn_beside(job, 0.5)
+    after = Estimate(Settings(), costs)
+    assert after.launch(job) == pytest.approx(before + 0.5, abs=0.05)
+    assert after.launch(replace(job, size=2)) > 0.5, "the nearest size is the best guess"
+
+
 def test_missing_backends_and_finished_checks_take_no_time() -> None:
     every = Estimate(Settings(), known()).of(JOBS)
     assert Estimate(Settings(), known(), missing=["tape", "other"]).of(JOBS).total == 0
@@ -213,6 +222,7 @@ def test_enough_launches_for_an_interval_remain() -> None:
 def test_costs_are_kept_per_machine(tmp_path: Path) -> None:
     machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
     whole = replace(known(), untimed={("cheap", "tape", "hvp"): {1, 10}})
+    whole.learn_beside(JOBS[0], 0.25)
     kept.keep(tmp_path / "new", machine, whole)
     assert kept.read(tmp_path / "new", machine) == whole
     assert kept.read(tmp_path / "new", {**machine, "processor": "B"}) == Costs()

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -466,3 +467,25 @@ def test_the_inverse_error_function_of_jax_is_right_near_one(x: float) -> None:
     found = adbench.check(jax.scipy.special.erfinv, x)
     assert found.proved
     assert found.is_right, found
+
+
+@pytest.mark.parametrize("name", ["argnums", "has_aux", "kwargs"])
+def test_an_option_of_other_libraries_gets_the_name_of_ours(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"unexpected keyword argument '{name}'; .*wrt="):
+        adbench.check(lambda x: x * x, 1.0, **{name: 0})
+
+
+def test_a_module_in_training_is_random_and_the_advice_is_to_call_eval(own_defaults: None) -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(3, 40), torch.nn.Dropout(0.5))
+    with pytest.raises(UsageError, match=r"is random: .*; call \.eval\(\) on the module"):
+        adbench.check(module, torch.ones(3))
+    assert "(in float64)" in adbench.check(torch.sum, torch.ones(3)).title, "it is float32"
+    assert "(in float64)" not in adbench.check(torch.sum, torch.ones(3, dtype=torch.float64)).title
+
+
+def test_a_long_label_keeps_its_front_and_its_end() -> None:
+    long = {"encoder" + "_of_the_first_layer" * 4: np.array([1.0, 2.0])}
+    table = str(adbench.check(lambda p: sum(v @ v for v in p.values()), long))
+    label = next(line for line in table.splitlines() if "…" in line)
+    assert label.startswith("✓ p['encoder_of_the")
+    assert re.search(r"…\S*_layer'\]\[0\] ", label)

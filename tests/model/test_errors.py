@@ -30,8 +30,13 @@ def test_a_name_without_similar_ones_points_to_the_list() -> None:
 
 
 def test_few_names_are_listed() -> None:
-    assert str(UnknownName("suite", "quck", ["quick", "all"])) == "no suite 'quck'; there are: all, quick"
+    assert str(UnknownName("suite", "xyzzy", ["quick", "all"])) == "no suite 'xyzzy'; there are: all, quick"
     assert str(UnknownName("suite", "quck", [])) == "no suite 'quck'; there are: none"
+
+
+def test_the_nearest_of_few_names_is_suggested_before_all_are_listed() -> None:
+    told = str(UnknownName("command", "chekc", ["check", "run"]))
+    assert told == "no command 'chekc'; did you mean check? there are: check, run"
 
 
 def test_a_beginning_comes_before_a_similar_name() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adbench.oracle.evidence import compare, in_digits
 from adbench.oracle.reference import Known, Leaf, PartialDerivative, Reference, Row
 from tests.oracle.scalars import judge, reference
 
@@ -310,3 +311,13 @@ def test_differences_that_resolve_nothing_convict_nothing(got: float, word: str)
     )
     row = Row(Known(1.0, 1.0), 1, (resolved,), (), 0, "by hand", "", 0)
     assert judge(1.0, (np.array([50.0, 3.0]),), row).word == "wrong"  # next to 50 it is a zero
+
+
+@pytest.mark.parametrize("got", [2.0, np.nextafter(2.0, 3.0), 2.0 + 1e-6, math.inf])
+def test_equal_numbers_are_exact_and_others_have_at_most_the_digits_of_float64(got: float) -> None:
+    entry = compare("x", (), got, Known(2.0, 2.0, kind="smooth"), 0.0)
+    digits = {2.0: "exact, 15.1", math.inf: "0.0 digits correct, 15.9 "}.get(got, "digits correct")
+    assert digits in str(entry)
+    assert "17.0" not in str(entry)
+    assert (in_digits(entry.digits_correct) == "exact") == (got == 2.0)
+    assert in_digits(entry.digits_correct) == "exact" or float(in_digits(entry.digits_correct)) <= 15.9

@@ -66,12 +66,16 @@ def _lone(*records: Record, width: int = 80, details: bool = False, **changes: o
 def test_it_fits_eighty_columns_and_a_screen_and_ends_with_what_to_type_next() -> None:
     text = terminal.table(USUAL, width=80, ending=ENDING)
     assert _widest(text) <= 80
-    assert text.count("\n") <= 24
+    assert text.count("\n") <= 26
     assert _line(text, "log_determinant") == "log_determinant 10⁵ ★ 1.0 4.1 69 280 1200 ≈ 17 150 ms 8.19 kB"
     assert _line(text, "Correct") == "Correct 5 backends in all 12 tests; finite_differences: 12 approximate"
     means = "mean slowdown: tape_compiled 1.0 · tape 4.1"
     assert _line(text, "Fastest").startswith(f"Fastest tape_compiled in 4 of 4 cases; {means}")
     assert _line(text, "Gradient cost").startswith("Gradient cost in function calls: tape_compiled 2.0 · tape 8.2")
+    assert text.startswith(
+        "Of the libraries in this run, autograd is fastest in all 4 cases and right in\nall. adbench"
+    )
+    assert _line(text, "Source").endswith("each case's portable one, the same for all libraries")
     lines = text.splitlines()
     page = lines.index("Page           out/report.html")
     assert lines[page + 1] == "Details        adbench report out --details"
@@ -87,12 +91,41 @@ def test_no_line_is_wider_than_the_terminal(width: int, details: bool) -> None:
     assert text.count("matr") >= 1
 
 
-def test_backends_that_do_not_fit_are_named_and_the_best_ranked_ones_are_shown() -> None:
+def test_backends_that_do_not_fit_stand_in_further_tables_below() -> None:
     text = terminal.table(runs.run(_records([f"backend_{k:02}" for k in reversed(range(40))], CASES[:1])), width=80)
     assert _widest(text) <= 80
     assert re.search(r"^ +n +39 +38 +37 +36", text, re.M)
-    assert "Not shown, as the line is full: backend_34, backend_33" in text
+    heads = re.findall(r"^ +n +([\d ]+)(?:time)?.*$", text, re.M)
+    assert re.findall(r"\d+", " ".join(heads)) == [f"{k:02}" for k in reversed(range(40))]
+    assert len(re.findall(r"^normal_lo", text, re.M)) == len(heads) > 3, "each names its cases"
     assert "Fastest        backend_39 in 1 of 1 case;" in text
+
+
+def test_our_own_engine_is_marked_and_left_out_of_the_ranking_on_request() -> None:
+    every, others = (terminal.table(USUAL, width=80, without_own=without) for without in (False, True))
+    assert re.search(r"^ +n +compiled +◆tape +autograd ", every, re.M)
+    assert "◆ adbench's own engine; --without-own ranks without it" in every
+    assert "tape" not in others
+    assert "◆" not in others
+    assert _line(others, "log_determinant") == "log_determinant 10⁵ ★ 1.0 4.1 17 ≈ 0.24 10.3 s 8.19 kB"
+    assert _line(others, "Fastest").startswith("Fastest autograd in 4 of 4 cases; mean slowdown: autograd 1.0")
+    assert "◆" in terminal.table(USUAL, width=80, details=True)
+    assert "tape" not in terminal.table(USUAL, width=80, details=True, without_own=True)
+
+
+def test_failures_of_our_own_engine_are_printed_even_if_it_is_not_ranked() -> None:
+    text = terminal.table(runs.run([runs.record(word="wrong"), runs.record(backend="jax")]), without_own=True)
+    assert text.startswith("✗ wrong: tape, quadratic")
+
+
+def test_a_run_with_our_own_engine_alone_is_ranked() -> None:
+    assert "quadratic" in terminal.table(runs.run([runs.record()]), width=80, without_own=True)
+
+
+def test_idiomatic_source_is_named() -> None:
+    native = replace(runs.record(backend="jax_native"), text="native")
+    text = _lone(runs.record(backend="jax"), native)
+    assert _line(text, "Source").endswith("; jax_native also one in the library's own style")
 
 
 def test_a_tie_and_a_winner_have_their_signs_and_the_others_plain_numbers() -> None:
@@ -108,7 +141,7 @@ def test_a_tie_and_a_winner_have_their_signs_and_the_others_plain_numbers() -> N
 def test_nothing_but_right_gets_a_star(word: str | None) -> None:
     quick = runs.record(backend="quick", word=word, seconds=1e-9)
     text = _lone(quick, *runs.race([("tape", 3e-6), ("jax", 1e-6)]))
-    assert re.search(r"^ +n +jax +tape +quick", text, re.M)
+    assert re.search(r"^ +n +jax +◆tape +quick", text, re.M)
     assert text.count("★") == 2  # in the table and in the legend
     assert _line(text, "quadratic").startswith("quadratic 10 ★ 1.0 3.0 ")
 
@@ -252,7 +285,7 @@ def test_what_to_type_next_keeps_the_user_s_backends_and_cases() -> None:
 
 def test_a_function_with_an_array_as_value_leads_with_its_jacobian() -> None:
     records = [runs.record(operator=operator) for operator in ("value", "jacobian", "vjp")]
-    assert _lone(*records).startswith("Slowdown of the jacobian relative to the fastest")
+    assert "\nSlowdown of the jacobian relative to the fastest" in _lone(*records)
 
 
 def test_libraries_that_are_not_installed_are_one_line_with_the_command() -> None:

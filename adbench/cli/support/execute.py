@@ -48,7 +48,7 @@ def refuse_contradictions(context: click.Context) -> None:
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
     if "--resume" in given and (
-        others := sorted(set(given) - {"--resume", "--json", "--on", "--details", "--allow-nothing"})
+        others := sorted(set(given) - {"--resume", "--json", "--on", "--details", "--allow-nothing", "--without-own"})
     ):
         raise click.UsageError(f"--resume keeps the settings of the interrupted run; remove {', '.join(others)}")
     if {"--quick", "--rigorous"} <= set(given):
@@ -128,7 +128,7 @@ def _bar(session: Session) -> AbstractContextManager[Bar | None]:
     return Bar(session.settings.left_out)
 
 
-def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -> None:
+def print_run(found: Run, as_json: bool, details: bool = False, *, without_own: bool = False, **ending: Any) -> None:
     """Print the overview or the details, or the run as JSON.
 
     ending    the page, the command that prints the details, and the names of cases: the fields of terminal.Ending
@@ -139,7 +139,7 @@ def print_run(found: Run, as_json: bool, details: bool = False, **ending: Any) -
     if as_json:
         click.echo(dumps(found), nl=False)
         return
-    shown = terminal.table(
-        found, width=width(), colour=colour(), details=details, ending=terminal.Ending(**ending) if ending else None
-    )
+    about = terminal.Ending(**ending) if ending else None
+    how = {"details": details, "without_own": without_own}
+    shown = terminal.table(found, width=width(), colour=colour(), ending=about, **how)
     click.echo(shown, nl=False)

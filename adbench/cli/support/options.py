@@ -145,6 +145,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 details_option = click.option("--details", is_flag=True, help="Print every size, operator and reason.")
 
+without_own_option = click.option(
+    "--without-own",
+    is_flag=True,
+    help="Rank without adbench's own engine (◆), in the terminal; it is still measured, and its failures are printed.",
+)
+
 folder_options = combined(
     click.option("--cases", "case_folders", multiple=True, metavar="DIR", help="Add a folder of cases."),
     click.option("--backends", "backend_folders", multiple=True, metavar="DIR", help="Add a folder of backends."),

@@ -10,9 +10,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
-from adbench.execution.parallel import in_parallel
+from adbench.execution.parallel import in_parallel, room
 from adbench.execution.phases.failure_policy import FailurePolicy
 from adbench.execution.phases.timing_protocol import TimedCell
+from adbench.execution.planning.costs import Costs
 from adbench.execution.workers.background import Background
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerStart
@@ -26,13 +27,15 @@ from adbench.model.record import Group, Job, Launched, Record, group_of, grouped
 
 @dataclass(frozen=True)
 class TimePhase:
-    """The shared state of all launches; `cpus` has the processors for timing with each number of threads."""
+    """The shared state of all launches; `cpus` has the processors for timing with each number of threads, and `costs`
+    learns what cells take beside their calls."""
 
     context: Context
     references: References
     reference_backend: str | None
     failures: FailurePolicy
     cpus: Mapping[int, tuple[int, ...]]
+    costs: Costs
 
     def launch(
         self, number: int, groups: Mapping[Group, Sequence[Record]], plan: Sequence[Job]
@@ -72,6 +75,11 @@ class TimePhase:
         found = list(dict.fromkeys(map(_key, jobs)))
         return found + [replace(key, control=True) for key in found if key == WorkerKey(self.reference_backend or "")]
 
+    @property
+    def _at_once(self) -> int:
+        """How many workers prepare at a time."""
+        return room(self.context.settings.threads) if self.context.settings.quick else 1
+
     def _cpus_of(self, key: WorkerKey) -> tuple[int, ...]:
         return self.cpus[key.threads or self.context.settings.threads]
 
@@ -98,6 +106,8 @@ class TimePhase:
         for cell in cells:
             if cell.lost is None:
                 cell.attempt(cell.judge)
+            if cell.lost is None and not cell.record.job.threads:
+                self.costs.learn_beside(cell.record.job, cell.beside / self._at_once)
         lost = self._lost(number, cells)
         launched = (
             Launched(cell.record.job, cell.launch(number, background.shares.get(cell.worker)), cell.key.control)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 from adbench.execution.workers.background import Background, in_words
@@ -34,7 +35,10 @@ ROUNDING = 1e-6
 
 @dataclass
 class TimedCell:
-    """A cell in a launch: its worker, its preparation, its rounds so far; `lost` if something went wrong."""
+    """A cell in a launch: its worker, its preparation, its rounds so far; `lost` if something went wrong.
+
+    beside   seconds beside its preparation and its calls
+    """
 
     context: Context
     references: References
@@ -46,12 +50,16 @@ class TimedCell:
     calls: int = 1
     rounds: list[Round] = field(default_factory=list)
     lost: Record | None = None
+    beside: float = 0.0
 
     def prepare(self) -> None:
         """Prepare and call once; the result must be the checked one."""
         job = self.record.job
         rotate = self.references.near(job)[0] is not None
+        begun = monotonic()
         self.prepared = self.worker.ask(self.context.prepare_request(job, rotate=rotate))
+        clocked = self.prepared["prepare_seconds"] + self.prepared["first_call_seconds"]
+        self.beside = max(0.0, monotonic() - begun - clocked)
         allowed = rounding(self.record.verdict, self.prepared["claimed"])
         fault = differs(self.record.summary, from_plain(self.prepared["summary"], Summary), allowed)
         if fault is not None:
@@ -77,7 +85,9 @@ class TimedCell:
         job = self.record.job
         near, _ = self.references.near(job)
         known = [self.references.of(job), *([] if near is None else [near])]
+        begun = monotonic()
         fault = self.worker.ask(self.context.request(job, "judge", operator=job.operator, references=known))
+        self.beside += monotonic() - begun
         if fault is not None:
             self.lost = Record(job, "wrong", fault)
 

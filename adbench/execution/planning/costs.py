@@ -25,6 +25,7 @@ MOST_BYTES = 64 * 2**20
 START_SECONDS = 0.3  # a process, Python, numpy and the harness
 IMPORT_SECONDS = 0.5  # of a library that nobody has imported here yet: numpy's takes 0.1 s, torch's 2 s
 UNKNOWN = CellSeconds(prepare=0.02, first_call=0.01, call=1e-3)  # of a cell of which nothing is known
+BESIDE_SECONDS = 0.02  # of a cell in a launch of which nothing is known
 
 Cell = tuple[str, str, str]
 """(case, backend, operator): measured at several sizes."""
@@ -34,12 +35,14 @@ Cell = tuple[str, str, str]
 class Costs:
     """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size.
 
+    beside    seconds of a cell in a launch beside its preparation and its calls: inputs, summaries, judging
     untimed   sizes at which a check found nothing that can be timed: unsupported, wrong, failed
     """
 
     imports: dict[str, float] = field(default_factory=dict)
     cells: dict[Cell, dict[int, CellSeconds]] = field(default_factory=dict)
     checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
+    beside: dict[Cell, dict[int, float]] = field(default_factory=dict)
     untimed: dict[Cell, set[int]] = field(default_factory=dict)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _seen: set[tuple[str, int]] = field(default_factory=set, init=False, repr=False, compare=False)  # case and size
@@ -77,6 +80,14 @@ class Costs:
             self._usual[job.backend] = median(theirs) if theirs else None
         return self._usual[job.backend]
 
+    def of_beside(self, job: Job) -> float:
+        """Seconds of a job in a launch beside its preparation and its calls: as it was, or of the nearest size."""
+        sizes = self.beside.get((job.case, job.backend, job.operator))
+        if sizes:
+            return sizes[min(sizes, key=lambda n: abs(n - job.size))]
+        call = self.of(job).call  # two more are judged, of which a slow one takes longer than the verdict
+        return BESIDE_SECONDS + min(2 * call, max(call, 0.2))
+
     def knows(self, case: str, size: int) -> bool:
         """Whether the case has been run or checked at this size: its references are then in the cache."""
         return (case, size) in self._seen
@@ -108,6 +119,10 @@ class Costs:
         self._seen.add((job.case, job.size))
         self._usual.pop(job.backend, None)
 
+    def learn_beside(self, job: Job, seconds: float) -> None:
+        """Remember what a job took in a launch beside its preparation and its calls; a later figure replaces it."""
+        self.beside.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
+
     def learn_opening(self, backend: str, seconds: float) -> None:
         """Remember what starting a worker took, of which the import is what is not the start of any process."""
         self.imports[backend] = max(0.0, seconds - START_SECONDS)
@@ -131,6 +146,7 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
             return Costs()
         cells = from_plain(data["cells"], list[tuple[Job, CellSeconds]])
         checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
+        beside = from_plain(data.get("beside", []), list[tuple[Job, float]])
         untimed = from_plain(data.get("untimed", []), list[Job])
         found = Costs(from_plain(data["imports"], dict[str, float]))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
@@ -139,6 +155,8 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         found.learn(job, cost)
     for job, seconds in checks:
         found.learn_check(job, seconds)
+    for job, seconds in beside:
+        found.learn_beside(job, seconds)
     for job in untimed:
         found.untimed.setdefault((job.case, job.backend, job.operator), set()).add(job.size)
     return found
@@ -151,6 +169,7 @@ def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
         "imports": costs.imports,
         "cells": to_plain(_by_job(costs.cells)),
         "checks": to_plain(_by_job(costs.checks)),
+        "beside": to_plain(_by_job(costs.beside)),
         "untimed": to_plain([Job(key[0], size, *key[1:]) for key, of in costs.untimed.items() for size in sorted(of)]),
     }
     with contextlib.suppress(OSError, BadOutput):

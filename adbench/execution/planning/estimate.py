@@ -1,9 +1,10 @@
 """How long a plan takes: a model of the scheduler, with the costs of cells from earlier runs.
 
     check     for each job: prepare, first call, verdict; references once for each case and size; workers in parallel
-    time      launches × (imports + for each cell: prepare, first call, warm-up, rounds × epoch, verdicts)
+    time      launches × (imports + for each cell: prepare, first call, warm-up, rounds × epoch, and all beside these)
     memory    for each job and method: prepare, first call, warming call, measured calls, all slower; and the processes
 
+What a launch takes beside its calls (inputs, summaries, verdicts) is as much as these where calls are short.
 Nothing in it is fitted: the counts are those of the scheduler, the constants below were measured once.
 """
 
@@ -21,7 +22,6 @@ from adbench.model.record import Job
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
 JUDGE_SECONDS = 0.02
-JUDGE_TIMED_SECONDS = 0.006  # after the last round: the results of both inputs, and of both exchanged
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
 MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
@@ -124,8 +124,7 @@ class Estimate:
         warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
         preparing = (cost.prepare + cost.first_call) / (self.workers if s.quick else 1)  # in parallel, if quick
-        once = preparing + warm + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS
-        once += JUDGE_TIMED_SECONDS + min(2 * cost.call, max(cost.call, 0.2))
+        once = preparing + warm + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
         return once * (2 if job.backend == self._reference and not job.threads else 1)
 
     def imports(self, jobs: Sequence[Job]) -> float:

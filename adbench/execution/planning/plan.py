@@ -29,8 +29,9 @@ FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
 """The cases of a run that names none: linear algebra, a regression, an equation, array code, and a branch that depends
 on data; and their sizes in that run and in a quick one."""
 
-FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "torch", "autograd")
-"""The built-in backends of a quick run that names no backend, case or suite: they fit into a minute."""
+FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "jax_native", "torch", "autograd")
+"""The built-in backends of a quick run that names no backend, case or suite: they take about a minute. jax has two,
+because its portable source is slower than idiomatic code, and lacks branches that depend on data."""
 
 SAMPLE = 3  # relations hold for a library or not: what breaks one on a single case is rare
 MOST_NAMES = 3  # of backends that are not installed, in a line
@@ -128,8 +129,11 @@ def _backends(catalog: Catalog, request: Request, left_out: list[str]) -> tuple[
     if request.backends:
         return list(names), {}
     by_default = request.quick or request.time
-    wanted = [catalog.backends[name] for name in names if catalog.backends[name].is_default or not by_default]
-    if request.quick and request.time and not (request.cases or request.suites):
+    is_first_look = request.quick and request.time and not (request.cases or request.suites)
+    first_names = FIRST_BACKENDS if is_first_look else ()
+    every = [catalog.backends[name] for name in names]
+    wanted = [source for source in every if source.is_default or source.name in first_names or not by_default]
+    if is_first_look:
         first = [source for source in wanted if source.name in FIRST_BACKENDS or not source.builtin]
         if any(not source.missing for source in first):
             if more := sum(not source.missing for source in wanted if source not in first):

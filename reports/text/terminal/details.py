@@ -19,8 +19,22 @@ from ...content.cells import Cell, Cells
 from ...content.footnotes import Footnotes
 from ...content.formatting import OUTCOMES, Word
 from ...content.traps import reasons
-from ..marks import FASTEST, MEANINGS, SHORT_LABELS, STYLES, head, label, legend, longest_part, mark, plain, wrapped
-from .faults import again, faults
+from ..marks import (
+    FASTEST,
+    MEANINGS,
+    OWN_MEANS,
+    SHORT_LABELS,
+    STYLES,
+    head,
+    label,
+    legend,
+    longest_part,
+    mark,
+    marked,
+    plain,
+    wrapped,
+)
+from .faults import again
 
 MOST_ABREAST = 12  # backends; if more do not fit, they are listed case by case, the fastest first
 LONGEST_REASON = 400
@@ -38,7 +52,6 @@ class BackendColumns(NamedTuple):
 
 def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
     """What to print, from top to bottom."""
-    yield from faults(cells, width)
     yield _title(cells)
     if cells.timed:
         yield _floor(cells, width)
@@ -113,7 +126,8 @@ def _items(cells: Cells, texts: Texts, case: str, size: int) -> Iterator[Text]:
     for _, cell in sorted(timed, key=lambda pair: (not pair[1].ranked, pair[0])):
         text = texts[case, size, cell.job.backend]
         sign, _, figure = text.plain.partition(" ")
-        yield Text(f"{sign} {formatting.short(cell.job.backend, 24)} {figure}", text.style)
+        name = marked(cells, formatting.short(cell.job.backend, 24))
+        yield Text(f"{sign} {name} {figure}", text.style)
     for word in OUTCOMES:
         names = [_named(cell) for cell in row if cell.word == word and not cell.spread]
         if names:
@@ -144,7 +158,7 @@ def _entry(sign: str, cell: Cell, timed: bool) -> str:
 def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[BackendColumns]:
     """Tables below each other, each with as many backends as fit side by side."""
     needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
-    wanted = {b: max(needed[b], longest_part(b)) for b in cells.backends}
+    wanted = {b: max(needed[b], longest_part(marked(cells, b))) for b in cells.backends}
     first = _size_width(cells)
     for widths, gap in ((wanted, 2), (needed, 1)):
         if first + sum(w + gap for w in widths.values()) <= width:
@@ -169,7 +183,8 @@ def _block(cells: Cells, texts: Texts, block: BackendColumns, width: int) -> Ite
         return found
 
     top = lines()
-    top.add_row("n", *map(head, block.backends, block.widths), style="bold")
+    names = [marked(cells, backend) for backend in block.backends]
+    top.add_row("n", *map(head, names, block.widths), style="bold")
     yield top
     for case in cells.subjects:
         yield Text(formatting.short(case, width), "bold")
@@ -224,6 +239,7 @@ def _legend(cells: Cells, width: int) -> Text:
     signs += [formatting.legend(word) for word in OUTCOMES if word in there]
     untimed = any(c.measured and not c.spread for backend in cells.backends for c in cells.column(backend))
     signs += [f"{formatting.MISSING} not timed"] if untimed and cells.timed else []
+    signs += [OWN_MEANS] if any(marked(cells, backend) != backend for backend in cells.backends) else []
     return legend(signs, width)
 
 

@@ -15,10 +15,22 @@ from ...content import formatting
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
 from ...content.traps import reasons
-from ..marks import FASTEST, MEANINGS, STYLES, TIED, head, label, legend, longest_part, plain, wrapped
+from ..marks import (
+    FASTEST,
+    MEANINGS,
+    OWN_MEANS,
+    STYLES,
+    TIED,
+    head,
+    label,
+    legend,
+    longest_part,
+    marked,
+    plain,
+    wrapped,
+)
 from . import slowdowns
 from .ending import Ending, commands
-from .faults import faults
 from .slowdowns import NONE, SlowdownRow
 from .summary import sentences
 
@@ -45,12 +57,11 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (Layout(2, 24, 14, True), Layout(1, 20, 8, True), Layout(1, 18, 8, False))
-"""From roomy to tight; the first in which all backends fit counts, else the last."""
+"""From roomy to tight; the first in which the backends need the fewest tables counts."""
 
 
 def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
     """What to print, from top to bottom."""
-    yield from faults(cells, width)
     yield from _races(cells, width) if cells.timed and cells.subjects else _checked(cells, width)
     yield Text()
     for sentence in sentences(cells):
@@ -89,18 +100,19 @@ def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
     """A line for each case: slowdowns by backend, then the time and memory of the fastest."""
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
     lines, backends = slowdowns.lines(cells), slowdowns.order(cells)
-    layout, shown = _fitting(lines, backends, width)
+    layout, tables = _fitting(cells, lines, backends, width)
     memory = " and memory" if layout.memory and any(line.bytes is not None for line in lines) else ""
     figures = f", and its time{memory}" if width >= NARROW else ""
     yield Text(wrapped(f"Slowdown of the {operator} relative to the fastest{figures}", width), "bold")
     if width < NARROW:
-        shown = backends
-        yield from _stacked(lines, shown, width)
+        yield from _stacked(cells, lines, backends, width)
     else:
-        yield _table(_around(lines, layout, [_column(lines, backend, layout) for backend in shown]), layout.gap)
-    if left := [formatting.short(name, 24) for name in backends if name not in shown]:
-        yield Text(wrapped(f"Not shown, as the line is full: {formatting.listed(left, most=8)}", width))
-    if signs := list(_meanings(lines, shown)):
+        for number, table in enumerate(tables):
+            yield from [Text()] if number else []
+            between = [_column(cells, lines, backend, layout) for backend in table]
+            yield _table(_around(lines, layout, between, is_first=not number), layout.gap)
+    signs = list(_meanings(lines, backends))
+    if signs := signs + ([OWN_MEANS] if any(marked(cells, backend) != backend for backend in backends) else []):
         yield legend(signs, width)
 
 
@@ -116,18 +128,29 @@ def _meanings(lines: Sequence[SlowdownRow], shown: Sequence[str]) -> Iterator[st
         yield f"{NONE} not measured"
 
 
-def _fitting(lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> tuple[Layout, Sequence[str]]:
-    """The first layout in which all backends fit, or else the tightest and the best ranked ones that fit in it."""
-    for layout in LAYOUTS:
-        room = width - sum(column.width + layout.gap for column in _around(lines, layout, [])) + layout.gap
-        shown: list[str] = []
-        for backend in backends:
-            room -= _column(lines, backend, layout).width + layout.gap
-            if room >= 0 or not shown:
-                shown.append(backend)
-        if len(shown) == len(backends):
-            break
-    return layout, shown
+def _fitting(
+    cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int
+) -> tuple[Layout, list[list[str]]]:
+    """The first layout that needs the fewest tables, and the backends of each: those that do not fit go below."""
+    found = [(layout, _tables(cells, lines, backends, width, layout)) for layout in LAYOUTS]
+    return min(found, key=lambda pair: len(pair[1]))
+
+
+def _tables(
+    cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int, layout: Layout
+) -> list[list[str]]:
+    """The backends of each table, in order; the first also has the figures of the fastest."""
+    tables: list[list[str]] = []
+    room = 0
+    for backend in backends:
+        needed = _column(cells, lines, backend, layout).width + layout.gap
+        if needed > room or not tables:
+            around = _around(lines, layout, [], is_first=not tables)
+            room = width - sum(column.width + layout.gap for column in around) + layout.gap
+            tables.append([])
+        tables[-1].append(backend)
+        room -= needed
+    return tables
 
 
 def _table(columns: Sequence[Column], gap: int) -> Table:
@@ -140,12 +163,14 @@ def _table(columns: Sequence[Column], gap: int) -> Table:
     return table
 
 
-def _around(lines: Sequence[SlowdownRow], layout: Layout, between: Sequence[Column]) -> list[Column]:
-    """The columns of the backends between those of the case and those of the fastest."""
+def _around(lines: Sequence[SlowdownRow], layout: Layout, between: Sequence[Column], *, is_first: bool) -> list[Column]:
+    """The columns of the backends between those of the case and, in the first table, those of the fastest."""
     before = [
         _plain_column("", [formatting.short(line.case, layout.case) for line in lines], left=True),
         _plain_column("n", [formatting.short_count(line.size) for line in lines]),
     ]
+    if not is_first:
+        return [*before, *between]
     times = [formatting.MISSING if line.seconds is None else formatting.seconds(line.seconds) for line in lines]
     peaks = [formatting.MISSING if line.bytes is None else formatting.byte_size(line.bytes) for line in lines]
     after = [_plain_column("its\ntime", times)] if set(times) != {formatting.MISSING} else []
@@ -158,10 +183,10 @@ def _plain_column(title: str, texts: Sequence[str], *, left: bool = False) -> Co
     return Column(title, found, max(cell_len(text) for text in (*title.split("\n"), *texts)), left)
 
 
-def _column(lines: Sequence[SlowdownRow], backend: str, layout: Layout) -> Column:
-    texts = [_entry(line, backend) for line in lines]
-    needed = max(max(text.cell_len for text in texts), longest_part(backend, layout.head))
-    return Column(head(backend, needed), texts, needed)
+def _column(cells: Cells, lines: Sequence[SlowdownRow], backend: str, layout: Layout) -> Column:
+    texts, name = [_entry(line, backend) for line in lines], marked(cells, backend)
+    needed = max(max(text.cell_len for text in texts), longest_part(name, layout.head))
+    return Column(head(name, needed), texts, needed)
 
 
 def _entry(line: SlowdownRow, backend: str) -> Text:
@@ -169,11 +194,11 @@ def _entry(line: SlowdownRow, backend: str) -> Text:
     return Text(entry, "bold green" if entry.startswith(FASTEST) else STYLES.get(word, "") if word != "right" else "")
 
 
-def _stacked(lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> Iterator[Text]:
+def _stacked(cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> Iterator[Text]:
     """Where columns do not fit: the case, and below it its entries as running text."""
     for line in lines:
         yield Text(formatting.short(f"{line.case}, n = {plain(formatting.short_count(line.size))}", width), "bold")
-        entries = [f"{formatting.short(backend, 10)} {line.entries[backend]}" for backend in backends]
+        entries = [f"{formatting.short(marked(cells, backend), 10)} {line.entries[backend]}" for backend in backends]
         yield Text(wrapped(", ".join(entry.replace(" ", "\u00a0") for entry in entries), width))
 
 

@@ -40,6 +40,7 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _many_points(cells)
         yield from _threads(cells)
         yield from _device(cells)
+        yield from _source(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
             yield Sentence("Background", found.background)
@@ -123,6 +124,14 @@ def _threads(cells: Cells) -> Iterator[Sentence]:
         parts = [f"speed-up with {count}: {_joined(spans)}"] if spans else []
         parts += [f"wrong with {count}: {_counts(wrong)} of {_results(of_count)}"] if wrong else []
         yield Sentence("Threads", "; ".join(parts) or f"no speed-up with {count}: too few launches to compare")
+
+
+def _source(cells: Cells) -> Iterator[Sentence]:
+    """Which source was measured: each case's portable one, or one that was written for the library."""
+    own = {c.job.backend for c in cells.every_single() if c.spread and c.record and c.record.text == "native"}
+    names = formatting.listed([formatting.short(name, LONGEST_NAME) for name in cells.backends if name in own])
+    written = f"; {names} also one in the library's own style" if names else ""
+    yield Sentence("Source", f"each case's portable one, the same for all libraries{written}")
 
 
 def _device(cells: Cells) -> Iterator[Sentence]:
