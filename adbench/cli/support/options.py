@@ -40,10 +40,10 @@ SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(
 """The types of number options. Every number option has one of them, or is read by a function of quantities.py."""
 
 
-def quantity(name: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads an option's text by that function of quantities.py."""
+def quantity(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that reads an option's text, or texts if it is repeatable, by that function of quantities.py."""
 
-    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+    def read(_: click.Context, parameter: click.Parameter, text: Any) -> Any:
         if text is None:
             return None
         from adbench.cli.support import quantities
@@ -138,8 +138,8 @@ selection_options = combined(
 
 
 def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """The cases and backends that the user chose, by option, for a command that is suggested."""
-    return {"-c": asked["cases"], "-b": asked["backends"]}
+    """The cases, backends and sizes that the user chose, by option, for a command that is suggested."""
+    return {"-c": asked["cases"], "-b": asked["backends"], "-n": asked["sizes"]}
 
 
 threads_option = click.option(

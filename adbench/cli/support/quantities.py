@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from adbench.model.errors import UsageError
 from adbench.model.settings import MOST_SECONDS, MOST_THREADS
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+MOST_SHARE = 1000.0  # a thousand times: 100000 %
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 
 
@@ -44,9 +46,23 @@ def seconds_of(text: str) -> float:
 
 
 def share_of(text: str) -> float:
-    """A share between 0 and 1, both excluded: `2%` or `0.02`."""
+    """A share above 0: `2%`, `150%` or `0.02`. Without % it is below 1, because `5` is more often a slip than 500 %."""
     found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip(), re.ASCII)
     share = float(found[1]) * (0.01 if found[2] else 1.0) if found else 0.0
-    if not 0 < share < 1:
-        raise UsageError(f"{text!r} is not a share between 0 and 100 %; write 2% or 0.02")
+    if not 0 < share < (MOST_SHARE if found and found[2] else 1):
+        raise UsageError(f"{text!r} is not a share above 0; write 2%, 150% or 0.02")
     return share
+
+
+def margins_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
+    """The margin of all cells, None without one, and those of names: `5%`, `name=50%`."""
+    margin, named = None, {}
+    for text in texts:
+        name, equals, share = text.rpartition("=")
+        if equals and not name:
+            raise UsageError(f"{text!r} has no name before '='; write 5% or NAME=50%")
+        if equals:
+            named[name] = share_of(share)
+        else:
+            margin = share_of(share)
+    return margin, named
