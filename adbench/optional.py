@@ -24,7 +24,7 @@ EXTRAS = {
 
 
 class MissingLibrary(ImportError, NotImplementedError):
-    """An optional library is not installed. The message is one line with the command that installs it.
+    """An optional library, or a module of the system, is missing. The message is one line that says what to do.
 
     Also a NotImplementedError, so that a backend that needs the library counts as unsupported, with this reason.
     """
@@ -47,6 +47,21 @@ def library(module: str, user: str) -> ModuleType:
     """
     require(module.partition(".")[0], user)
     return importlib.import_module(module)
+
+
+def posix_module(name: str) -> ModuleType:
+    """A module of Python that Windows lacks, imported where it is needed: `import adbench` works without.
+
+    Raises MissingLibrary.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingLibrary(
+            f"this command starts processes, which needs Linux or macOS ({name} is missing); on Windows use WSL, "
+            "or adbench.check in Python",
+            name=name,
+        ) from error
 
 
 def pip_install(name: str) -> str:

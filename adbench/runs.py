@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -142,6 +142,7 @@ def compare(
     new: str | Path | record.Run,
     *,
     margin: float = 0.05,
+    margins: Mapping[str, float] | None = None,
     memory_margin: float = 0.1,
     absolute: bool = False,
 ) -> comparing.Comparison:
@@ -149,12 +150,13 @@ def compare(
 
     old, new        a Run, what `load` reads, a log of gradbench's, or a JSON file of pytest-benchmark or pyperf
     margin          cells that are slower by less are no regression; memory_margin: the same for memory
+    margins         cell, case, benchmark or glob -> its own margin: {"test_parse*": 0.5}
     absolute        compare times by the clock alone, even of two machines
 
     Raises BadFile for what cannot be read, UsageError where the two have no cell in common.
     """
     inputs = _input(old), _input(new)
-    return comparing.compare(*inputs, margin=margin, memory_margin=memory_margin, absolute=absolute)
+    return comparing.compare(*inputs, margin=margin, margins=margins, memory_margin=memory_margin, absolute=absolute)
 
 
 def _input(given: str | Path | record.Run) -> ComparisonInput:

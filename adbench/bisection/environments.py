@@ -7,7 +7,6 @@ running one, the packages are installed into the folder.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -30,7 +29,7 @@ from packaging.utils import canonicalize_name
 from adbench.bisection.interpreters import RUNNING, Interpreter
 from adbench.bisection.releases import Release
 from adbench.catalog.installed import OURS, installed_version
-from adbench.model.atomic_file import write_whole
+from adbench.model.atomic_file import lock, write_whole
 from adbench.model.errors import UsageError
 
 Installer = Literal["uv", "pip"]
@@ -83,7 +82,7 @@ class Environments:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except OSError as error:
                 raise UsageError(f"another bisection uses {self.folder}; wait until it ends") from error
             yield

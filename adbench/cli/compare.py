@@ -8,13 +8,22 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import colour, print_json, width
-from adbench.cli.support.options import PATH, json_option, share_option
+from adbench.cli.support.options import PATH, json_option, margins_of, quantity, share_option
 
 
 @click.command(short_help="Compare two runs.")
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
-@share_option("--margin", "5%", "Ignore changes in time below this share.")
+@click.option(
+    "--margin",
+    "margins",
+    multiple=True,
+    metavar="[NAME=]SHARE",
+    default=("5%",),
+    show_default=True,
+    callback=quantity(margins_of),
+    help="Ignore changes in time below this share; NAME=50% for one benchmark, cell or case, or a glob. Repeatable.",
+)
 @share_option("--memory-margin", "10%", "Ignore changes in memory below this share.")
 @click.option(
     "--fail-on", metavar="WHAT,…", help="Exit with an error on these findings: regression, correctness, memory."
@@ -25,7 +34,7 @@ from adbench.cli.support.options import PATH, json_option, share_option
 def compare(
     old: Path,
     new: Path,
-    margin: float,
+    margins: tuple[float | None, dict[str, float]],
     memory_margin: float,
     fail_on: str | None,
     absolute: bool,
@@ -37,6 +46,7 @@ def compare(
     \b
     adbench compare base/ new/ --fail-on regression,correctness
     adbench compare base/run.json new/run.json --markdown
+    adbench compare base.json new.json --margin 10% --margin 'test_parse*=150%'
 
     A cell is a case at a size on a backend. OLD and NEW are folders of runs, run.json files, journals, gradbench logs,
     or JSON files of pytest-benchmark or pyperf.
@@ -46,15 +56,22 @@ def compare(
     """
     from adbench.reports.text import comparison
     from adbench.results import compare as comparing
+    from adbench.results import gates
     from adbench.results.importers.timing_files import read_input
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown contradict each other; give one of them")
-    gates = comparing.gates_of(fail_on)
+    findings = gates.gates_of(fail_on)
+    margin, named = margins
     found = comparing.compare(
-        read_input(old), read_input(new), margin=margin, memory_margin=memory_margin, absolute=absolute
+        read_input(old),
+        read_input(new),
+        margin=0.05 if margin is None else margin,
+        margins=named,
+        memory_margin=memory_margin,
+        absolute=absolute,
     )
-    code = comparing.exit_code(found, gates)
+    code = gates.exit_code(found, findings)
     if as_json:
         print_json(comparison.data(found, code))
     elif markdown:
@@ -62,5 +79,5 @@ def compare(
     else:
         click.echo(comparison.text(found, width=width(), colour=colour()), nl=False)
     if code == 4:
-        click.echo(f"adbench: nothing was compared: {comparing.not_compared(found, gates)}", err=True)
+        click.echo(f"adbench: nothing was compared: {gates.not_compared(found, findings)}", err=True)
     sys.exit(code)

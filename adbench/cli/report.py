@@ -51,6 +51,7 @@ def report(
     adbench report out -o out.codequality.json    annotations for GitLab
     adbench report out -o out.bmf.json            for Bencher
     adbench report out -o out.gbench.json         for Google Benchmark's tools
+    adbench report out -o out.json                all data, as in run.json
     adbench report out -o results.asv             for asv: adds to its results
     adbench report january february -o all.html   several runs over time
     adbench report --from-gradbench log.jsonl     the results of a gradbench log

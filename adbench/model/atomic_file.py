@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old file or the new one, never a part."""
+"""Atomic writes: a reader sees the old file or the new one, never a part. Locks: one process at a time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
+from typing import IO, Any
 
 from adbench.model.errors import BadOutput
+from adbench.optional import posix_module
 
 
 def refuse_file(path: Path) -> None:
@@ -42,3 +44,12 @@ def write_whole(path: Path, content: str | bytes, *, kept: str = "") -> None:
     except OSError as error:
         more = f"; {kept}" if kept else ""
         raise BadOutput(f"{path}: cannot be written: {error.strerror}{more}") from error
+
+
+def lock(file: IO[Any], *, wait: bool = False) -> None:
+    """Lock an open file until it is closed, or its process ends.
+
+    Raises OSError if another process has locked it, unless `wait`.
+    """
+    fcntl = posix_module("fcntl")
+    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,16 +2,16 @@
 
 A regression is a cell that is significantly slower by more than the margin: by the one-sided Mann-Whitney test over
 launches, whose null hypothesis is a change of at most the margin, with Holm's correction over all cells. The change is
-relative to other backends of the same run (changes.py), and the clock must agree. With `absolute`, the clock alone
-decides.
+relative to other backends of the same run (changes.py), and the clock must agree. The clock alone decides with
+`absolute`, and about benchmarks of other programs, which have no backend.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,7 +21,15 @@ from adbench.measure.unpaired import FEWEST, exceeds_p, least_p, shift
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
 from adbench.results.changes import Change, Pair, by_the_clock, common_reference, groups, pairs, relative
-from adbench.results.comparison_inputs import ComparisonInput, Key, Sample, differences, name_of
+from adbench.results.comparison_inputs import (
+    USEFUL_ROUNDS,
+    ComparisonInput,
+    Key,
+    Margins,
+    Sample,
+    differences,
+    name_of,
+)
 
 Word = Literal[
     "now wrong",
@@ -49,7 +57,10 @@ same            the whole interval is within the margin
 gone, new       correct, and only in the old or the new run
 """
 
-GATES = ("regression", "correctness", "memory")
+MORE_ROUNDS = (
+    f"write files with {USEFUL_ROUNDS} or more (pytest --benchmark-min-rounds={USEFUL_ROUNDS} --benchmark-json=FILE), "
+    "or compare folders with several files"
+)
 MEMORY_SLACK = 65_536
 """Changes up to this many bytes are ignored, because processes take whole pages and blocks of them."""
 
@@ -68,9 +79,11 @@ class MemoryChange:
 class ComparedCell:
     """A cell.
 
-    ratio     new time / old time, relative to other backends or by the clock, see `basis`
+    margin    changes in time below this share are ignored
+    ratio     new time / old time, relative to `compared_to`
+    compared_to   backends of the same run; empty if `ratio` compares seconds
     p         of a change within the margin, adjusted for all cells; None if no test was made
-    launches  of the old and the new run that were used
+    launches  of the old and the new run that were used; blocks of rounds of an input that is `one_launch`
     clock     new time / old time by the clock; None for two machines, unless `absolute`
     prepare   new / old of the time until the first result, by the clock
     unclear   of two backends one changed by more than the margin, and the clock does not show which
@@ -79,7 +92,9 @@ class ComparedCell:
     key: Key
     word: Word
     reason: str | None = None
+    margin: float = 0.05
     ratio: Interval | None = None
+    compared_to: tuple[str, ...] = ()
     p: float | None = None
     launches: tuple[int, int] = (0, 0)
     old_seconds: float | None = None
@@ -113,7 +128,8 @@ class Drift:
 class Comparison:
     """`new` against `old`.
 
-    basis      how times are compared: relative to "reference" (other backends of the run) or by the "clock"
+    basis      how times are compared: relative to "reference" (other backends of the run) or all by the "clock"
+    margin     for every cell but those of `margins`, each a cell, case or glob with its own margin
     same       whether both ran on one machine; `differ` lists the differences
     reference  the backend that both runs have; None without one
     undecided  why this comparison can find no regression; None if it can
@@ -134,6 +150,7 @@ class Comparison:
     rows: tuple[ComparedCell, ...]
     untimed: int
     notes: tuple[str, ...]
+    margins: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """One line instead of thousands of numbers."""
@@ -146,28 +163,37 @@ def compare(
     new: ComparisonInput,
     *,
     margin: float = 0.05,
+    margins: Mapping[str, float] | None = None,
     memory_margin: float = 0.1,
     absolute: bool = False,
 ) -> Comparison:
     """Compare every cell of both runs. `absolute`: compare times by the clock alone, also between machines.
 
-    Raises UsageError if the two have no cell in common.
+    Raises UsageError if the two have no cell in common, or no cell for a name in `margins`.
     """
     if not old.samples.keys() & new.samples.keys():
         raise UsageError(
             f"{old.name} and {new.name} have no cell in common (the first cells are {_first(old)} and {_first(new)}); "
             "compare runs of the same cases, sizes and backends"
         )
+    limits = Margins(margin, margins or {}, (*old.samples, *new.samples))
     differ = tuple(differences(old.machine, new.machine))
     timed = pairs(old, new)
+    seconds = absolute or (bool(timed) and not differ and all(isinstance(pair.key, str) for pair in timed))
     reference = common_reference(old, new, timed)
     changes: dict[Key, tuple[Pair, Change | None]] = {}
     for group in groups(timed):
         found = relative(group, reference, same_machine=not differ)
-        chosen = ((pair, by_the_clock(pair)) for pair in group) if absolute else found
-        changes |= {pair.key: (pair, moved) for pair, moved in chosen}
-    rows = [_timed(pair, moved, margin, clock=absolute or not differ) for pair, moved in changes.values()]
-    rows = _corrected(rows, changes, margin)
+        if absolute or (isinstance(group[0].key, str) and not differ):  # without a backend there is nothing else
+            found = ((pair, by_the_clock(pair)) for pair in group)
+        changes |= {pair.key: (pair, moved) for pair, moved in found}
+    rows = [
+        _timed(
+            pair, moved, limits.of(pair.key), one_launch=(old.one_launch, new.one_launch), clock=absolute or not differ
+        )
+        for pair, moved in changes.values()
+    ]
+    rows = _corrected(rows, changes)
     timed_rows = {row.key: row for row in rows}
     keys = [*old.samples, *(key for key in new.samples if key not in old.samples)]
     every = [timed_rows.get(key) or _state(key, old.samples.get(key), new.samples.get(key)) for key in keys]
@@ -176,56 +202,24 @@ def compare(
     return Comparison(
         old=old,
         new=new,
-        basis="clock" if absolute else "reference",
+        basis="clock" if seconds else "reference",
         margin=margin,
         memory_margin=memory_margin,
         same=not differ,
         differ=differ,
         reference=reference,
         drift=_drift(timed, reference) if not differ or absolute else None,
-        undecided=_undecided(old, new, rows, margin),
+        undecided=_undecided(old, new, rows),
         rows=tuple(replace(row, memory=_memory(row.key, old, new, memory_margin)) for row in found_rows),
         untimed=sum(_untimed(key, old, new, timed_rows) for key in keys),
         notes=tuple(_notes(old, new, reference)),
+        margins=limits.named,
     )
 
 
-def gates_of(text: str | None) -> tuple[str, ...]:
-    """`regression,correctness` -> the findings that set the exit code. Raises UsageError for one not in GATES."""
-    gates = tuple(dict.fromkeys(name.strip() for name in (text or "").split(","))) if text is not None else ()
-    for name in gates:
-        if name not in GATES:
-            raise UsageError(f"--fail-on {name!r} is unknown; choose from {', '.join(GATES)}")
-    return gates
-
-
-def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
-    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 4 nothing compared, 5 undecided."""
-    words = {row.word for row in comparison.rows if _alarms(row, comparison)}
-    if "correctness" in fail_on and words & {"now wrong", "now failing"}:
-        return 1
-    if "memory" in fail_on and any(_needs_more(row) for row in comparison.rows):
-        return 3
-    if "regression" in fail_on:
-        if comparison.undecided:
-            return 5
-        if "regression" in words:
-            return 3
-        if any(row.unclear for row in comparison.rows):
-            return 5
-    return 4 if not_compared(comparison, fail_on) else 0
-
-
-def not_compared(comparison: Comparison, fail_on: Collection[str]) -> str:
-    """Why a gate had nothing to compare; "" if each had something."""
-    if "memory" in fail_on and not any(row.memory for row in comparison.rows):
-        return "no cell has a memory figure of the same method in both runs"
-    if fail_on and not comparison.untimed and all(row.word in ("gone", "new") for row in comparison.rows):
-        return "no cell was checked in both runs"
-    return ""
-
-
-def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> ComparedCell:
+def _timed(
+    pair: Pair, moved: Change | None, margin: float, *, one_launch: tuple[bool, bool], clock: bool
+) -> ComparedCell:
     """The row of a timed cell, before all are tested together."""
     prepare = None
     if clock and min(len(pair.old.prepare), len(pair.new.prepare)) >= FEWEST:
@@ -233,6 +227,7 @@ def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> C
     row = ComparedCell(
         pair.key,
         "inconclusive",
+        margin=margin,
         old_seconds=pair.old.seconds_per_call if clock else None,
         new_seconds=pair.new.seconds_per_call if clock else None,
         clock=math.exp(pair.clock) if clock else None,
@@ -241,29 +236,32 @@ def _timed(pair: Pair, moved: Change | None, margin: float, *, clock: bool) -> C
     )
     if moved is None:
         return replace(
-            row, reason="no other backend was measured in the same run, so drift of the machine cannot be separated"
+            row,
+            reason="no other backend was measured in the same run, so drift of the machine cannot be separated; "
+            "--absolute compares seconds",
         )
-    row = replace(row, launches=(len(moved.old), len(moved.new)))
+    row = replace(row, launches=(len(moved.old), len(moved.new)), compared_to=moved.compared_to)
     if min(row.launches) < FEWEST:
+        if any(one_launch):
+            rounds = [sum(map(len, side.logs.values())) for side in (pair.old, pair.new)]
+            return replace(row, reason=f"{_listed(rounds)} rounds are too few; {MORE_ROUNDS}")
         return replace(row, reason=f"needs {FEWEST} launches in each run; there are {_listed(row.launches)}")
     return replace(row, ratio=shift(moved.new, moved.old).exp())
 
 
-def _corrected(
-    rows: Sequence[ComparedCell], changes: dict[Key, tuple[Pair, Change | None]], margin: float
-) -> list[ComparedCell]:
+def _corrected(rows: Sequence[ComparedCell], changes: dict[Key, tuple[Pair, Change | None]]) -> list[ComparedCell]:
     """The rows with their words: each tested, corrected for all tests."""
-    edge = math.log1p(margin)
+    edges = {row.key: math.log1p(row.margin) for row in rows}
     tested = {row.key: change for row in rows if row.ratio and (change := changes[row.key][1])}
-    slower = dict(zip(tested, holm([exceeds_p(c.new, c.old, edge) for c in tested.values()]), strict=True))
-    faster = dict(zip(tested, holm([exceeds_p(c.old, c.new, edge) for c in tested.values()]), strict=True))
+    slower = dict(zip(tested, holm([exceeds_p(c.new, c.old, edges[k]) for k, c in tested.items()]), strict=True))
+    faster = dict(zip(tested, holm([exceeds_p(c.old, c.new, edges[k]) for k, c in tested.items()]), strict=True))
     found = []
     for row in rows:
         change = tested.get(row.key)
         if row.ratio and change:
             p = min(slower[row.key], faster[row.key])
             sign = 1 if slower[row.key] <= faster[row.key] else -1
-            word, reason = _judged(row.ratio, p, sign, change, edge, len(tested))
+            word, reason = _judged(row.ratio, p, sign, change, edges[row.key], len(tested))
             unclear = change.other is not None and p <= SIGNIFICANT and word == "inconclusive"
             row = replace(row, word=word, reason=reason, p=p, unclear=unclear)
         old, new = changes[row.key][0].old.how, changes[row.key][0].new.how
@@ -345,18 +343,6 @@ def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float)
     return tuple(found)
 
 
-def _needs_more(row: ComparedCell) -> bool:
-    """By the method that saw more, the allocated peak or the resident one. Python's own peak misses too much."""
-    fit = [change for change in row.memory if change.method != "python"]
-    return bool(fit) and max(fit, key=lambda change: max(change.old_bytes, change.new_bytes)).word == "more"
-
-
-def _alarms(row: ComparedCell, comparison: Comparison) -> bool:
-    """A known fault is no alarm."""
-    sample = comparison.new.samples.get(row.key)
-    return sample is None or sample.state != "known"
-
-
 def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
     moved = [pair.clock for pair in timed if getattr(pair.key, "backend", None) == reference]
     if reference is None or not moved:
@@ -365,12 +351,13 @@ def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:
     return Drift(reference, len(moved), middle, least, most)
 
 
-def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[ComparedCell], margin: float) -> str | None:
-    """Why this comparison can find no regression; None if it can."""
+def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[ComparedCell]) -> str | None:
+    """Why this comparison can find no regression, and what to do; None if it can."""
+    if quick := [side for side in (old, new) if side.quick]:
+        names = _listed([side.name for side in quick])
+        return f"{names}: measured with --quick, too short for a decision; measure again: {quick[0].again}"
     for side in (old, new):
-        if side.quick:
-            return f"{side.name} was measured with --quick, which is only a first look; run it again without --quick"
-        if side.floor is not None and side.floor > margin:
+        if side.floor is not None and side.floor > min((row.margin for row in rows), default=math.inf):
             differed = f"two runs of identical code differed by {side.floor * 100:.1f} %"
             return f"too noisy: in {side.name} {differed}, more than the margin"
     if not rows:
@@ -380,6 +367,8 @@ def _undecided(old: ComparisonInput, new: ComparisonInput, rows: Sequence[Compar
         reasons = [row.reason or "" for row in rows]
         return max(set(reasons), key=reasons.count)
     if all(least_p(*row.launches) * len(tested) > SIGNIFICANT for row in tested):
+        if old.one_launch or new.one_launch:
+            return f"too few rounds for {len(tested)} benchmarks; {MORE_ROUNDS}"
         return f"too few launches for {len(tested)} cells; measure with more launches, or fewer cells"
     return None
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from adbench.measure.machine import SAME_FOR_TIMES, fingerprint
+from adbench.measure.unpaired import FEWEST
+from adbench.model.errors import UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Job, Memory, Outcome, Record, Run
 from adbench.model.settings import PROCESSOR
@@ -28,6 +31,12 @@ State = Literal["right", "wrong", "known", "failing", "absent"]
 
 UNKNOWN = "—"
 """In a fingerprint, for facts that a program does not record."""
+
+MOST_NAMED = 5  # cases or backends in a command
+
+SMALLEST_BLOCK, MOST_BLOCKS = 5, 10
+USEFUL_ROUNDS = SMALLEST_BLOCK * MOST_BLOCKS
+"""Rounds in a block, blocks in a launch, and rounds for that many blocks; see `in_blocks`."""
 
 _PARTS = tuple(name.replace("_", " ") for name in SAME_FOR_TIMES)
 
@@ -82,6 +91,8 @@ class ComparisonInput:
     reference   the backend to which the others are compared within the run
     floor       the run's noise floor, as a share; None without a control
     quick       made with --quick, with too few launches for decisions
+    again       the command that measures it without --quick
+    one_launch  a file of one process: each entry of `logs` is a block of its rounds (`in_blocks`)
     """
 
     name: str
@@ -93,6 +104,18 @@ class ComparisonInput:
     reference: str | None = None
     floor: float | None = None
     quick: bool = False
+    again: str = ""
+    one_launch: bool = False
+
+
+def in_blocks(rounds: Array) -> dict[int, Array]:
+    """The rounds of one launch in up to MOST_BLOCKS successive blocks, which stand for launches.
+
+    Neighbouring rounds depend on each other, medians of blocks much less. They still do not show how processes differ.
+    Rounds too few for the fewest launches of a decision are one block.
+    """
+    count = min(MOST_BLOCKS, len(rounds) // SMALLEST_BLOCK)
+    return dict(enumerate(np.array_split(rounds, count if count >= FEWEST else 1)))
 
 
 def of_run(run: Run, name: str) -> ComparisonInput:
@@ -108,7 +131,20 @@ def of_run(run: Run, name: str) -> ComparisonInput:
         reference=run.reference_backend,
         floor=floor(run).reach,
         quick=run.settings.get("quick") is True,
+        again=_command_of(run),
     )
+
+
+def _command_of(run: Run) -> str:
+    """The command that measures a run again, without --quick and names that would fill more than a line."""
+    jobs = [record.job for record in run.records if record.job.case not in run.traps]
+    chosen = {
+        "-c": dict.fromkeys(run.sources.get(f"cases/{job.case}", job.case).partition(":")[0] for job in jobs),
+        "-b": dict.fromkeys(run.sources.get(f"backends/{job.backend}", job.backend).partition(":")[0] for job in jobs),
+        "-n": dict.fromkeys(str(job.size) for job in jobs),
+    }
+    few = {option: names for option, names in chosen.items() if len(names) <= (1 if option == "-n" else MOST_NAMED)}
+    return "adbench run" + "".join(f" {option} {shlex.quote(name)}" for option, names in few.items() for name in names)
 
 
 def machine_of(run: Run) -> str:
@@ -135,6 +171,34 @@ def key_called(name: str) -> Key:
         return name
     numbers = (int(found[name] or 0) for name in ("seed", "threads"))
     return Job(found["case"], int(found["size"]), found["backend"], found["operator"], *numbers)
+
+
+class Margins:
+    """The margin of each cell.
+
+    A name is a cell's, a case's, or a glob of either, in which * is any text and everything else itself, brackets too.
+    If several names select a cell, the last one counts.
+    """
+
+    def __init__(self, margin: float, named: Mapping[str, float], cells: Iterable[Key]) -> None:
+        """Raises UsageError for a name that selects none of the cells."""
+        self.margin = margin
+        self.named = dict(named)
+        known = list(cells)
+        for name in self.named:
+            if not any(_selects(name, key) for key in known):
+                example = name_of(known[0]) if known else "none"
+                raise UsageError(f"margin for {name!r}: no cell of either run has this name; the first is {example!r}")
+
+    def of(self, key: Key) -> float:
+        """The margin of a cell."""
+        return next((self.named[name] for name in reversed(self.named) if _selects(name, key)), self.margin)
+
+
+def _selects(name: str, key: Key) -> bool:
+    pattern = ".*".join(map(re.escape, name.split("*")))
+    names = (name_of(key), key.case) if isinstance(key, Job) else (key,)
+    return any(re.fullmatch(pattern, each, re.S) for each in names)
 
 
 def digest(machine: str) -> str:

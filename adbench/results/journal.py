@@ -20,7 +20,6 @@ may have changed. Journals of earlier versions have none, and are read and conti
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -32,6 +31,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from adbench.model.atomic_file import lock
 from adbench.model.errors import BadFile, BadOutput
 from adbench.model.events import Checked, Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.record import SCHEMA_VERSION, Run
@@ -67,7 +67,7 @@ class Journal:
     def __init__(self, path: Path, file: FileIO, *, with_checksums: bool = True) -> None:
         self.path, self._file, self._with_checksums = path, file, with_checksums
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file)
         except OSError as error:
             file.close()
             raise BadOutput(f"{path}: another adbench is writing to it; wait until it ends") from error
@@ -156,7 +156,7 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         deleted, self._file = self._file, self.path.open("x+b", buffering=0)
         deleted.close()
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(self._file)
         while written:
             written = written[self._file.write(written) :]
         os.fsync(self._file.fileno())

@@ -68,7 +68,7 @@ def markdown(found: Comparison) -> str:
             lines += ["", f"… and {len(loud) - MOST_ROWS} more; `--json` has all."]
     for word, meaning, rows in _kinds([row for row in found.rows if row.word in FOLDED]):
         head = f"{KINDS[word].sign} {formatting.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
-        names = [f"* {_code(row.name)} {_figures(row)}".rstrip() for row in rows[:MOST_ROWS]]
+        names = [f"* {_code(row.name)} {_escaped(_figures(row))}".rstrip() for row in rows[:MOST_ROWS]]
         more = [f"* … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
         lines += ["", f"<details><summary>{head}</summary>", "", *names, *more, "", "</details>"]
     return "\n".join(lines) + "\n"
@@ -88,6 +88,8 @@ def data(found: Comparison, exit_code: int) -> dict[str, Any]:
         "drift": None if found.drift is None else vars(found.drift),
         "floors": [found.old.floor, found.new.floor],
         "undecided": found.undecided,
+        "margins": dict(found.margins),
+        "one_launch": [found.old.one_launch, found.new.one_launch],
         "notes": list(found.notes),
         "untimed": found.untimed,
         "exit_code": exit_code,
@@ -150,13 +152,17 @@ def _headline(found: Comparison) -> str:
 
 def _about(found: Comparison) -> Iterator[str]:
     """The inputs, the basis, and remarks that a reader has to know."""
-    yield f"{_run_name(found.old)} → {_run_name(found.new)}, margin {_share(found.margin)}"
+    named = "".join(f", {formatting.short(name, 40)} {_share(share)}" for name, share in found.margins.items())
+    yield f"{_run_name(found.old)} → {_run_name(found.new)}, margin {_share(found.margin)}{named}"
     if found.basis == "clock":
         yield "Compared in seconds: a busier machine looks like a regression."
     elif found.reference:
         yield f"Times are relative to {formatting.short(found.reference, 40)}, measured in the same run."
     else:
         yield "The runs share no reference backend: times are relative to the other backends of the same run."
+    if found.old.one_launch or found.new.one_launch:
+        which = "One launch each" if found.old.one_launch and found.new.one_launch else "One launch in one of the runs"
+        yield f"{which}: it shows no differences between processes; folders with several files do."
     if not found.same:
         how = "compared anyway" if found.basis == "clock" else "seconds are not compared (--absolute compares them)"
         yield f"Two machines: {how}. {_visible('; '.join(found.differ))}"
@@ -199,9 +205,18 @@ def _figures(row: ComparedCell) -> str:
 
 
 def _change(row: ComparedCell) -> str:
+    """The change, and what it is relative to."""
     if row.ratio is not None:
-        return _interval(row.ratio)
+        return f"{_interval(row.ratio)} {_relative_to(row)}"
     return f"{_percent(row.clock)} in seconds" if row.clock is not None else ""
+
+
+def _relative_to(row: ComparedCell) -> str:
+    if not row.compared_to:
+        return "in seconds"
+    if len(row.compared_to) > 1:
+        return f"vs {len(row.compared_to)} others"
+    return f"vs {formatting.short(row.compared_to[0], 20)}"
 
 
 def _interval(interval: Interval) -> str:
@@ -230,7 +245,8 @@ def _visible(line: str) -> str:
 def _markdown_row(row: ComparedCell) -> str:
     sign = f"{KINDS[row.word].sign} {row.word}"
     remarks = "; ".join(_escaped(line) for line in _remarks(row))
-    change = f"**{_change(row)}**" if row.word in ("regression", "improvement") else _change(row)
+    change = _escaped(_change(row))
+    change = f"**{change}**" if row.word in ("regression", "improvement") else change
     return (
         f"| {sign} | {_code(row.name)} | {_time(row.old_seconds)} | {_time(row.new_seconds)} | {change} | {remarks} |"
     )
@@ -259,6 +275,8 @@ def _cell(row: ComparedCell) -> dict[str, Any]:
         "word": row.word,
         "reason": row.reason,
         "ratio": row.ratio and vars(row.ratio),
+        "compared_to": list(row.compared_to),
+        "margin": row.margin,
         "p": row.p,
         "launches": list(row.launches),
         "old_seconds": row.old_seconds,

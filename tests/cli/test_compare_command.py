@@ -93,7 +93,11 @@ def test_a_regression_is_exit_code_3_only_where_it_is_asked_for(base: Path) -> N
     assert "▲ 2 cells regression" in done.out
     assert adbench(base.parent, "compare", "base", "new").code == 0
     assert adbench(base.parent, "compare", "base", "new", "--fail-on", "correctness").code == 0
-    assert adbench(base.parent, "compare", "base", "new", "--margin", "30%", *GATE).code == 0
+    for margins in (["30%"], ["300%"], ["case0=50%", "case1*=50%"], ["2%", "*-jax-gradient=30%"]):
+        options = [part for margin in margins for part in ("--margin", margin)]
+        assert adbench(base.parent, "compare", "base", "new", *options, *GATE).code == 0
+    one = adbench(base.parent, "compare", "base", "new", "--margin", "case0[10]-jax-gradient=50%", *GATE)
+    assert (one.code, "▲ 1 cell regression" in one.out) == (3, True)
     assert adbench(base.parent, "compare", "new", "base", *GATE).code == 0  # it is faster
 
 
@@ -149,7 +153,9 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
     [
         (["base", "base", "--margin", "-1"], "'-1' is not a share"),
         (["base", "base", "--margin", "abc"], "'abc' is not a share"),
-        (["base", "base", "--margin", "500%"], "'500%' is not a share"),
+        (["base", "base", "--margin", "5"], "'5' is not a share above 0; write 2%, 150% or 0.02"),
+        (["base", "base", "--margin", "case0=x"], "'x' is not a share"),
+        (["base", "base", "--margin", "nothing=5%"], "margin for 'nothing': no cell of either run has this name"),
         (["base", "base", "--margin", "0%"], "'0%' is not a share"),
         (["base", "base", "--margin", "nan"], "'nan' is not a share"),
         (["base", "base", "--memory-margin", "-5%"], "'-5%' is not a share"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from adbench import UsageError
-from adbench.cli.support.options import bytes_of, seconds_of, share_of
+from adbench.cli.support.options import bytes_of, margins_of, seconds_of, share_of
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,18 @@ def test_anything_else_is_refused_in_one_line(read: Callable[[str], float], text
     assert "\n" not in str(caught.value)
 
 
-def test_a_share_is_between_nothing_and_all() -> None:
-    for text in ("100%", "2", "1"):
-        with pytest.raises(UsageError, match="not a share between 0 and 100 %"):
+def test_a_share_above_all_needs_its_sign() -> None:
+    """`--margin 5` is more often a slip for 5 % than meant as 500 %."""
+    assert share_of("150%") == pytest.approx(1.5)
+    for text in ("2", "1", "1000000%"):
+        with pytest.raises(UsageError, match="not a share above 0"):
             share_of(text)
+
+
+def test_margins_are_one_for_all_and_others_by_name() -> None:
+    assert margins_of(["5%"]) == (0.05, {})
+    assert margins_of(["a=b[1]=50%", "10%", "test_*=200%"]) == (0.1, {"a=b[1]": 0.5, "test_*": 2.0})
+    assert margins_of(["f=1%"]) == (None, {"f": 0.01})
+    for text in ("=5%", "f=", "f=x", "f"):
+        with pytest.raises(UsageError, match="write"):
+            margins_of([text])

@@ -55,7 +55,7 @@ def test_the_end_of_a_files_name_chooses_one_format() -> None:
     assert set(ends.values()) == {1}
     assert format_of(Path("x.bmf.json")) == "bencher"
     assert format_of(Path("X.SARIF")) == format_of(Path("x.sarif.json")) == "sarif"
-    assert format_of(Path("x.json")) is None
+    assert (format_of(Path("x.json")), format_of(Path("x.txt"))) == ("json", None)
 
 
 def test_sarif_has_a_result_for_each_wrong_or_failing_cell_at_the_users_line() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
-from adbench.results.compare import ComparedCell, Comparison, compare, exit_code, gates_of
+from adbench.results.compare import ComparedCell, Comparison, compare
 from adbench.results.comparison_inputs import ComparisonInput, Sample
+from adbench.results.gates import exit_code, gates_of
 from tests.support.sessions import Changes, input_of, times
 
 THREE = ("tape", "jax", "autograd")
@@ -148,7 +149,10 @@ def test_a_slower_day_is_reported_as_drift() -> None:
     ("about", "reason"),
     [
         ({"floor": 0.08}, "too noisy: in new two runs of identical code differed by 8.0 %, more than the margin"),
-        ({"quick": True}, "new was measured with --quick, which is only a first look; run it again without --quick"),
+        (
+            {"quick": True, "again": "adbench run -c f"},
+            "new: measured with --quick, too short for a decision; measure again: adbench run -c f",
+        ),
     ],
 )
 def test_a_noisy_or_quick_run_never_fails(about: dict[str, object], reason: str) -> None:

@@ -6,16 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from adbench.measure.unpaired import exceeds_p
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Job
-from adbench.results.compare import compare, exit_code
-from adbench.results.comparison_inputs import key_called, name_of
+from adbench.reports.text.comparison import text
+from adbench.results.compare import Comparison, compare
+from adbench.results.comparison_inputs import in_blocks, key_called, name_of
+from adbench.results.gates import exit_code
 from adbench.results.importers.timing_files import read_input
 from adbench.results.store import write_run
 from tests.support.sessions import run, times
@@ -75,17 +79,104 @@ CELL = Job("case0", 10, "tape", "gradient")
 
 def test_a_pytest_benchmark_file_is_one_launch(made_by_pytest: Path) -> None:
     side = read_input(made_by_pytest)
-    assert side.made_by == "pytest-benchmark"
+    assert (side.made_by, side.one_launch) == ("pytest-benchmark", True)
     assert [name_of(key) for key in side.samples] == ["test_sum[10]", "test_sum[1000]", "case0[10]-tape-gradient"]
     cell = side.samples[CELL]
     assert cell.memory == {"allocated": 8192.0}
     stats = json.loads(made_by_pytest.read_text())["benchmarks"][2]["stats"]
-    assert cell.seconds_per_call == pytest.approx(stats["median"], rel=1e-6)
-    assert len(cell.logs) == 1
-    found = compare(side, side)
-    assert found.same
-    assert {row.word for row in found.rows} == {"inconclusive"}
-    assert exit_code(found, ["regression"]) == 5  # one process says nothing about the next
+    rounds = np.concatenate(list(cell.logs.values()))
+    assert np.exp(np.median(rounds)) == pytest.approx(stats["median"], rel=1e-6)
+
+
+ROUNDS = """
+import pytest
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_sum(benchmark, n):
+    benchmark.pedantic(lambda: sum(range(WORK * n)), rounds=COUNT, iterations=5, warmup_rounds=5)
+"""
+
+
+@pytest.fixture(scope="module")
+def of_rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of pytest-benchmark: 200 rounds and eight times the work, 200 and 5 rounds; and one without its rounds."""
+    folder = tmp_path_factory.mktemp("rounds")
+    options = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "test_rounds.py"]
+    for name, work, count in (("base", 1, 200), ("slow", 8, 200), ("few", 1, 5)):
+        (folder / "test_rounds.py").write_text(f"WORK, COUNT = {work}, {count}\n{ROUNDS}")
+        ran(folder, *options, f"--benchmark-json={name}.json")
+    ran(folder, *options, "--benchmark-autosave", "--benchmark-storage=saved")
+    (saved,) = (folder / "saved").glob("*/*.json")
+    saved.rename(folder / "no_rounds.json")
+    return folder
+
+
+def compared(folder: Path, old: str, new: str, **options: Any) -> tuple[Comparison, int]:
+    found = compare(read_input(folder / f"{old}.json"), read_input(folder / f"{new}.json"), **options)
+    return found, exit_code(found, ["regression"])
+
+
+def test_two_files_of_pytest_benchmark_decide_from_their_rounds(of_rounds: Path) -> None:
+    slower, code = compared(of_rounds, "base", "slow")
+    assert (code, {row.word for row in slower.rows}) == (3, {"regression"})
+    assert all(row.ratio and row.ratio.low > 2 for row in slower.rows)
+    faster, code = compared(of_rounds, "slow", "base")
+    assert (code, {row.word for row in faster.rows}) == (0, {"improvement"})
+    assert compared(of_rounds, "base", "base")[1] == 0
+    assert compared(of_rounds, "base", "slow", absolute=True)[1] == 3
+    shown = text(slower, width=100, colour=False)
+    assert "One launch each" in shown
+    assert "in seconds" in shown
+
+
+def test_a_margin_may_exceed_all_and_belong_to_one_benchmark(of_rounds: Path) -> None:
+    """The second file takes up to eight times as long."""
+    assert compared(of_rounds, "base", "slow", margin=20.0)[1] == 0
+    found, code = compared(of_rounds, "base", "slow", margins={"test_sum[300]": 20.0})
+    assert code == 3
+    assert {row.name: row.word for row in found.rows if row.word == "regression"} == {"test_sum[100]": "regression"}
+    assert compared(of_rounds, "base", "slow", margins={"test_sum*": 20.0})[1] == 0
+    assert compared(of_rounds, "base", "slow", margins={"test_sum*": 20.0, "*[100]": 0.1})[1] == 3
+    with pytest.raises(
+        UsageError, match=r"'test_sum': no cell of either run has this name; the first is 'test_sum\[100"
+    ):
+        compared(of_rounds, "base", "slow", margins={"test_sum": 0.5})
+
+
+@pytest.mark.parametrize(("few", "rounds"), [("few", 5), ("no_rounds", 1)])
+def test_too_few_rounds_name_the_option_that_measures_more(of_rounds: Path, few: str, rounds: int) -> None:
+    found, code = compared(of_rounds, "base", few)
+    assert code == 5
+    assert str(found.undecided) == (
+        f"200 and {rounds} rounds are too few; write files with 50 or more (pytest --benchmark-min-rounds=50 "
+        "--benchmark-json=FILE), or compare folders with several files"
+    )
+
+
+def test_files_of_two_machines_need_absolute(of_rounds: Path, tmp_path: Path) -> None:
+    (tmp_path / "slow.json").write_text((of_rounds / "slow.json").read_text().replace('"count": ', '"count": 1'))
+    (tmp_path / "base.json").write_text((of_rounds / "base.json").read_text())
+    found, code = compared(tmp_path, "base", "slow")
+    assert (code, "--absolute" in str(found.undecided)) == (5, True)
+    assert compared(tmp_path, "base", "slow", absolute=True)[1] == 3
+
+
+def test_blocks_of_dependent_rounds_raise_few_alarms() -> None:
+    """Neighbouring rounds share 80 % of their noise, and nothing differs. Single rounds raise many alarms."""
+    rng = np.random.default_rng(0)
+
+    def launch() -> np.ndarray:
+        noise = rng.normal(0, 0.01, 200)
+        for k in range(1, 200):
+            noise[k] += 0.8 * noise[k - 1]
+        return noise
+
+    def alarms(parts: Callable[[np.ndarray], Iterable[np.ndarray]]) -> int:
+        samples = [[float(np.median(part)) for part in parts(launch())] for _ in range(200)]
+        return sum(exceeds_p(a, b) < 0.025 for a, b in zip(samples[::2], samples[1::2], strict=True))
+
+    assert alarms(lambda rounds: in_blocks(rounds).values()) <= 8
+    assert alarms(lambda rounds: rounds[:, None]) >= 15
 
 
 def test_a_pyperf_file_has_a_launch_for_each_process(made_by_pyperf: Path) -> None:

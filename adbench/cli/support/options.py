@@ -20,6 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+MOST_SHARE = 1000.0  # a thousand times: 100000 %
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 
 PATH = click.Path(path_type=Path)
@@ -45,10 +46,13 @@ SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(
 """The types of number options. Every number option has one of them, or is a `quantity`."""
 
 
-def quantity(of: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads the text of an option by this function, which raises UsageError for other texts."""
+def quantity(of: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that reads the text of an option, or texts if it is repeatable, by this function.
 
-    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+    It raises UsageError for other texts.
+    """
+
+    def read(_: click.Context, parameter: click.Parameter, text: Any) -> Any:
         if text is None:
             return None
         try:
@@ -91,12 +95,26 @@ def seconds_of(text: str) -> float:
 
 
 def share_of(text: str) -> float:
-    """A share between 0 and 1, both excluded: `2%` or `0.02`."""
+    """A share above 0: `2%`, `150%` or `0.02`. Without % it is below 1, because `5` is more often a slip than 500 %."""
     found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip(), re.ASCII)
     share = float(found[1]) * (0.01 if found[2] else 1.0) if found else 0.0
-    if not 0 < share < 1:
-        raise UsageError(f"{text!r} is not a share between 0 and 100 %; write 2% or 0.02")
+    if not 0 < share < (MOST_SHARE if found and found[2] else 1):
+        raise UsageError(f"{text!r} is not a share above 0; write 2%, 150% or 0.02")
     return share
+
+
+def margins_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
+    """The margin of all cells, None without one, and those of names: `5%`, `name=50%`."""
+    margin, named = None, {}
+    for text in texts:
+        name, equals, share = text.rpartition("=")
+        if equals and not name:
+            raise UsageError(f"{text!r} has no name before '='; write 5% or NAME=50%")
+        if equals:
+            named[name] = share_of(share)
+        else:
+            margin = share_of(share)
+    return margin, named
 
 
 def share_option(name: str, default: str | None, says: str) -> Callable[[Command], Command]:
@@ -187,8 +205,8 @@ selection_options = combined(
 
 
 def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """The cases and backends that the user chose, by option, for a command that is suggested."""
-    return {"-c": asked["cases"], "-b": asked["backends"]}
+    """The cases, backends and sizes that the user chose, by option, for a command that is suggested."""
+    return {"-c": asked["cases"], "-b": asked["backends"], "-n": asked["sizes"]}
 
 
 threads_option = click.option(

@@ -32,6 +32,7 @@ FORMATS: Mapping[str, Format] = {
     "bencher": Format((".bmf.json",)),
     "google-benchmark": Format((".gbench.json",)),
     "asv": Format((".asv",), folder=True),
+    "json": Format((".json",)),  # last, because other formats end in .json too
 }
 
 
@@ -87,6 +88,7 @@ def _module(name: str) -> ModuleType:
         google_benchmark,
         junit,
         markdown,
+        run_data,
         sarif,
         spreadsheet,
     )
@@ -100,6 +102,7 @@ def _module(name: str) -> ModuleType:
         "bencher": bencher,
         "google-benchmark": google_benchmark,
         "asv": asv,
+        "json": run_data,
     }[name]
 
 

@@ -6,7 +6,6 @@ the library) and a seal of its content, so adbench builds a damaged or planted e
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -21,6 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from adbench.measure.phases import phase
+from adbench.model.atomic_file import lock
 from adbench.model.errors import AdbenchError, Unsupported
 from adbench.model.settings import processor_features
 from adbench.sealed_folder import SealedFolder
@@ -215,7 +215,7 @@ def precompiled(unit: Unit) -> Path | None:
 def _one_at_a_time(key: str) -> Iterator[None]:
     """A lock: a second process waits and finds the first one's result. The system releases it with its process."""
     with (folder() / f"{key[:2]}.lock").open("w") as file:  # one for many keys, because locks are never removed
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file, wait=True)
         yield
 
 

@@ -7,7 +7,6 @@ one. It is killed as a whole, so that children forked by a library do not linger
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import os
 import secrets
@@ -31,6 +30,7 @@ from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.control_group import ControlGroup
 from adbench.measure.machine.process_tree import descendants
 from adbench.model.record import Job, Record, Status
+from adbench.optional import posix_module
 
 STDERR_KEPT = 4096  # bytes of the end of a worker's output, for the record
 MOST_OUTPUT_BYTES = 2**24  # of a worker's output, before it is truncated, so that a printing loop cannot fill the disk
@@ -77,6 +77,7 @@ class WorkerProcess:
     """
 
     def __init__(self, start: WorkerStart) -> None:
+        fcntl = posix_module("fcntl")
         ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - has the lifetime of the process
         # The worker appends, wherever we read, and starts at 0 again after we truncate the file.

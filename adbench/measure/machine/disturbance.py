@@ -6,7 +6,6 @@ The system maintains these counters anyway. A counter that it lacks is None.
 from __future__ import annotations
 
 import os
-import resource
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from adbench.measure.machine import cgroup
 from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS, number, processor_ticks, text
+from adbench.optional import posix_module
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Counters:
 
 def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
     """The current counters."""
+    resource = posix_module("resource")
     cpus = usable_cpus()
     return Counters(
         switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,

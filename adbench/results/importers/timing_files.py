@@ -1,7 +1,8 @@
 """Files of pytest-benchmark and pyperf as comparison inputs.
 
-pytest-benchmark   one process, so one launch; each file in a folder is a launch. A benchmark is the cell in its
-                   `extra_info` (case, size, backend, operator), or else the cell with its name (comparison_inputs.py)
+pytest-benchmark   one process, so one launch, whose rounds are compared in blocks; in a folder, each file is a launch.
+                   A benchmark is the cell in its `extra_info` (case, size, backend, operator), or else the cell
+                   with its name (comparison_inputs.py)
 pyperf             each run is a fresh process: a launch
 """
 
@@ -22,7 +23,7 @@ from adbench.model.errors import BadFile
 from adbench.model.operator import EVERY_OPERATOR
 from adbench.model.record import Job
 from adbench.model.serialization import MOST_RECORDS, converted
-from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, key_called, of_run
+from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, in_blocks, key_called, of_run
 from adbench.results.importers.gradbench_log import is_log, read_log
 from adbench.results.matched_samples import Array
 from adbench.results.store import (
@@ -106,7 +107,16 @@ def read_input(path: Path) -> ComparisonInput:
         if is_present(text):
             return of_run(run_of(text, path), str(path))
         data = loaded(text, path)
-        return _foreign(data, path) or of_run(from_data(data, path), str(path))
+        foreign = _foreign(data, path)
+        return _of_one_launch(foreign) if foreign else of_run(from_data(data, path), str(path))
+
+
+def _of_one_launch(made: ComparisonInput) -> ComparisonInput:
+    """A file of pytest-benchmark, with the rounds of its one launch in blocks; any other input unchanged."""
+    if made.made_by != "pytest-benchmark":
+        return made
+    samples = {key: replace(sample, logs=in_blocks(sample.logs[0])) for key, sample in made.samples.items()}
+    return replace(made, samples=samples, one_launch=True)
 
 
 def _foreign(data: Any, path: Path) -> ComparisonInput | None:
@@ -134,6 +144,8 @@ def _input_of_folder(folder: Path) -> ComparisonInput:
         sides.append(found)
     if not sides:
         raise BadFile(f"{folder}: contains no run: neither {RUN} nor {JOURNAL} nor pytest-benchmark files")
+    if len(sides) == 1:
+        return replace(_of_one_launch(sides[0]), name=str(folder))
     samples: dict[Key, Sample] = {}
     for number, side in enumerate(sides):
         for key, sample in side.samples.items():
@@ -150,7 +162,8 @@ def _pytest_benchmark(found: _PytestBenchmark, path: Path) -> ComparisonInput:
         if names[name] > 1 and benchmark.fullname is not None:  # the same name in two test files
             name = benchmark.fullname
         key = _job(told) or key_called(name)
-        seconds = benchmark.stats.data or (benchmark.stats.median,)
+        # A coarse clock measures rounds of zero time.
+        seconds = tuple(s for s in benchmark.stats.data if s > 0) or (benchmark.stats.median,)
         samples[key] = Sample(key, "right", None, {0: _logs(seconds)}, memory=_memory(told.get("memory")))
     about = found.machine_info
     machine = _machine(
@@ -215,8 +228,7 @@ def _memory(told: Any) -> dict[str, float]:
 
 
 def _logs(seconds: Iterable[float]) -> Array:
-    """Log seconds; NaN for a round of zero time on a coarse clock."""
-    return np.array([math.log(s) if s > 0 else math.nan for s in seconds], np.float64)
+    return np.log(np.array(list(seconds), np.float64))
 
 
 def _text(value: Any) -> str | None:

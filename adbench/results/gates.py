@@ -1,0 +1,57 @@
+"""The exit code of a comparison: which findings of it are errors for `--fail-on`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from adbench.model.errors import UsageError
+from adbench.results.compare import ComparedCell, Comparison
+
+GATES = ("regression", "correctness", "memory")
+
+
+def gates_of(text: str | None) -> tuple[str, ...]:
+    """`regression,correctness` -> the findings that set the exit code. Raises UsageError for one not in GATES."""
+    gates = tuple(dict.fromkeys(name.strip() for name in (text or "").split(","))) if text is not None else ()
+    for name in gates:
+        if name not in GATES:
+            raise UsageError(f"--fail-on {name!r} is unknown; choose from {', '.join(GATES)}")
+    return gates
+
+
+def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
+    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 4 nothing compared, 5 undecided."""
+    words = {row.word for row in comparison.rows if _alarms(row, comparison)}
+    if "correctness" in fail_on and words & {"now wrong", "now failing"}:
+        return 1
+    if "memory" in fail_on and any(_needs_more(row) for row in comparison.rows):
+        return 3
+    if "regression" in fail_on:
+        if comparison.undecided:
+            return 5
+        if "regression" in words:
+            return 3
+        if any(row.unclear for row in comparison.rows):
+            return 5
+    return 4 if not_compared(comparison, fail_on) else 0
+
+
+def not_compared(comparison: Comparison, fail_on: Collection[str]) -> str:
+    """Why a gate had nothing to compare; "" if each had something."""
+    if "memory" in fail_on and not any(row.memory for row in comparison.rows):
+        return "no cell has a memory figure of the same method in both runs"
+    if fail_on and not comparison.untimed and all(row.word in ("gone", "new") for row in comparison.rows):
+        return "no cell was checked in both runs"
+    return ""
+
+
+def _needs_more(row: ComparedCell) -> bool:
+    """By the method that saw more, the allocated peak or the resident one. Python's own peak misses too much."""
+    fit = [change for change in row.memory if change.method != "python"]
+    return bool(fit) and max(fit, key=lambda change: max(change.old_bytes, change.new_bytes)).word == "more"
+
+
+def _alarms(row: ComparedCell, comparison: Comparison) -> bool:
+    """A known fault is no alarm."""
+    sample = comparison.new.samples.get(row.key)
+    return sample is None or sample.state != "known"
