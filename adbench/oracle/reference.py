@@ -183,9 +183,9 @@ class Reference:
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Reference:
         """The inverse of `to_plain`; KeyError, TypeError or ValueError for other data."""
-        made = _made(Reference, plain)
-        assert isinstance(made, Reference)
-        return made
+        reference = _made(Reference, plain)
+        assert isinstance(reference, Reference)
+        return reference
 
 
 def _plain(thing: Any) -> Any:
