@@ -229,7 +229,7 @@ def _central(line: Line, step: float, size: float) -> _Rung:
 
 
 def _second(line: Line, step: float, size: float) -> _Rung:
-    """The same for the second derivative."""
+    """A central difference for the second derivative, with its rounding error and its noise."""
     values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
     centre, largest = line(0.0), max(abs(value) for pair in values for value in pair)
     if not all(math.isfinite(up) and math.isfinite(down) for up, down in values):

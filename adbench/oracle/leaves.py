@@ -86,7 +86,7 @@ class Point:
         return direction
 
     def direction(self, seed: int, number: int) -> tuple[Any, ...]:
-        """The same nested like the active arguments."""
+        """The direction v with this number, nested like the active arguments."""
         moved = self.replaced([step if step.ndim else float(step) for step in self.steps(seed, number)])
         return tuple(moved[position] for position in self.wrt)
 
@@ -199,7 +199,7 @@ def weighted_sum(numbers: FloatArray, weights: FloatArray) -> float:
 
 
 def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """The same for every row of a matrix."""
+    """Σ row · weights for every row of a matrix, rounded once. Infinite if it overflows, NaN if not all are finite."""
     products, shift = exact_products(rows, weights.ravel())
     totals = [total(row) for row in np.concatenate(products, axis=1).tolist()]
     with np.errstate(over="ignore"):

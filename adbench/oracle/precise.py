@@ -195,7 +195,7 @@ def on_series(
 
 
 def by_values(subject: Subject, why: str) -> Subject:
-    """The same subject by its values alone, for this reason."""
+    """The subject known by its values alone, because of `why`."""
 
     def refused(*_: object) -> object:
         raise NotPrecise(why)

@@ -166,7 +166,7 @@ class Reference:
         return replace(self, outputs=outputs, sums=tuple(map(change, self.sums)))
 
     def unknown(self, reason: str) -> Reference:
-        """The same numbers, all unknown for this reason."""
+        """This reference with all its numbers unknown for this reason."""
 
         def unknown(row: Row) -> Row:
             forgotten = row.with_derivatives(lambda _: UNKNOWN)

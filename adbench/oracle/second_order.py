@@ -265,6 +265,6 @@ def _along_all(point: Point, weights: FloatArray) -> Move:
 
 
 def _parts(point: Point, weights: FloatArray) -> list[FloatArray]:
-    """The same numbers as one array for each leaf."""
+    """The weights as one array for each leaf."""
     parts = np.split(weights, np.cumsum(point.sizes)[:-1])
     return [part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)]

@@ -73,7 +73,7 @@ class Hidden:
     of_median: float
 
     def times(self, factor: float) -> Hidden:
-        """The same with a larger error."""
+        """This with its errors multiplied by a factor."""
         more = {name: factor * getattr(self, name) for name in ("error", "of_largest", "of_median")}
         return replace(self, **more)
 
@@ -229,7 +229,7 @@ def added_up(errors: Floats) -> Any:
 
 
 def walked(total: Any, squares: Any) -> Any:
-    """The same from the sum of the errors and that of their squares."""
+    """The largest plausible sum of errors with random weights, from their sum and that of their squares."""
     return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 

@@ -70,10 +70,10 @@ class _Shrinking:
         if time.monotonic() > self.deadline:
             return False
         self.tried.add(candidate)
-        found = self.fails(candidate)
-        if found is not None:
-            self.best = replace(found, origin=self.best.origin)
-        return found is not None
+        finding = self.fails(candidate)
+        if finding is not None:
+            self.best = replace(finding, origin=self.best.origin)
+        return finding is not None
 
 
 def cost(program: Program) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def with_inputs(program: Program, values: dict[int, Any]) -> Program:
     for step in program.steps:
         moves.append(any(moves[k] for k in step.used if k < len(moves)))
     cut = sorted(values)
-    made = [Input.of(values[number], active=moves[number]) for number in cut]
+    inputs = [Input.of(values[number], active=moves[number]) for number in cut]
     new = {number: known + k for k, number in enumerate(cut)}
     for number in range(known + len(program.steps)):
         new.setdefault(number, number if number < known else 0)
@@ -139,7 +139,7 @@ def with_inputs(program: Program, values: dict[int, Any]) -> Program:
         steps.append(program.steps[number - known].renumbered(partial(_mapped, new, number, at)))
         new[number] = at
         at += 1
-    return Program((*program.inputs, *made), tuple(steps)).pruned()
+    return Program((*program.inputs, *inputs), tuple(steps)).pruned()
 
 
 def omissions(program: Program) -> Iterator[Program]:

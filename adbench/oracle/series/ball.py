@@ -207,7 +207,7 @@ def is_series(a: Ball) -> bool:
 
 
 def ball(a: Ball) -> Ball:
-    """The same without fractions."""
+    """The number or series as balls instead of fractions."""
     kind = type(a)
     if kind is fmpq:
         return arb(a)
@@ -275,7 +275,7 @@ def compared(a: Ball, b: Ball) -> int:
 
 
 def _order(a: Ball, b: Ball) -> int:
-    """The same, for a function that is continuous where the sign changes."""
+    """The sign of a - b; 2 if one is NaN. For a function that is continuous where the sign changes."""
     if isinstance(a, Special) or isinstance(b, Special):
         if is_lost(a) or is_lost(b):
             raise NeedsTerms

@@ -300,7 +300,7 @@ def _out_of_range(form: Precision, c: Any) -> float:
 
 
 def _overflow(form: Precision, c: Any) -> float:
-    """The same for f', but another formula avoids underflow: -(a / b) / b for -a / b²."""
+    """The error of f' out of range: only of overflow, since -(a / b) / b avoids the underflow of -a / b²."""
     return math.inf if math.isinf(_out_of_range(form, c)) else 0.0
 
 
@@ -311,7 +311,7 @@ def _is_far(form: Precision, c: Any) -> bool:
 
 
 def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
-    """The same for f' and f'' of y = f(x), from their coefficients."""
+    """The errors of f' and f'' out of range, for y = f(x), from their coefficients."""
     if not (_is_far(form, x[0]) or _is_far(form, y[0])):
         return 0.0, 0.0
     terms = min(x.prec, y.prec)
@@ -325,7 +325,7 @@ def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
 
 
 def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
-    """The same for y = a / b, including 2 a / b³."""
+    """The errors of both derivatives of y = a / b out of range, including 2 a / b³."""
     if not _is_far(form, b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a, edge = 1 / b[0], 1e100 if form is DOUBLE else form.largest ** (1 / 3)
