@@ -256,12 +256,12 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
     x = args[0]
     if type(x) is Scalar and x.val and x.val - x.val == 0.0:
         return top.interpret(rule, args, params)  # neither 0 nor infinite, so not singular
-    if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
-        return found
+    if not top.symbolic and (smoother := KNOWN[rule](*args)) is not None:
+        return smoother
     order = _order(rule, args)
     is_differentiated = order and isinstance(x, Recorded) and is_nested(x.val)
-    if is_differentiated and some(np.equal(value_of(x), 0.0)) and (found := smooth_root(x, order)) is not None:
-        return found
+    if is_differentiated and some(np.equal(value_of(x), 0.0)) and (smoother := smooth_root(x, order)) is not None:
+        return smoother
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
     result = _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
     if is_differentiated and is_root and (not isinstance(value_of(x), Active) or _is_judged_late(x)):

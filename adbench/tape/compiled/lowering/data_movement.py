@@ -223,8 +223,8 @@ def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
     table = emission.module.outside(code, id(stored), stored)
 
     def at(j: str) -> str:
-        found = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {j}"), kind)
-        return code.emit(f"sext i32 {found} to i64") if is_short else found
+        entry = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {j}"), kind)
+        return code.emit(f"sext i32 {entry} to i64") if is_short else entry
 
     return at
 
