@@ -96,9 +96,9 @@ class Case:
     file: str = ""
 
     def __post_init__(self) -> None:
-        given: object = self.wrt  # of whatever type a user's file gave
-        if isinstance(given, str):
-            raise UsageError(f"wrt is the string {given!r}; write ({given!r},)")
+        wrt: object = self.wrt  # of whatever type a user's file gave
+        if isinstance(wrt, str):
+            raise UsageError(f"wrt is the string {wrt!r}; write ({wrt!r},)")
         if not self.wrt:
             raise UsageError("wrt is empty; name at least one input")
         if self.declared and self.gradient is None:

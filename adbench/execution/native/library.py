@@ -71,7 +71,7 @@ class CppLibrary:
         return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
 
     def as_variant(self, number: int) -> CppLibrary:
-        """The same library with another way to call it."""
+        """This library with another way to call it."""
         return replace(self, variant=number)
 
     def to_native(self, leaf: Any) -> Any:

@@ -112,7 +112,7 @@ def instead_of_call(
     wrt: tuple[int, ...],
     refusal: Exception,
 ) -> Prepared:
-    """The same after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
+    """`instead` after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
 
     def prepare(*asked: Any) -> Call:
         try:

@@ -215,8 +215,8 @@ def examined(
     spread: Spread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every compared number. spread: of the library's rounding errors; agreed: the places of numbers that
-    agree with the truth at neighbouring points too (rounding_spread.py)."""
+    """The verdict, and every compared number. spread: of the library's rounding errors; agreed: the places of numbers
+    that agree with the truth at neighbouring points too (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         judge = partial(judge_entries, single=at.single, within=at.within)

@@ -80,7 +80,7 @@ def known_at(
 def _computed(
     at: CasePoint, remember: Remember, *, second_order: bool, hessian: bool, seconds: float
 ) -> PointReferences:
-    """The same with the constants that the function declares held, or not, as `declaring` says."""
+    """The references, with declared constants held or not, as `declaring` says."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     effort = Effort(
         at.seed,

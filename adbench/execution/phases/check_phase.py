@@ -69,7 +69,7 @@ class CheckPhase:
         return self.context.catalog.backends[self.jobs[0].backend]
 
     def help(self) -> Generator[Event, None, None]:
-        """The same as `check` in a further worker, if the rest of the jobs is worth it."""
+        """`check` in a further worker, if the rest of the jobs is worth it."""
         if self._shared.is_worth_a_worker():
             yield from self.check()
 

@@ -167,6 +167,6 @@ class Estimate:
         return self.settings.reference_backend or PREFERRED_REFERENCE
 
     def after(self, **changes: object) -> Estimate:
-        """The same model for other settings."""
+        """This estimate for other settings."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         return Estimate(settings, self.costs, self._checked, self._missing)
