@@ -146,27 +146,27 @@ def _from_json(text: str, option: str, *, whole: bool) -> Any:
         raise UsageError(f"{option} cannot be read as JSON: {error}. {HOW}") from None
 
 
-def _converted(found: Any) -> Any:
+def _converted(content: Any) -> Any:
     """JSON's values as arguments: lists of numbers, nested evenly, as float64 arrays."""
-    if isinstance(found, Mapping):
-        return {name: _converted(each) for name, each in found.items()}
-    if not isinstance(found, list):
-        return found
-    if _is_even(found):
-        return np.array(found, dtype=np.float64)
-    return [_converted(each) for each in found]
+    if isinstance(content, Mapping):
+        return {name: _converted(each) for name, each in content.items()}
+    if not isinstance(content, list):
+        return content
+    if _is_even(content):
+        return np.array(content, dtype=np.float64)
+    return [_converted(each) for each in content]
 
 
-def _is_even(found: list[Any]) -> bool:
+def _is_even(items: list[Any]) -> bool:
     """Whether nested lists are a full array of numbers."""
-    if not any(isinstance(each, list) for each in found):
-        return all(isinstance(each, int | float) and not isinstance(each, bool) for each in found)
-    return all(isinstance(each, list) and _is_even(each) for each in found) and len(set(map(_shape, found))) == 1
+    if not any(isinstance(each, list) for each in items):
+        return all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
+    return all(isinstance(each, list) and _is_even(each) for each in items) and len(set(map(_shape, items))) == 1
 
 
-def _shape(found: Any) -> tuple[int, ...]:
+def _shape(content: Any) -> tuple[int, ...]:
     """The shape of nested lists by their first entries."""
-    return (len(found), *_shape(found[0] if found else None)) if isinstance(found, list) else ()
+    return (len(content), *_shape(content[0] if content else None)) if isinstance(content, list) else ()
 
 
 def _in_file(place: InFile, option: str, *, whole: bool) -> Any:
@@ -215,12 +215,12 @@ def _array(array: np.ndarray, option: str, place: InFile) -> Any:
     return argument if argument.shape else argument.item()
 
 
-def _entry(found: Any, place: InFile, option: str) -> Any:
-    if not isinstance(found, Mapping):
+def _entry(content: Any, place: InFile, option: str) -> Any:
+    if not isinstance(content, Mapping):
         raise BadFile(f"{option}: {place.path} has no named entries; remove ':{place.key}'")
-    if place.key not in found:
-        raise UnknownName(f"entry of {place.path}", place.key, found)
-    return found[place.key]
+    if place.key not in content:
+        raise UnknownName(f"entry of {place.path}", place.key, content)
+    return content[place.key]
 
 
 def _short(text: str) -> str:

@@ -53,9 +53,9 @@ def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
                 yield file.with_name(f"{name}.py")
 
 
-def digest(found: dict[str, str]) -> str:
+def digest(digests: dict[str, str]) -> str:
     """Hexadecimal digits that change when any dependency does. Names of folders do not count."""
-    parts = sorted((Path(name).name, value) for name, value in found.items())
+    parts = sorted((Path(name).name, value) for name, value in digests.items())
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

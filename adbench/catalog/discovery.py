@@ -239,16 +239,16 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
     )
 
 
-def _resolved(given: str | Path, kind: Kind) -> Path:
+def _resolved(named: str | Path, kind: Kind) -> Path:
     """The path from the root. Raises BadFile, with the path as given, if nothing is there or it cannot be reached."""
     try:
-        path = Path(given).resolve()
+        path = Path(named).resolve()
         if path.is_file() or path.is_dir():
             return path
     except (OSError, RuntimeError) as error:  # a RuntimeError is a circle of links
-        raise BadFile(f"{given}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    link = f", it is a link to {Path(given).readlink()}" if Path(given).is_symlink() else ""
-    raise BadFile(f"{path if not link else given}: no such file or folder of {kind}{link}")
+        raise BadFile(f"{named}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    link = f", it is a link to {Path(named).readlink()}" if Path(named).is_symlink() else ""
+    raise BadFile(f"{path if not link else named}: no such file or folder of {kind}{link}")
 
 
 def _list(kind: Kind, path: Path) -> Iterator[Source]:

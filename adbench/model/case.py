@@ -154,12 +154,12 @@ class Case:
         except (OSError, ValueError):  # the name is not a valid file name
             return None
 
-    def known_fault(self, given: str) -> str:
+    def known_fault(self, text: str) -> str:
         """Expand a known fault: "nan" or "nan (owner/repository#7)" refers to one of `faults`."""
-        own = DISCUSSED_IN.search(given)
-        outcome = given[: own.start()] if own else given
+        own = DISCUSSED_IN.search(text)
+        outcome = text[: own.start()] if own else text
         if outcome not in self.faults:
-            return given
+            return text
         why = self.faults[outcome]
         return f"{outcome}: {DISCUSSED_IN.sub('', why) + own.group() if own else why}"
 

@@ -310,14 +310,14 @@ class _Library:
         return [{operators[0]: {kind: reason}} for _ in points]
 
 
-def as_plain(found: Conformance) -> dict[str, Any]:
+def as_plain(result: Conformance) -> dict[str, Any]:
     """The result for JSON; numbers that are not finite are strings."""
     return {
         "adbench conform": 1,
-        "seed": found.seed,
-        "precision": found.precision,
-        "libraries": dict(found.libraries),
-        "missing": list(found.missing),
+        "seed": result.seed,
+        "precision": result.precision,
+        "libraries": dict(result.libraries),
+        "missing": list(result.missing),
         "cells": [
             {
                 "operation": cell.operation,
@@ -332,7 +332,7 @@ def as_plain(found: Conformance) -> dict[str, Any]:
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
                 "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
             }
-            for cell in found.cells
+            for cell in result.cells
         ],
     }
 
@@ -402,11 +402,11 @@ def read_baseline(file: Path) -> dict[str, Any]:
     return plain
 
 
-def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
+def new_faults(result: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
     """The faults that the baseline, a result as JSON, does not have."""
     old = {
         (fault["library"], fault["operation"], fault["operator"], fault["kind"])
         for cell in baseline["cells"]
         for fault in cell["faults"]
     }
-    return [fault for fault in found.faults if fault.key not in old]
+    return [fault for fault in result.faults if fault.key not in old]

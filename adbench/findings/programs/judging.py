@@ -247,7 +247,7 @@ class ProgramTrial:
                 self.subject(),
                 effort,
                 ExaminedNumbers((), effort),
-                lambda found: found.truth.evaluations.along(v).edged,
+                lambda examination: examination.truth.evaluations.along(v).edged,
             )
         except NotPrecise:
             return True
@@ -334,7 +334,10 @@ class ProgramTrial:
         effort = Effort(seed, max_seconds=SECONDS)
         try:
             row = on_series(
-                self.subject(), effort, ExaminedNumbers((), effort), lambda found: found.rows(found.planned())
+                self.subject(),
+                effort,
+                ExaminedNumbers((), effort),
+                lambda examination: examination.rows(examination.planned()),
             )[0]
         except NotPrecise:
             return None

@@ -34,15 +34,15 @@ Fails = Callable[[Program], Finding | None]
 """The finding of a program if it has a fault of the same kind, else None."""
 
 
-def shrunk(found: Finding, fails: Fails, seconds: float = SECONDS) -> Finding:
+def shrunk(finding: Finding, fails: Fails, seconds: float = SECONDS) -> Finding:
     """The finding in the smallest program that could be found in this time."""
-    return _Shrinking(found, fails, time.monotonic() + seconds).result()
+    return _Shrinking(finding, fails, time.monotonic() + seconds).result()
 
 
 class _Shrinking:
-    def __init__(self, found: Finding, fails: Fails, deadline: float) -> None:
-        self.best, self.fails, self.deadline = found, fails, deadline
-        self.tried: set[Program] = {found.program}
+    def __init__(self, finding: Finding, fails: Fails, deadline: float) -> None:
+        self.best, self.fails, self.deadline = finding, fails, deadline
+        self.tried: set[Program] = {finding.program}
 
     @property
     def program(self) -> Program:

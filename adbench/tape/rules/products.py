@@ -173,8 +173,8 @@ def _einsum_back(
     return back
 
 
-def _spaced(names: str, found: list[str], shape: Shape) -> list[int]:
-    lengths = dict(zip(found, shape, strict=True))
+def _spaced(names: str, present: list[str], shape: Shape) -> list[int]:
+    lengths = dict(zip(present, shape, strict=True))
     return [lengths.get(name, 1) for name in names]
 
 

@@ -106,20 +106,20 @@ class Product:
         row, column = np.divmod(keys, max(columns, 1))
         return Pattern((rows, columns), row, column, False, opaque)
 
-    def _keys(self, found: Dependence, rows: int) -> Keys:
+    def _keys(self, dependence: Dependence, rows: int) -> Keys:
         sizes = [math.prod(s.shape) for s in self.seeds]
         starts = np.cumsum([0, *sizes])[:-1]
         known = {
-            id(s): np.arange(size) * (found.columns + 1) + start
+            id(s): np.arange(size) * (dependence.columns + 1) + start
             for s, size, start in zip(self.seeds, sizes, starts, strict=True)
         }
-        patterns = found.of(self.trace, self.results, known)
+        patterns = dependence.of(self.trace, self.results, known)
         for k, y in enumerate(self.results):
             unknown = self._without_seeds(y)
             if unknown.any():  # such as an undefined derivative, NaN in all directions
-                everything = np.flatnonzero(unknown)[:, None] * found.columns + np.arange(found.columns)
+                everything = np.flatnonzero(unknown)[:, None] * dependence.columns + np.arange(dependence.columns)
                 patterns[k] = distinct(patterns[k], everything.ravel())
-        return found.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
+        return dependence.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
 
     def _without_seeds(self, y: Value) -> Any:
         """Where a result is not zero although no seed reaches it."""
@@ -138,21 +138,21 @@ class Product:
             return concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0)
         return ravel(self.rows(self.results, seeds, count, self.products_of_matrices(seeds, count)))
 
-    def rows(self, wanted: Sequence[Value], given: Sequence[Any], count: int, known: dict[int, Value]) -> Value:
+    def rows(self, wanted: Sequence[Value], colours: Sequence[Any], count: int, known: dict[int, Value]) -> Value:
         """A matrix with these values of the product for each colour, by a loop.
 
-        given   the colours of the seeds' elements
+        colours the colours of the seeds' elements
         known   matrices with the values of other symbols for each colour, by the id of the symbol
         """
         size = sum(math.prod(shape_of(x)) for x in wanted)
 
         def step(i: Value, _state: Sequence[Value]) -> list[Value]:
-            seeds = [NUMBER(PREDICATES[np.equal](c, i)) for c in given]
+            seeds = [NUMBER(PREDICATES[np.equal](c, i)) for c in colours]
             return [self.at(seeds, {symbol: TAKE(matrix, i) for symbol, matrix in known.items()}, wanted)]
 
         return run(step, [np.zeros(size)], count, keep=(0, size))[1:]
 
-    def products_of_matrices(self, given: Sequence[Any], count: int) -> dict[int, Value]:
+    def products_of_matrices(self, every_colour: Sequence[Any], count: int) -> dict[int, Value]:
         """For each product A v or v A of a large matrix and a vector: its values for all colours, as rows of a matrix.
 
         So products with vectors become one product with the matrix of all these vectors, which is several times faster.
@@ -168,11 +168,11 @@ class Product:
             is_inner = [type(x) is Symbol and x.tape is self.trace for x in (vector, matrix)]
             if is_inner != [True, False] or len(vector.shape) != 1 or math.prod(shape_of(matrix)) < LARGE:
                 continue
-            colours = next((c for s, c in zip(self.seeds, given, strict=True) if s is vector), None)
+            colours = next((c for s, c in zip(self.seeds, every_colour, strict=True) if s is vector), None)
             if colours is not None and np.array_equal(colours, np.arange(count)):
                 values[id(self.trace[n][1])] = matrix
             else:
-                values[id(self.trace[n][1])] = products.matmul(self.rows([vector], given, count, values), matrix)
+                values[id(self.trace[n][1])] = products.matmul(self.rows([vector], every_colour, count, values), matrix)
         return values
 
     def at(self, seeds: Sequence[Value], known: dict[int, Value], wanted: Sequence[Value] | None = None) -> Value:
