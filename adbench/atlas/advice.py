@@ -65,18 +65,18 @@ def upgrades(atlas: Atlas) -> list[Upgrade]:
 def columns(atlas: Atlas) -> list[tuple[int, int]]:
     """(first, last) of neighbouring releases with equal outcomes in every row that fails in some release; those without
     results are apart."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for k, release in enumerate(atlas.releases):
-        last = found[-1] if found else None
+        last = spans[-1] if spans else None
         if (
             last is not None
             and _alike(atlas, last[1], k)
             and bool(release.reason) == bool(atlas.releases[k - 1].reason)
         ):
-            found[-1] = (last[0], k)
+            spans[-1] = (last[0], k)
         else:
-            found.append((k, k))
-    return found
+            spans.append((k, k))
+    return spans
 
 
 def _alike(atlas: Atlas, a: int, b: int) -> bool:

@@ -43,12 +43,12 @@ def updated(file: FaultFile, atlas: Atlas) -> FaultFile:
 
 def _by_kind(row: AtlasRow) -> list[AtlasRow]:
     """The row once for each kind of fault; the other faults count as right there."""
-    found = []
+    of_kinds = []
     for kind in sorted(row.evidence):
         others = FAULTS.replace(kind, "")
         table = str.maketrans(dict.fromkeys(others, "r") | dict.fromkeys(others.upper(), "R"))
-        found.append(replace(row, outcomes=row.outcomes.translate(table), evidence={kind: row.evidence[kind]}))
-    return [one for one in found if one.ever_faulty]
+        of_kinds.append(replace(row, outcomes=row.outcomes.translate(table), evidence={kind: row.evidence[kind]}))
+    return [one for one in of_kinds if one.ever_faulty]
 
 
 def kinds_of(got: str) -> str:
@@ -68,14 +68,14 @@ def _rows_of(
     rows = [row for row in rows if row.name == fault.trap]
     others = [one for one in every if one.trap == fault.trap and one.operators]
     is_bare = not fault.operators
-    found = []
+    pairs = []
     for row in rows:
         named = {name for name in row.operators if any(_is_about(one, name, row, rows) for one in others)}
         own = (name for name in row.operators if _is_about(fault, name, row, rows) and not (is_bare and name in named))
-        found.append((row, tuple(own)))
-    found = [(row, own) for row, own in found if own]
-    dates = [_dates([row], atlas) for row, own in found if "gradient" in own]
-    return [(row, own) for row, own in found if not (is_bare and dates) or _dates([row], atlas) in dates]
+        pairs.append((row, tuple(own)))
+    pairs = [(row, own) for row, own in pairs if own]
+    dates = [_dates([row], atlas) for row, own in pairs if "gradient" in own]
+    return [(row, own) for row, own in pairs if not (is_bare and dates) or _dates([row], atlas) in dates]
 
 
 def _is_about(fault: KnownFault, operator: str, row: AtlasRow, rows: list[AtlasRow]) -> bool:

@@ -41,8 +41,8 @@ def made(
         of_each.append((swept, of_operations(swept)))
 
     def so_far() -> Atlas:
-        found = table_of(plan, journals, today)
-        return found if before is None else merged(before, found)
+        newer = table_of(plan, journals, today)
+        return newer if before is None else merged(before, newer)
 
     so_far()  # refuses another table before anything is installed
     with environments.locked():
@@ -58,7 +58,7 @@ def table_of(plan: SurveyPlan, journals: dict[str, SurveyJournal], today: str) -
     trials = [journals["traps"][name] for name in plan.names]
     dead = frozenset(k for k, trial in enumerate(trials) if trial.reason)
     for kind, journal in journals.items():
-        found = {k: of for k, name in enumerate(plan.names) if (of := journal[name].found)}
-        rows[kind] = rows_of(found, len(trials), dead)
+        trials_of = {k: of for k, name in enumerate(plan.names) if (of := journal[name].found)}
+        rows[kind] = rows_of(trials_of, len(trials), dead)
     releases = tuple(ReleaseRow(trial.release, trial.python, trial.reason) for trial in trials)
     return Atlas(plan.library, plan.backend, today, releases, rows["traps"], rows["operations"])

@@ -27,9 +27,9 @@ class NotRun(Exception):
 def outcomes_of(run: Run, backend: str, release: str) -> dict[str, dict[str, Cell]]:
     """Trap -> operator -> outcome. Raises NotRun if the library cannot be imported or is another release."""
     refuse_other_release(run.versions.get(backend), release)
-    found: dict[str, dict[str, Cell]] = {}
+    outcomes: dict[str, dict[str, Cell]] = {}
     for record in run.records:
-        of_trap = found.setdefault(record.job.case, {})
+        of_trap = outcomes.setdefault(record.job.case, {})
         cell = cell_of(record)
         before = of_trap.get(record.job.operator)
         if before is None or before[0] not in FAULTS:  # a fault at one size is the trap's
@@ -37,7 +37,7 @@ def outcomes_of(run: Run, backend: str, release: str) -> dict[str, dict[str, Cel
     reasons = {record.reason for record in run.records if record.status in ("unsupported", "failed", "crashed")}
     if len(reasons) == 1 and all(record.verdict is None and record.reason in reasons for record in run.records):
         raise NotRun(short(str(reasons.pop())))
-    return found
+    return outcomes
 
 
 def refuse_other_release(imported: str | None, release: str) -> None:

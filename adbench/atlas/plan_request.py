@@ -40,15 +40,17 @@ def asked(
 ) -> tuple[SurveyPlan, Environments]:
     """The plan and the environments of a user's options. Raises UsageError, also as UnknownName and BadFile."""
     used = whole(backend) if backend else backend_of(library)
-    given = list(map(whole, cases))
-    chosen = resolve(cases=given, backends=[used])
+    requested = list(map(whole, cases))
+    chosen = resolve(cases=requested, backends=[used])
     (name,) = select("backend", chosen.catalog.backends, chosen.backends)
     source, known = chosen.catalog.backends[name], chosen.catalog.cases
-    names = select("case", known, chosen.cases) if given else tuple(sorted(one for one in known if known[one].is_trap))
+    names = (
+        select("case", known, chosen.cases) if requested else tuple(sorted(one for one in known if known[one].is_trap))
+    )
     own = {one: known[one].file for one in names if not chosen.catalog.case_sources[one].builtin}
-    found = of_index(library) if wheels is None else of_wheels(library, wheels)
+    available = of_index(library) if wheels is None else of_wheels(library, wheels)
     digests = tuple(sorted(files_of(chosen.catalog, [name], names)["digests"].values()))
-    plan = SurveyPlan(library, name, used, tuple(within(found, span)), names, full, digests, own)
+    plan = SurveyPlan(library, name, used, tuple(within(available, span)), names, full, digests, own)
     needed = (text for text in source.requires if canonicalize_name(text) != canonicalize_name(library))
     best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
     return plan, Environments(bisections_folder(), best, (*needed, *extras), keep)
@@ -85,15 +87,15 @@ def within(every: Sequence[Supported], span: str | None) -> list[Supported]:
         return [there.get(release.name, (release, ())) for release in asked]
     low, _, high = span.partition(":")
     first, last = (releases.version(end) if end.strip() else None for end in (low, high))
-    found = [
+    chosen = [
         one
         for one in every
         if (first is None or first <= Version(one[0].name)) and (last is None or Version(one[0].name) <= last)
     ]
-    if not found:
+    if not chosen:
         raise UsageError(f"--releases {span}: no release lies there; the oldest is {every[0][0].name}, the newest "
                          f"{every[-1][0].name}")  # fmt: skip
-    return found
+    return chosen
 
 
 def key_of(plan: SurveyPlan, environments: Environments) -> list[object]:

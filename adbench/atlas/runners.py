@@ -59,9 +59,9 @@ def of_operations(plan: SurveyPlan) -> Runner:
 
 def _cells(cell: Mapping[str, Any]) -> dict[str, Cell]:
     """Operator -> outcome, for operators with a fault or a refusal."""
-    found: dict[str, Cell] = dict.fromkeys(cell["refused"], ("u", "", ""))
+    cells: dict[str, Cell] = dict.fromkeys(cell["refused"], ("u", "", ""))
     for fault in reversed(cell["faults"]):
         at = ", ".join(f"{name} = {value}" for name, value in fault["point"].items() if name != "w")
         got = f"{fault['got']} at {at}"
-        found[fault["operator"]] = KINDS.get(fault["kind"], "w"), got[:MOST], str(fault["expected"])[:MOST]
-    return found or {"gradient": ("r" if cell["checked"] else "q", "", "")}
+        cells[fault["operator"]] = KINDS.get(fault["kind"], "w"), got[:MOST], str(fault["expected"])[:MOST]
+    return cells or {"gradient": ("r" if cell["checked"] else "q", "", "")}

@@ -143,7 +143,7 @@ def _row(line: Any, releases: int) -> AtlasRow:
     )
 
 
-def merged(before: Atlas, made: Atlas) -> Atlas:
+def merged(before: Atlas, newer: Atlas) -> Atlas:
     """A table with the rows of a later one, which replace those of the same names. Raises UsageError if the tables have
     different backends or releases.
     """
@@ -155,13 +155,13 @@ def merged(before: Atlas, made: Atlas) -> Atlas:
         names = {row.name for row in new}
         return (*(row for row in old if row.name not in names), *new)
 
-    if columns(before) != columns(made):
-        raise UsageError(f"the table has {columns(before)}; for {columns(made)} give another --table")
+    if columns(before) != columns(newer):
+        raise UsageError(f"the table has {columns(before)}; for {columns(newer)} give another --table")
     releases = (
-        replace(old, python=old.python or new.python) for old, new in zip(before.releases, made.releases, strict=True)
+        replace(old, python=old.python or new.python) for old, new in zip(before.releases, newer.releases, strict=True)
     )
-    traps, operations = rows(before.traps, made.traps), rows(before.operations, made.operations)
-    return replace(made, releases=tuple(releases), traps=traps, operations=operations)
+    traps, operations = rows(before.traps, newer.traps), rows(before.operations, newer.operations)
+    return replace(newer, releases=tuple(releases), traps=traps, operations=operations)
 
 
 def rows_of(

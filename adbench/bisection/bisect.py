@@ -86,8 +86,8 @@ class _Search:
 
     def _states(self) -> list[bool | None]:
         """Of each release, whether it has the state of the newest one; None if that is unknown."""
-        found = [self.trials[release.name].outcome for release in self.question.releases]
-        return [outcome == found[-1] if outcome in ("good", "bad") else None for outcome in found]
+        outcomes = [self.trials[release.name].outcome for release in self.question.releases]
+        return [outcome == outcomes[-1] if outcome in ("good", "bad") else None for outcome in outcomes]
 
     def _verify_checked(self, good: Release, bad: Release) -> None:
         for release, end in ((good, "good"), (bad, "bad")):
@@ -141,8 +141,8 @@ class _Search:
         """The trial with at least so many launches, or with the reason why it has fewer."""
 
         def judge(trial: Trial, python: Path) -> Trial:
-            found = self._launched(release, python, launches - len(trial.logs))
-            return self.trials.put(replace(trial, logs=(*trial.logs, *found)))
+            times = self._launched(release, python, launches - len(trial.logs))
+            return self.trials.put(replace(trial, logs=(*trial.logs, *times)))
 
         trial = self.trials[release.name]
         return trial if len(trial.logs) >= launches else self._in_environment(release, judge)
@@ -152,11 +152,11 @@ class _Search:
         good, bad = (self.trials[name].logs for name in (self.question.good, self.question.bad))
         half, logs = half_distance(good, bad), {slow: list[float](), fast: list[float]()}
         for launches in LOOKS:
-            for k, found in logs.items():
+            for k, measured in logs.items():
                 release = self.question.releases[k]
                 try:
                     python, _ = self.environments.python(release, self._spared())
-                    found += self._launched(release, python, launches - len(found))
+                    measured += self._launched(release, python, launches - len(measured))
                 except (NotInstalled, Undecided) as no:
                     raise TooNoisy(f"{release.name} was decided, and then failed: {no}") from no
             if confirms(logs[slow], logs[fast], half):
@@ -216,11 +216,11 @@ def bisect(
             told(f"resumed; decided before: {sum(trial.outcome is not None for trial in trials.values())}")
         try:
             judge = judge or CellJudge(question.request, question.backend, question.first_result)
-            found = _Search(question, trials, environments, told, judge).run()
+            bisection = _Search(question, trials, environments, told, judge).run()
         except AdbenchError:
             trials.delete()
             raise
         finally:
             environments.trim()
         trials.delete()
-        return found
+        return bisection

@@ -194,7 +194,7 @@ def our_files() -> dict[str, Path]:
 
 def core_files() -> dict[str, Path]:
     """Name -> file or folder, of adbench and of each package that it requires, directly or not."""
-    found = our_files()
+    files = our_files()
     waiting = [*(Requirement(line).name for line in core_requirements()), *_optional()]
     seen = set()
     while waiting:
@@ -204,9 +204,9 @@ def core_files() -> dict[str, Path]:
         seen.add(name)
         distribution = metadata.distribution(name)
         tops = {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
-        found |= {top: Path(str(distribution.locate_file(top))) for top in sorted(tops)}
+        files |= {top: Path(str(distribution.locate_file(top))) for top in sorted(tops)}
         waiting += [Requirement(line).name for line in _needed(distribution)]
-    return found
+    return files
 
 
 def _optional() -> list[str]:
@@ -270,8 +270,8 @@ def reason_in(out: str, err: str) -> str:
         return _short("; ".join(line.strip() for line in conflict[1].splitlines()))
     lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
     causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause: ")]  # uv since 0.13
-    told = causes[:1] or [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
-    return _short(re.sub(r"^ERROR: ", "", (told or lines or [""])[-1]))
+    errors = causes[:1] or [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
+    return _short(re.sub(r"^ERROR: ", "", (errors or lines or [""])[-1]))
 
 
 def _short(text: str) -> str:

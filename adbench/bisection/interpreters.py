@@ -42,11 +42,11 @@ RUNNING = Interpreter(Path(sys.executable), platform.python_version())
 @cache
 def every() -> tuple[Interpreter, ...]:
     """The Python that runs adbench, then one of each other minor version, newest first."""
-    found = {RUNNING.minor: RUNNING}
+    pythons = {RUNNING.minor: RUNNING}
     for path in _candidates():
         if (python := _asked(path)) is not None:
-            found.setdefault(python.minor, python)
-    return (RUNNING, *sorted((one for one in found.values() if one != RUNNING), key=_numbers, reverse=True))
+            pythons.setdefault(python.minor, python)
+    return (RUNNING, *sorted((one for one in pythons.values() if one != RUNNING), key=_numbers, reverse=True))
 
 
 def _candidates() -> list[Path]:
@@ -65,8 +65,8 @@ def _asked(path: Path) -> Interpreter | None:
             [str(path), "-c", ASKED], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False
         )
         kind, version = done.stdout.split()
-        found = Interpreter(path, version)
-        return found if kind == "CPython" and _numbers(found)[:2] >= OLDEST else None
+        interpreter = Interpreter(path, version)
+        return interpreter if kind == "CPython" and _numbers(interpreter)[:2] >= OLDEST else None
     return None
 
 

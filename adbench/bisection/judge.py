@@ -48,10 +48,10 @@ class CellJudge:
     def launches(self, python: Path, count: int) -> list[float]:
         """Of each launch the log of the time relative to the control. Raises Undecided if there are fewer."""
         run = run_in(python, {**self.request, "launches": count})
-        found = measured(run, self.backend, first_result=self.first_result)
-        if len(found) < count:
-            raise Undecided(f"only {len(found)} of {count} launches were measured")
-        return found
+        times = measured(run, self.backend, first_result=self.first_result)
+        if len(times) < count:
+            raise Undecided(f"only {len(times)} of {count} launches were measured")
+        return times
 
 
 def run_in(python: Path, request: Mapping[str, Any]) -> Run:

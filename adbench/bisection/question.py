@@ -89,7 +89,7 @@ def asked(
     chosen = tuple(releases.between(every, good, bad))
     question = Question(library, chosen, good, bad, source.name, request, slower, first_result, files)
     needed = (name for name in source.requires if canonicalize_name(name) != canonicalize_name(library))
-    found = Environments(
+    environments = Environments(
         bisections_folder(),
         installer or ("uv" if shutil.which("uv") else "pip"),
         (*needed, *extras),
@@ -97,7 +97,7 @@ def asked(
         commits,
         build or "",
     )
-    return question, found
+    return question, environments
 
 
 def whole(text: str) -> str:

@@ -40,17 +40,17 @@ class Release:
 def of_index(library: str, good: str, bad: str) -> list[Release]:
     """The releases that pip finds for this Python; pre-releases only if GOOD or BAD is one. Raises UsageError."""
     pre = ["--pre"] if any(version(name).is_prerelease for name in (good, bad)) else []
-    found = indexed(library, *pre)
-    if not found:
+    names = indexed(library, *pre)
+    if not names:
         raise UsageError(f"{library}: pip lists no releases; give them with --versions or --wheels")
-    return of_list(library, found)
+    return of_list(library, names)
 
 
 def indexed(library: str, *more: str) -> list[str]:
     """The releases that pip finds, with more options for it; none if it finds none. Raises UsageError."""
     said = _pip(["index", "versions", library, *more])
-    found = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
-    return [] if found is None else [name.strip() for name in found[1].split(",")]
+    match = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
+    return [] if match is None else [name.strip() for name in match[1].split(",")]
 
 
 def of_list(library: str, names: Iterable[str]) -> list[Release]:

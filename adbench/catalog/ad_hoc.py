@@ -96,10 +96,10 @@ class AdHoc:
         """What inputs(n) returns: a tuple is the positional arguments, all else is one argument."""
         try:
             with contained():
-                found = inputs(n)
+                returned = inputs(n)
         except Exception as error:  # a user's function may raise anything
             raise UsageError(f"{self.inputs}({n}) raises {type(error).__name__}: {first_line(error)}") from error
-        return (found if isinstance(found, tuple) else (found,)), argument_values.named(self.arg)
+        return (returned if isinstance(returned, tuple) else (returned,)), argument_values.named(self.arg)
 
     def case_file(self) -> Path:
         """A case file for it, in the cache: `adbench.check_cell` repeats a cell with it from any folder."""
@@ -120,7 +120,8 @@ def ad_hoc(
     inputs: str | None = None,
     **options: Any,
 ) -> AdHoc:
-    """The same with all paths from the root; modules are found from the working folder first, as with `python -m`."""
+    """The `AdHoc` of a command, with all paths from the root. Modules are found from the working folder first, as with
+    `python -m`."""
     path = tuple(dict.fromkeys([str(Path.cwd()), *(entry for entry in sys.path if entry)]))
     at, arg = (tuple(map(argument_values.absolute, texts)) for texts in (at, arg))
     return AdHoc(_absolute(name), path, at, arg, tuple(wrt), _absolute(inputs) if inputs else None, **options)
@@ -163,25 +164,25 @@ def named_function(name: str, path: Sequence[str], option: str) -> Callable[...,
     where, attributes = _split(name, option)
     sys.path[:0] = [entry for entry in path if entry not in sys.path[: len(path)]]
     import_in_double()
-    found: Any = _module(where, path)
+    value: Any = _module(where, path)
     parts = attributes.split(".")
     for place, attribute in enumerate(parts):
-        holder, known = found, [each for each in dir(found) if not each.startswith("_")]
+        holder, known = value, [each for each in dir(value) if not each.startswith("_")]
         try:
-            found = getattr(holder, attribute)
+            value = getattr(holder, attribute)
         except AttributeError:
             of = ":".join(filter(None, (where, ".".join(parts[:place]))))
             raise UnknownName("function or object", attribute, _callables(holder, known), of) from None
-        if isclass(holder) and isfunction(found) and next(iter(signature(found).parameters), "") == "self":
+        if isclass(holder) and isfunction(value) and next(iter(signature(value).parameters), "") == "self":
             raise UsageError(
                 f"{name} is a method that needs an object; write `made = {holder.__name__}(...)` in {where} and name "
                 f"{where}:made.{attribute}"
             )
-    if isclass(found):
+    if isclass(value):
         raise UsageError(f"{name} is a class; name a function, or a method of an object in {where}")
-    if not callable(found):
-        raise UsageError(f"{name} has type {type(found).__name__} and cannot be called; name a function in {where}")
-    return found  # type: ignore[no-any-return]
+    if not callable(value):
+        raise UsageError(f"{name} has type {type(value).__name__} and cannot be called; name a function in {where}")
+    return value  # type: ignore[no-any-return]
 
 
 def fitted(
@@ -213,9 +214,9 @@ def fitted(
         values = [np.array(values)]
     if not least <= len(values) <= most:
         many = str(most) if least == most else f"{least} to {most}"
-        given = f"{len(values)} argument{'' if len(values) == 1 else 's'}"
+        count = f"{len(values)} argument{'' if len(values) == 1 else 's'}"
         takes = takes or "all by --arg"
-        raise UsageError(f"--at gives {given}, but {name} takes {many} ({takes}); give {many} with --at")
+        raise UsageError(f"--at gives {count}, but {name} takes {many} ({takes}); give {many} with --at")
     needed = [each.name for each in by_name if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty]
     if missing := [each for each in needed if each not in named]:
         raise UsageError(f"{name} needs {missing[0]!r} too: give it with --arg {missing[0]}=VALUE")

@@ -66,15 +66,15 @@ def positional(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
 
 def named(texts: Iterable[str]) -> dict[str, Any]:
     """The values of `--arg name=VALUE`, by name. A value that is no JSON is a text. Raises UsageError in one line."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, rest = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--arg {text!r} is not of the form name=VALUE; write --arg n=3")
-        if name in found:
+        if name in values:
             raise UsageError(f"--arg gives {name!r} twice; remove one")
-        found[name] = value(rest, f"--arg {name}", whole=True)
-    return found
+        values[name] = value(rest, f"--arg {name}", whole=True)
+    return values
 
 
 def value(text: str, option: str, *, whole: bool = False) -> Any:
@@ -146,27 +146,27 @@ def _from_json(text: str, option: str, *, whole: bool) -> Any:
         raise UsageError(f"{option} cannot be read as JSON: {error}. {HOW}") from None
 
 
-def _converted(found: Any) -> Any:
+def _converted(content: Any) -> Any:
     """JSON's values as arguments: lists of numbers, nested evenly, as float64 arrays."""
-    if isinstance(found, Mapping):
-        return {name: _converted(each) for name, each in found.items()}
-    if not isinstance(found, list):
-        return found
-    if _is_even(found):
-        return np.array(found, dtype=np.float64)
-    return [_converted(each) for each in found]
+    if isinstance(content, Mapping):
+        return {name: _converted(each) for name, each in content.items()}
+    if not isinstance(content, list):
+        return content
+    if _is_even(content):
+        return np.array(content, dtype=np.float64)
+    return [_converted(each) for each in content]
 
 
-def _is_even(found: list[Any]) -> bool:
+def _is_even(items: list[Any]) -> bool:
     """Whether nested lists are a full array of numbers."""
-    if not any(isinstance(each, list) for each in found):
-        return all(isinstance(each, int | float) and not isinstance(each, bool) for each in found)
-    return all(isinstance(each, list) and _is_even(each) for each in found) and len(set(map(_shape, found))) == 1
+    if not any(isinstance(each, list) for each in items):
+        return all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
+    return all(isinstance(each, list) and _is_even(each) for each in items) and len(set(map(_shape, items))) == 1
 
 
-def _shape(found: Any) -> tuple[int, ...]:
+def _shape(content: Any) -> tuple[int, ...]:
     """The shape of nested lists by their first entries."""
-    return (len(found), *_shape(found[0] if found else None)) if isinstance(found, list) else ()
+    return (len(content), *_shape(content[0] if content else None)) if isinstance(content, list) else ()
 
 
 def _in_file(place: InFile, option: str, *, whole: bool) -> Any:
@@ -179,10 +179,10 @@ def _in_file(place: InFile, option: str, *, whole: bool) -> Any:
     if path.suffix != ".json":
         raise BadFile(f"{option}: {str(path)!r} is not a .json, .npy or .npz file; save the values as one of these")
     try:
-        found = _from_json(path.read_text(encoding="utf-8"), f"{option}: {path}", whole=whole)
+        content = _from_json(path.read_text(encoding="utf-8"), f"{option}: {path}", whole=whole)
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{option}: {path} cannot be read: {error}") from None
-    return _entry(found, place, option) if place.key else found
+    return _entry(content, place, option) if place.key else content
 
 
 def _arrays(place: InFile, option: str) -> Any:
@@ -195,7 +195,7 @@ def _arrays(place: InFile, option: str) -> Any:
             if place.key:
                 _entry(dict.fromkeys(loaded.files), place, option)
             names = [place.key] if place.key else loaded.files
-            found = {name: _array(loaded[name], option, place._replace(key=name)) for name in names}
+            arrays = {name: _array(loaded[name], option, place._replace(key=name)) for name in names}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         text = str(error)
         if "allow_pickle" in text or "pickled" in text:
@@ -204,23 +204,23 @@ def _arrays(place: InFile, option: str) -> Any:
                 "Save numbers: np.savez(path, x=np.asarray(x, dtype=float))"
             ) from None
         raise BadFile(f"{option}: {place} cannot be read: {text}") from None
-    return found[place.key] if place.key else found
+    return arrays[place.key] if place.key else arrays
 
 
-def _array(found: np.ndarray, option: str, place: InFile) -> Any:
+def _array(array: np.ndarray, option: str, place: InFile) -> Any:
     """As an argument: float64, or an array that is not differentiated. An array without axes is a number."""
-    if found.dtype.kind not in "fiub":
-        raise BadFile(f"{option}: {place} holds {found.dtype}; save real numbers")
-    made = found.astype(np.float64) if found.dtype.kind == "f" else found
-    return made if made.shape else made.item()
+    if array.dtype.kind not in "fiub":
+        raise BadFile(f"{option}: {place} holds {array.dtype}; save real numbers")
+    argument = array.astype(np.float64) if array.dtype.kind == "f" else array
+    return argument if argument.shape else argument.item()
 
 
-def _entry(found: Any, place: InFile, option: str) -> Any:
-    if not isinstance(found, Mapping):
+def _entry(content: Any, place: InFile, option: str) -> Any:
+    if not isinstance(content, Mapping):
         raise BadFile(f"{option}: {place.path} has no named entries; remove ':{place.key}'")
-    if place.key not in found:
-        raise UnknownName(f"entry of {place.path}", place.key, found)
-    return found[place.key]
+    if place.key not in content:
+        raise UnknownName(f"entry of {place.path}", place.key, content)
+    return content[place.key]
 
 
 def _short(text: str) -> str:

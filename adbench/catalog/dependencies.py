@@ -29,8 +29,8 @@ def dependencies(file: Path, path: Sequence[str] = ()) -> dict[str, str]:
     texts: dict[Path, bytes] = {}
     libraries: set[str] = set()
     _follow(file.resolve(), list(path) or [str(file.parent), *sys.path], texts, libraries)
-    found = {str(source): hashlib.sha256(text).hexdigest() for source, text in texts.items()}
-    return dict(sorted({**found, **_versions(libraries), "python": sys.version.split()[0]}.items()))
+    digests = {str(source): hashlib.sha256(text).hexdigest() for source, text in texts.items()}
+    return dict(sorted({**digests, **_versions(libraries), "python": sys.version.split()[0]}.items()))
 
 
 def text_of(path: Path) -> str:
@@ -53,9 +53,9 @@ def _imported_from_beside(file: Path, text: str) -> Iterator[Path]:
                 yield file.with_name(f"{name}.py")
 
 
-def digest(found: dict[str, str]) -> str:
+def digest(digests: dict[str, str]) -> str:
     """Hexadecimal digits that change when any dependency does. Names of folders do not count."""
-    parts = sorted((Path(name).name, value) for name, value in found.items())
+    parts = sorted((Path(name).name, value) for name, value in digests.items())
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -89,15 +89,15 @@ def _follow(file: Path, path: list[str], texts: dict[Path, bytes], libraries: se
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top in OURS:
             continue
-        found = file_of(name, [str(file.parent), *path] if not name.startswith(".") else [])
-        if found is None:
+        imported = file_of(name, [str(file.parent), *path] if not name.startswith(".") else [])
+        if imported is None:
             # A name inside a module, as in `from mine import f`; or a package without text.
             parent = name.rpartition(".")[0]
-            found = file_of(parent, [str(file.parent), *path]) if parent else None
-        if found is None or _is_installed(found):
+            imported = file_of(parent, [str(file.parent), *path]) if parent else None
+        if imported is None or _is_installed(imported):
             libraries.add(top)
         else:
-            _follow(found, path, texts, libraries)
+            _follow(imported, path, texts, libraries)
 
 
 def _imported(read: ast.Module, file: Path) -> Iterator[str]:
@@ -137,18 +137,18 @@ def _is_installed(file: Path) -> bool:
 
 def _versions(libraries: set[str]) -> dict[str, str]:
     """Distribution -> version, of these packages and of all that they require."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     waiting = sorted(libraries)
     while waiting:
         name = waiting.pop()
         for distribution in _distributions(name):
             key = str(distribution.metadata["Name"]).lower()
-            if key in found:
+            if key in versions:
                 continue
-            found[key] = distribution.version
+            versions[key] = distribution.version
             requires = (re.match(r"[\w.-]+", line) for line in distribution.requires or () if "extra ==" not in line)
             waiting += [match.group() for match in requires if match]
-    return found
+    return versions
 
 
 def _distributions(name: str) -> list[metadata.Distribution]:

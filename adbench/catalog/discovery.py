@@ -128,13 +128,13 @@ def load_cases(source: Source) -> Mapping[str, Case]:
     if several and not isinstance(several, Mapping):
         how = 'define CASES = {"name": Case(...)}'
         raise BadFile(f"{source.path}: CASES is of type {type(several).__name__}; {how}")
-    found = several or {Path(source.path).stem: getattr(module, "CASE", None)}
-    for name, case in found.items():
+    cases = several or {Path(source.path).stem: getattr(module, "CASE", None)}
+    for name, case in cases.items():
         if not isinstance(case, Case):
             what = f"CASES[{name!r}]" if several else "CASE"
             fault = "is missing" if case is None else f"is of type {type(case).__name__}"
             raise BadFile(f"{source.path}: {what} {fault}; define {what} = Case(...)")
-    return {name: replace(case, name=name, file=source.path) for name, case in found.items()}
+    return {name: replace(case, name=name, file=source.path) for name, case in cases.items()}
 
 
 def load(source: Source) -> ModuleType:
@@ -208,16 +208,16 @@ def first_line(error: BaseException) -> str:
 def _own(kind: Kind, paths: Iterable[str | Path]) -> dict[str, Source]:
     """Announced and given files by name; later ones replace earlier ones of the same name."""
     announced = {s.name: s for folder in _announced(kind) for s in _list(kind, folder)}
-    given: dict[str, Source] = {}
+    own: dict[str, Source] = {}
     for path in dict.fromkeys(_resolved(p, kind) for p in paths):
         for source in _list(kind, path):
-            if source.name in given:
-                both = f"{given[source.name].path} and {source.path}"
+            if source.name in own:
+                both = f"{own[source.name].path} and {source.path}"
                 how = "name the command in pyproject.toml: [tool.adbench.backends.NAME]"
                 advice = how if is_command(source.path) else "rename one"
                 raise UsageError(f"two {kind} are called {source.name!r}: {both}; {advice}")
-            given[source.name] = source
-    return announced | given
+            own[source.name] = source
+    return announced | own
 
 
 def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
@@ -240,16 +240,16 @@ def _inherited(source: Source, every: Mapping[str, Source]) -> Source:
     )
 
 
-def _resolved(given: str | Path, kind: Kind) -> Path:
+def _resolved(named: str | Path, kind: Kind) -> Path:
     """The path from the root. Raises BadFile, with the path as given, if nothing is there or it cannot be reached."""
     try:
-        path = Path(given).resolve()
+        path = Path(named).resolve()
         if path.is_file() or path.is_dir():
             return path
     except (OSError, RuntimeError) as error:  # a RuntimeError is a circle of links
-        raise BadFile(f"{given}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    link = f", it is a link to {Path(given).readlink()}" if Path(given).is_symlink() else ""
-    raise BadFile(f"{path if not link else given}: no such file or folder of {kind}{link}")
+        raise BadFile(f"{named}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    link = f", it is a link to {Path(named).readlink()}" if Path(named).is_symlink() else ""
+    raise BadFile(f"{path if not link else named}: no such file or folder of {kind}{link}")
 
 
 def _list(kind: Kind, path: Path) -> Iterator[Source]:

@@ -38,10 +38,10 @@ def pip_command(requirements: Iterable[str]) -> str:
 def extras() -> frozenset[str]:
     """The names of our extras, as modules are called."""
     try:
-        given = importlib.metadata.metadata(OURS).get_all("Provides-Extra") or []
+        names = importlib.metadata.metadata(OURS).get_all("Provides-Extra") or []
     except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
         return frozenset()
-    return frozenset(name.replace("-", "_") for name in given)
+    return frozenset(name.replace("-", "_") for name in names)
 
 
 def has_dpkg() -> bool:

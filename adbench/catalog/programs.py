@@ -82,10 +82,10 @@ def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Pat
 def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
     where, keys = f"{file}: [tool.adbench.backends.{name}]", (*PROTOCOLS, "path")
     digits = entry.get("digits") if isinstance(entry, dict) else None
-    given = {k: v for k, v in entry.items() if k != "digits"} if isinstance(entry, dict) else {}
-    if len(given) != 1 or not set(given) <= set(keys):
+    way = {k: v for k, v in entry.items() if k != "digits"} if isinstance(entry, dict) else {}
+    if len(way) != 1 or not set(way) <= set(keys):
         raise BadFile(f"{where} must have one of {', '.join(keys)}")
-    ((key, value),) = given.items()
+    ((key, value),) = way.items()
     if digits is not None and (key == "path" or type(digits) is not int or not 1 <= digits <= 15):
         raise BadFile(f"{where} digits must be an integer from 1 to 15, next to a command; got {digits!r}")
     if not isinstance(value, str):

@@ -47,7 +47,7 @@ def resolve(
     folder, cache = start or Path.cwd(), cache_folder()
     backend_files, backend_patterns = _split([_of_program(text, folder, cache) for text in backends])
     named_in_files = [_file_and_name(text) for text in backend_files]
-    found = catalog(
+    everything = catalog(
         [*configured["cases"], *case_folders, *case_files],
         [*configured["backends"], *backend_folders, *(file for file, _ in named_in_files)],
     )
@@ -56,7 +56,7 @@ def resolve(
             (source,) = read_sources("cases", path, builtin=False)
             case_patterns += map(escape, load_cases(source))
     backend_patterns += [escape(name) for _, name in named_in_files]
-    return Selection(found, tuple(case_patterns), tuple(backend_patterns))
+    return Selection(everything, tuple(case_patterns), tuple(backend_patterns))
 
 
 def installed(chosen: Selection) -> tuple[str, ...]:

@@ -41,14 +41,14 @@ def check_gradients(
 
     def decorate(f: Callable[..., Any]) -> Callable[..., None]:
         @wraps(f)
-        def test(*owner: Any, **given: Any) -> None:
+        def test(*owner: Any, **fixtures: Any) -> None:
             __tracebackhide__ = True
 
             @wraps(f)
             def function(*inputs: Any, **named: Any) -> Any:
-                return f(*owner, *inputs, **given, **named)
+                return f(*owner, *inputs, **fixtures, **named)
 
-            function.__signature__ = _without(f, {"self", *given})  # type: ignore[attr-defined]
+            function.__signature__ = _without(f, {"self", *fixtures})  # type: ignore[attr-defined]
             options = {"points": points, "modes": modes, "backend": backend, "wrt": wrt, "allow_blind": allow_blind}
             assert_gradients(function, *args, **options, **kwargs)
 
@@ -64,12 +64,12 @@ def _of_the_test(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     parameters = list(signature(f).parameters.values())
     first = [p.name for p in parameters[:2] if p.name in FIRST]
     try:
-        given = signature(f).bind_partial(*first, *args, **kwargs).arguments
+        bound = signature(f).bind_partial(*first, *args, **kwargs).arguments
     except TypeError as error:
         raise UsageError(
             f"{f.__name__} does not take the arguments of check_gradients: {error}; change one of them"
         ) from None
-    rest = [p for p in parameters if p.name not in given and p.default is p.empty and p.kind not in VARIADIC]
+    rest = [p for p in parameters if p.name not in bound and p.default is p.empty and p.kind not in VARIADIC]
     owner = [p for p in parameters[:1] if p.name == "self"]
     return Signature([*owner, *(p.replace(kind=Parameter.KEYWORD_ONLY) for p in rest)])
 

@@ -39,12 +39,12 @@ def sources(root: Path, known: Catalog, cases: Iterable[str], backends: Iterable
 
     A case's line is that of its function, a backend's that of `prepare`; without `prepare`, line 1.
     """
-    found = {f"cases/{name}": _of_case(known.cases[name], known.case_sources[name].path) for name in cases}
+    places = {f"cases/{name}": _of_case(known.cases[name], known.case_sources[name].path) for name in cases}
     for name in backends:
         library = known.backends[name]
-        found[f"backends/{name}"] = (Path(library.path), 0)
+        places[f"backends/{name}"] = (Path(library.path), 0)
     placed = {}
-    for name, (file, line) in found.items():
+    for name, (file, line) in places.items():
         path = _inside(root, file)
         if path is not None:
             placed[name] = f"{path}:{line or _line_of_prepare(root / path)}"
@@ -78,8 +78,8 @@ def _line_of_prepare(file: Path) -> int:
         text = file.read_text("utf-8", errors="replace")
     except OSError:
         return 1
-    found = _PREPARE.search(text)
-    return text.count("\n", 0, found.start()) + 1 if found else 1
+    match = _PREPARE.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
 def _git(*words: str) -> str:

@@ -45,13 +45,15 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
     """
     chosen, which, where = find_cell(case, backend)
     with contained():
-        used, made = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
+        used, chosen_case = from_module(where, load(chosen.catalog.backends[where])), chosen.catalog.cases[which]
         compute_in_double()
         if operator == RELATIONS:
-            at = point(made, size, seed, single=used.single)
+            at = point(chosen_case, size, seed, single=used.single)
             known = known_at(at, second_order=True, seconds=REFERENCE_SECONDS)
-            return "; ".join(sentences(related(Setting(used, made, size, seed, known)))) or "every relation holds"
-        bound = _bound(made, size, used, operator, seed)
+            return (
+                "; ".join(sentences(related(Setting(used, chosen_case, size, seed, known)))) or "every relation holds"
+            )
+        bound = _bound(chosen_case, size, used, operator, seed)
         return bound.judge(bound.first_call()).sentence
 
 
@@ -105,16 +107,16 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     known to raise here, and any other exception of the library.
     """
     chosen, which, where = find_cell(case, backend)
-    made, source = chosen.catalog.cases[which], chosen.catalog.backends[where]
-    if not made.accepts(size):
-        raise UsageError(f"{which} has no size {size}; use one of {', '.join(map(str, made.sizes))}")
+    chosen_case, source = chosen.catalog.cases[which], chosen.catalog.backends[where]
+    if not chosen_case.accepts(size):
+        raise UsageError(f"{which} has no size {size}; use one of {', '.join(map(str, chosen_case.sizes))}")
     if source.not_installed:
         raise Unsupported(source.not_installed)
     with contained():
         used = from_module(where, load(source))
         used.before_timing()
         compute_in_double()
-        bound = _bound(made, size, used, operator, seed)
+        bound = _bound(chosen_case, size, used, operator, seed)
     bug = known_bug(of_backend(source, chosen.catalog.cases).bugs, which, operator)
     known = None if bug is None else bug.text
     try:
@@ -132,7 +134,7 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         how=first.prepared.how,
         known=known,
         version=source.version,
-        flops=None if made.flops is None else float(made.flops(size)),
+        flops=None if chosen_case.flops is None else float(chosen_case.flops(size)),
         prepare_seconds=first.prepare_ns * 1e-9,
         first_call_seconds=first.call_ns * 1e-9,
     )
@@ -164,8 +166,8 @@ def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) ->
     f = backend.function(case, at.names, size)
 
     def judge(first: fallback.FirstCall) -> Verdict:
-        made, numbers = first.prepared, backend.numpy_result(first.result)
-        verdict, entries = Judge(backend, operator, made.call).examined(at, numbers, known)
-        return with_other_points(verdict, entries, at, backend, f, made, count) if count else verdict
+        prepared, numbers = first.prepared, backend.numpy_result(first.result)
+        verdict, entries = Judge(backend, operator, prepared.call).examined(at, numbers, known)
+        return with_other_points(verdict, entries, at, backend, f, prepared, count) if count else verdict
 
     return _Bound(partial(fallback.first_call, backend, asked, f, elsewhere, native, at.wrt), native, judge)

@@ -176,14 +176,14 @@ def on_traps(
     """
     cases = dict(cases)
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
-    found = {}
+    bugs_of = {}
     for source in backends:
         bugs = of_backend(source, cases, device).bugs  # refuses a bad file also of a backend that is not installed
         if not source.missing:
-            found[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
-    named = dict.fromkeys((*checked, *(bug.trap for bugs in found.values() for bug in bugs)))
+            bugs_of[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
+    named = dict.fromkeys((*checked, *(bug.trap for bugs in bugs_of.values() for bug in bugs)))
     traps = {name: described(cases[name]) for name in named if _is_trap(name, cases)}
-    return KnownBugs(dict(families), traps, found)
+    return KnownBugs(dict(families), traps, bugs_of)
 
 
 def _is_trap(name: str, cases: Mapping[str, Case]) -> bool:

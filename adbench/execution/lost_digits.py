@@ -47,8 +47,8 @@ class OperationDigits:
             name: {"correct": one.digits_correct, "resolvable": one.digits_resolvable, "word": one.word}
             for name, one in self.worst.items()
         }
-        made = self.operation
-        return {"name": made.name, "operation": made.written, "digits": digits, "reason": self.reason or None}
+        operation = self.operation
+        return {"name": operation.name, "operation": operation.written, "digits": digits, "reason": self.reason or None}
 
     @property
     def is_wrong(self) -> bool:
@@ -64,11 +64,11 @@ def lost_digits(case: Case, size: int, seed: int, backend: str) -> Iterator[Oper
     names, args, active = case.bind(size, seed)
     try:
         with contained():
-            found = operations(lambda xp, *given: function_of(case, names, xp, size)(*given), args, names, active)
+            noted = operations(lambda xp, *given: function_of(case, names, xp, size)(*given), args, names, active)
     except Exception as error:  # a user's case may raise anything
         raise UsageError(f"{case.name}: its operations cannot be noted: {type(error).__name__}: {error}") from error
     seen: set[tuple[Any, ...]] = set()
-    for one in found:
+    for one in noted:
         key = (one.form, *(np.asarray(x).tobytes() for x in (*one.operands, *one.constants)))
         if key not in seen:
             seen.add(key)
@@ -85,13 +85,13 @@ def _checked(one: NotedOperation, backend: str) -> OperationDigits:
         return xp.sum(numbers[-1] * one.text(xp, *numbers[:-1]))
 
     try:
-        given = (*one.operands, *one.constants, *weights)
-        found = check(total, *given, backend=backend, modes=MODES, wrt=tuple(range(active)))
+        operands = (*one.operands, *one.constants, *weights)
+        checked = check(total, *operands, backend=backend, modes=MODES, wrt=tuple(range(active)))
     except AdbenchError as refusal:
         return OperationDigits(one, {}, str(refusal))
-    rows = {"value": found.values[0], **{row.mode: row for row in found.rows}}
+    rows = {"value": checked.values[0], **{row.mode: row for row in checked.rows}}
     worst = {name: max(row.entries, key=_lost) for name, row in rows.items() if row.verdict is not None and row.entries}
-    reasons = [row.reason for row in found.rows if row.verdict is None]
+    reasons = [row.reason for row in checked.rows if row.verdict is None]
     return OperationDigits(one, worst, "; ".join(reasons))
 
 

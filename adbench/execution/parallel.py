@@ -31,7 +31,7 @@ def parallel(
     waiting: queue.SimpleQueue[Generator[T, None, None]] = queue.SimpleQueue()
     for task in tasks:
         waiting.put(task)
-    found: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
+    arrived: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
     stopped = threading.Event()
 
     def walk() -> None:
@@ -39,15 +39,15 @@ def parallel(
             while not stopped.is_set():
                 with closing(waiting.get_nowait()) as task:  # another task may wait for its processors
                     for item in task:
-                        found.put(("item", item))
+                        arrived.put(("item", item))
                         if stopped.is_set():
                             return
         except queue.Empty:
             pass
         except BaseException as error:  # raised again in the calling thread
-            found.put(("error", error))
+            arrived.put(("error", error))
         finally:
-            found.put(("end", None))
+            arrived.put(("end", None))
 
     threads = [threading.Thread(target=walk, daemon=True) for _ in range(min(at_once, len(tasks)))]
     for thread in threads:
@@ -55,7 +55,7 @@ def parallel(
     running = len(threads)
     try:
         while running:
-            kind, item = found.get()
+            kind, item = arrived.get()
             if kind == "end":
                 running -= 1
             elif kind == "error":

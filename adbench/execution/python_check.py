@@ -147,29 +147,29 @@ def _checked(
     """The check; options: of `function_case`; settings: of the user's libraries, None to compute in float64."""
     with double_precision():
         case = function_case(f, args, kwargs, **options)
-        made = case.f
-        assert isinstance(made, UserFunction)
+        function = case.f
+        assert isinstance(function, UserFunction)
         asked = _modes(case, modes)
-        in_given = _in_given_precision(f, args, kwargs, options["wrt"], made, settings)
-        used, version = _backend(backend or made.library.backend, made)
+        in_given = _in_given_precision(f, args, kwargs, options["wrt"], function, settings)
+        used, version = _backend(backend or function.library.backend, function)
         used = in_given(used)
         related = modes == "all" and not used.rounds_inputs
-        found = _at_points(case, used, asked, points, related)
-        if backend is None and made.library.second and found.is_nothing:
-            other = in_given(_backend(made.library.second, made)[0])
+        results = _at_points(case, used, asked, points, related)
+        if backend is None and function.library.second and results.is_nothing:
+            other = in_given(_backend(function.library.second, function)[0])
             second = _at_points(case, other, asked, points, related)
-            used, found = (used, found) if second.is_nothing else (other, second)
-    if found.is_nothing:
-        raise UsageError(_nothing(made, used, found.rows))
+            used, results = (used, results) if second.is_nothing else (other, second)
+    if results.is_nothing:
+        raise UsageError(_nothing(function, used, results.rows))
     return FunctionCheck.of(
-        made,
-        found.outside,
-        found.notes,
+        function,
+        results.outside,
+        results.notes,
         backend=used.name,
-        library=made.library.title if made.library.name not in ("xp", "tape") else _titled(used, version),
-        rows=tuple(found.rows),
-        values=tuple(found.values),
-        missing=points - len(found.values),
+        library=function.library.title if function.library.name not in ("xp", "tape") else _titled(used, version),
+        rows=tuple(results.rows),
+        values=tuple(results.values),
+        missing=points - len(results.values),
     )
 
 
@@ -229,10 +229,10 @@ def assert_gradients(f: Callable[..., Any], *args: Any, allow_blind: bool = Fals
 
     A derivative that does not exist (`jvp` of a jax.custom_vjp) fails if `modes` or `operator` names it.
     """
-    found = check(f, *args, **options)
+    checked = check(f, *args, **options)
     named = options.get("modes", options.get("operator", "all")) != "all"
-    if found.is_wrong or (found.word == "blind" and not allow_blind) or (named and found.lacking):
-        raise WrongGradient(f"{found.backend}'s {found.deciding.mode} of {found.function}\n{found}")
+    if checked.is_wrong or (checked.word == "blind" and not allow_blind) or (named and checked.lacking):
+        raise WrongGradient(f"{checked.backend}'s {checked.deciding.mode} of {checked.function}\n{checked}")
 
 
 @dataclass(frozen=True)
@@ -256,34 +256,34 @@ def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int
     assert isinstance(case.f, UserFunction)
     with case.f.silent():
         numbers, outside = points_inside(case, 0, points)
-        found = _PointResults([], [], outside)
+        results = _PointResults([], [], outside)
         for number in numbers:
-            known = _at_point(case, used, asked, number, case.f.point_name(number), found)
+            known = _at_point(case, used, asked, number, case.f.point_name(number), results)
             if related and not number:
-                _relate(Setting(used, case, 1, number, known, patience=PATIENCE), found)
-    return found
+                _relate(Setting(used, case, 1, number, known, patience=PATIENCE), results)
+    return results
 
 
 def _at_point(
-    case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, found: _PointResults
+    case: Case, used: Backend, asked: Sequence[Operator], number: int, where: str, results: _PointResults
 ) -> PointReferences:
     """Add the rows of one point. Returns its references."""
     at = point(case, 1, number, single=used.single)
     second = any(map(needs_second_order, asked))
     known = known_at(at, second_order=second, hessian="hessian" in asked, seconds=REFERENCE_SECONDS)
-    found.values.append(_value(at, used, known, where))
-    found.rows.extend(_row(at, used, mode, known, where, {} if number else found.calls) for mode in asked)
+    results.values.append(_value(at, used, known, where))
+    results.rows.extend(_row(at, used, mode, known, where, {} if number else results.calls) for mode in asked)
     return known
 
 
-def _relate(setting: Setting, found: _PointResults) -> None:
+def _relate(setting: Setting, results: _PointResults) -> None:
     """Add a row for broken relations between calls, or a note that they hold."""
     with np.errstate(all="ignore"), silent_callbacks():
-        relations = of_rules(setting, found.calls, RELATIONS_SECONDS)
+        relations = of_rules(setting, results.calls, RELATIONS_SECONDS)
     if broken := sentences(relations):
-        found.rows.append(CheckedMode.wrong("relations", found.values[0].point, "; ".join(broken)))
+        results.rows.append(CheckedMode.wrong("relations", results.values[0].point, "; ".join(broken)))
     elif relations.held:
-        found.notes.append(f"{relations.held} relations between calls hold")
+        results.notes.append(f"{relations.held} relations between calls hold")
 
 
 def _value(at: CasePoint, used: Backend, known: PointReferences, where: str) -> CheckedMode:
@@ -343,17 +343,17 @@ def _raised(mode: Operator, error: Exception) -> Verdict:
     return Verdict("wrong", f"the {mode} raises {told(error)}", None, None, 1, 0, 1, 0, "", "")
 
 
-def _backend(name: str, made: UserFunction) -> tuple[Backend, str | None]:
+def _backend(name: str, function: UserFunction) -> tuple[Backend, str | None]:
     """The backend and the version of the library behind it.
 
     Raises UsageError if it does not exist, is not installed, or cannot differentiate the function's library.
     """
     chosen = resolve(backends=[name])
-    found = installed(chosen)
-    if len(found) > 1:
-        raise UsageError(f"{name} matches {len(found)} backends: {', '.join(found)}; name one of them")
-    source = chosen.catalog.backends[found[0]]
-    made.library.refuse_backend(source.name, made.__name__)
+    names = installed(chosen)
+    if len(names) > 1:
+        raise UsageError(f"{name} matches {len(names)} backends: {', '.join(names)}; name one of them")
+    source = chosen.catalog.backends[names[0]]
+    function.library.refuse_backend(source.name, function.__name__)
     try:
         with double_precision():
             used = from_module(source.name, load(source))
@@ -374,10 +374,10 @@ def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...
     return tuple(dict.fromkeys(definition(name).name for name in names))
 
 
-def _nothing(made: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:
+def _nothing(function: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:
     """The reason why no derivative could be checked."""
-    hint = made.library.hint(used.name)
-    return f"{used.name} cannot compute the {rows[0].mode} of {made.__name__}: {rows[0].reason}{hint}"
+    hint = function.library.hint(used.name)
+    return f"{used.name} cannot compute the {rows[0].mode} of {function.__name__}: {rows[0].reason}{hint}"
 
 
 def _titled(used: Backend, version: str | None) -> str:

@@ -47,7 +47,7 @@ CASE = {case}
 '''
 
 
-def sent_case(given: Case | tuple[Any, ...], send: Send, backends: Sequence[str] = ()) -> Path:
+def sent_case(chosen: Case | tuple[Any, ...], send: Send, backends: Sequence[str] = ()) -> Path:
     """Write a case file for a Case, or for a function with its arguments: (f, *arguments).
 
     send      "import" for functions of modules; "source" for functions that use only modules, constants and each
@@ -58,12 +58,12 @@ def sent_case(given: Case | tuple[Any, ...], send: Send, backends: Sequence[str]
     """
     if send not in get_args(Send):
         raise UnknownName("way to send a function", str(send), get_args(Send))
-    parts, path, name = _parts(given), _path(), _name(given)
+    parts, path, name = _parts(chosen), _path(), _name(chosen)
     if "args" in parts and (family := only_family(backends)) is not None:
         parts["backend"] = family
     module = getattr(parts["f"], "__module__", None)
     title = f"{name}, from Python"
-    if send == "import" and (place := _attribute(given)) is not None:
+    if send == "import" and (place := _attribute(chosen)) is not None:
         case = f"imported({module!r}, {place!r}, {path!r})"
         text = TEXT.format(title=title, send=send, depends=_depends(module), needs="imported", source="", case=case)
         return generated_file("cases", name, text)
@@ -97,36 +97,36 @@ def _prepare_imports(path: Sequence[str]) -> None:
         import_in_double()
 
 
-def _parts(given: Case | tuple[Any, ...]) -> dict[str, Any]:
+def _parts(case: Case | tuple[Any, ...]) -> dict[str, Any]:
     """The arguments of `function_case` or `Case` that recreate the case."""
-    if isinstance(given, tuple):
-        if not given or not callable(given[0]):
-            raise UsageError(f"{given!r} is not a case; pass (f, *arguments), the name of a case, or a Case")
-        return {"f": given[0], "args": given[1:]}
-    return {each.name: value for each in fields(given) if (value := getattr(given, each.name)) != _default(each)}
+    if isinstance(case, tuple):
+        if not case or not callable(case[0]):
+            raise UsageError(f"{case!r} is not a case; pass (f, *arguments), the name of a case, or a Case")
+        return {"f": case[0], "args": case[1:]}
+    return {each.name: value for each in fields(case) if (value := getattr(case, each.name)) != _default(each)}
 
 
 def _default(field: Any) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _name(given: Case | tuple[Any, ...]) -> str:
+def _name(case: Case | tuple[Any, ...]) -> str:
     """The case's name, or its name in its module, or its function's."""
-    f = given[0] if isinstance(given, tuple) else given.f
-    own = given.name if isinstance(given, Case) else ""
-    attribute = "" if own else _attribute(given)
+    f = case[0] if isinstance(case, tuple) else case.f
+    own = case.name if isinstance(case, Case) else ""
+    attribute = "" if own else _attribute(case)
     if attribute == "CASE":  # the only case of its file, named after the file
         attribute = f.__module__.rpartition(".")[2]
     name = own or attribute or getattr(f, "__name__", "") or getattr(getattr(f, "func", f), "__name__", "")
     return file_stem((name or type(f).__name__).replace("<lambda>", "function"))
 
 
-def _attribute(given: Case | tuple[Any, ...]) -> str | None:
+def _attribute(case: Case | tuple[Any, ...]) -> str | None:
     """The name of this case in its function's module, or None."""
-    module = sys.modules.get(getattr(given.f, "__module__", None) or "") if isinstance(given, Case) else None
+    module = sys.modules.get(getattr(case.f, "__module__", None) or "") if isinstance(case, Case) else None
     if module is None or module.__name__ == "__main__":
         return None
-    return next((name for name, value in vars(module).items() if value is given), None)
+    return next((name for name, value in vars(module).items() if value is case), None)
 
 
 def _path() -> list[str]:
@@ -191,7 +191,7 @@ def _cloud_pickler() -> Callable[[io.BytesIO], pickle.Pickler]:
 
     class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
         def reducer_override(self, obj: Any) -> Any:
-            found = _reduced_wrapper(obj)
-            return super().reducer_override(obj) if found is NotImplemented else found
+            reduced = _reduced_wrapper(obj)
+            return super().reducer_override(obj) if reduced is NotImplemented else reduced
 
     return CloudPickler

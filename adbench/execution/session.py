@@ -215,16 +215,16 @@ def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -
 
     budget = settings.budget_seconds or 0.0
     estimate = Estimate(settings, costs, missing=missing(catalog, planned.jobs))
-    found = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
-    if not found.fits:
-        job = found.jobs[0]
+    fitted = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
+    if not fitted.fits:
+        job = fitted.jobs[0]
         raise UsageError(
-            f"nothing fits into {budget:g} s: {job.case} at size {job.size} alone takes about {found.seconds:.0f} s; "
+            f"nothing fits into {budget:g} s: {job.case} at size {job.size} alone takes about {fitted.seconds:.0f} s; "
             "give more time with --budget, or name fewer backends with -b"
         )
-    left_out = tuple(f"to fit into {budget:g} s: {text}" for text in found.left_out)
-    settings = replace(found.settings, left_out="; ".join(found.left_out) or None)
-    return replace(planned, jobs=found.jobs, left_out=planned.left_out + left_out), settings
+    left_out = tuple(f"to fit into {budget:g} s: {text}" for text in fitted.left_out)
+    settings = replace(fitted.settings, left_out="; ".join(fitted.left_out) or None)
+    return replace(planned, jobs=fitted.jobs, left_out=planned.left_out + left_out), settings
 
 
 def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:

@@ -21,30 +21,30 @@ def source_text(functions: Mapping[str, Callable[..., Any]]) -> str:
 
     Raises UsageError if a function has no source, if two have the same name, or if one uses another kind of object.
     """
-    found: dict[str, tuple[Any, str]] = {}
+    sources: dict[str, tuple[Any, str]] = {}
     for function in functions.values():
-        _add(function, found)
-    return "\n\n".join(text for _, text in found.values())
+        _add(function, sources)
+    return "\n\n".join(text for _, text in sources.values())
 
 
-def _add(function: Callable[..., Any], found: dict[str, tuple[Any, str]]) -> None:
-    """Add the function's source to `found`, name -> (value, source), after everything that it uses."""
+def _add(function: Callable[..., Any], sources: dict[str, tuple[Any, str]]) -> None:
+    """Add the function's source to `sources`, name -> (value, source), after everything that it uses."""
     name = getattr(function, "__name__", type(function).__name__)
     plain = inspect.unwrap(function)
     if not inspect.isfunction(plain):
         raise UsageError(f"{name} is not a Python function, so it has no source; {INSTEAD}")
     if hasattr(function, "defvjp") or hasattr(function, "defjvp"):
         raise UsageError(f"{name} has a custom rule, which is not in its source; {INSTEAD}")
-    if _is_there(name, function, found):
+    if _is_there(name, function, sources):
         return
     text = _text(plain, name)
-    found[name] = (function, "")  # a placeholder, because functions may call each other
+    sources[name] = (function, "")  # a placeholder, because functions may call each other
     values = {**plain.__globals__, **inspect.getclosurevars(plain).nonlocals}
     for used in dict.fromkeys(_names(compile(text, "<source>", "exec", dont_inherit=True))):
         if used != name and used in values:
-            _add_value(used, values[used], name, found)
-    del found[name]
-    found[name] = (function, text)
+            _add_value(used, values[used], name, sources)
+    del sources[name]
+    sources[name] = (function, text)
 
 
 def _text(function: Callable[..., Any], name: str) -> str:
@@ -70,25 +70,25 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_there(name: str, value: Any, found: Mapping[str, tuple[Any, str]]) -> bool:
-    """Whether this value is in `found`. Raises UsageError if another value has the name."""
-    if name in found and found[name][0] is not value:
+def _is_there(name: str, value: Any, sources: Mapping[str, tuple[Any, str]]) -> bool:
+    """Whether this value is in `sources`. Raises UsageError if another value has the name."""
+    if name in sources and sources[name][0] is not value:
         raise UsageError(f"these functions use two different objects named {name!r}; rename one")
-    return name in found
+    return name in sources
 
 
-def _add_value(name: str, value: Any, user: str, found: dict[str, tuple[Any, str]]) -> None:
+def _add_value(name: str, value: Any, user: str, sources: dict[str, tuple[Any, str]]) -> None:
     """Add the source of an object that the function `user` uses."""
-    if _is_there(name, value, found):
+    if _is_there(name, value, sources):
         return
     if isinstance(value, ModuleType) and value.__name__ != "__main__":
-        found[name] = (value, f"import {value.__name__} as {name}")
+        sources[name] = (value, f"import {value.__name__} as {name}")
     elif (place := importable(value)) is not None:
-        found[name] = (value, f"from {place[0]} import {place[1]} as {name}")
+        sources[name] = (value, f"from {place[0]} import {place[1]} as {name}")
     elif inspect.isfunction(inspect.unwrap(value)) and getattr(value, "__name__", "") == name:
-        _add(value, found)
+        _add(value, sources)
     elif _is_literal(value):
-        found[name] = (value, f"{name} = {value!r}")
+        sources[name] = (value, f"{name} = {value!r}")
     else:
         kind = type(value).__name__
         raise UsageError(f"{user} uses {name}, a {kind} without source; pass it as an argument, or {INSTEAD}")

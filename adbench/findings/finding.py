@@ -94,11 +94,11 @@ class Finding:
         return f"{self.library}: the {self.operator} of {operations} {verb}"
 
     def explained(self, known: str) -> Finding:
-        """The same, explained by a known bug."""
+        """This finding, explained by a known bug."""
         return replace(self, known=known)
 
     def described_as(self, other: Finding) -> Finding:
-        """The same, with the origin and the explanation of another finding."""
+        """This finding, with the origin and the explanation of another."""
         return replace(self, origin=other.origin, known=other.known)
 
     @property
@@ -162,8 +162,8 @@ def program_of(plain: Mapping[str, Any]) -> Program:
     inputs = []
     for one in plain["inputs"]:
         array = np.array(one["value"], dtype=np.float64)
-        made = array.reshape(one["shape"]) if "shape" in one else array
-        inputs.append(Input.of(made, active=bool(one["active"])))
+        value = array.reshape(one["shape"]) if "shape" in one else array
+        inputs.append(Input.of(value, active=bool(one["active"])))
     return Program(tuple(inputs), tuple(map(_step, plain["steps"])))
 
 

@@ -52,8 +52,8 @@ TORCH_FORWARD = """def tangent(dual):
 
 def forward(g, x, v):
     with forward_ad.dual_level():
-        found = g(*map(forward_ad.make_dual, x, v))
-        return tuple(map(tangent, found)) if isinstance(found, tuple) else tangent(found)"""
+        result = g(*map(forward_ad.make_dual, x, v))
+        return tuple(map(tangent, result)) if isinstance(result, tuple) else tangent(result)"""
 MYGRAD_REVERSE = """def reverse(g, x):
     leaves = [mygrad.tensor(one) for one in x]
     value = g(*leaves)
@@ -68,8 +68,8 @@ PYTENSOR_FORWARD = """def along(value, x, v):
 
 
 def forward(g, x, v):
-    found = g(*x)
-    return tuple(along(one, x, v) for one in found) if isinstance(found, tuple) else along(found, x, v)"""
+    result = g(*x)
+    return tuple(along(one, x, v) for one in result) if isinstance(result, tuple) else along(result, x, v)"""
 PYTENSOR_RUN = '''
 
 def run(h, at):

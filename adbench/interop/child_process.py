@@ -58,12 +58,12 @@ class Child:
         number, self._number = self._number, self._number + 1
         answered = self._answered(line(number))
         try:
-            found = read(answered)
+            answer = read(answered)
         except Malformed as fault:
             raise self.lost(f"sent {_shown(answered)}: {fault.reason}") from fault
-        if number_of(found) != number:
-            raise self.lost(f"answered request {number} with the id {number_of(found)}")
-        return found
+        if number_of(answer) != number:
+            raise self.lost(f"answered request {number} with the id {number_of(answer)}")
+        return answer
 
     def _answered(self, line: str) -> bytes:
         """The answer to a line."""
@@ -73,12 +73,12 @@ class Child:
             write_line(self._process.stdin.fileno(), line)
         except OSError as error:
             raise self.lost(f"does not read its input: {error.strerror}", gone=True) from error
-        found = next(self._lines, None)
-        if found is None:
+        received = next(self._lines, None)
+        if received is None:
             raise self.lost("closed its output", gone=True)
-        if isinstance(found, TooLong):
-            raise self.lost(f"sent a line of {found.length} bytes; the limit is {MOST_BYTES}")
-        return found
+        if isinstance(received, TooLong):
+            raise self.lost(f"sent a line of {received.length} bytes; the limit is {MOST_BYTES}")
+        return received
 
     def lost(self, reason: str, *, gone: bool = False) -> Failed:
         """End it, and return the error to raise, with the reason, or its cause of death if it seems `gone`."""

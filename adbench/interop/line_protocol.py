@@ -57,8 +57,8 @@ def lines(descriptor: int, most_bytes: int = MOST_BYTES) -> Iterator[bytes | Too
 
 def id_in(line: bytes) -> int | None:
     """The id of a damaged message, or None."""
-    found = _ID.search(line[:HEAD]) or _ID.search(line[-HEAD:])
-    return int(found[1]) if found else None
+    match = _ID.search(line[:HEAD]) or _ID.search(line[-HEAD:])
+    return int(match[1]) if match else None
 
 
 def write_line(descriptor: int, text: str) -> None:

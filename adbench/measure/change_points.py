@@ -49,12 +49,12 @@ def change_points(runs: Sequence[Array], edge: float, tests: int = 1) -> list[Ch
     splits = _splits(runs, edge, tests)
     splits = _confirmed(runs, splits, edge, tests)
     ends = [0, *splits, len(runs)]
-    found = []
+    points = []
     for before, k, after in zip(ends, ends[1:], ends[2:], strict=False):
         old, new = _joined(runs[before:k]), _joined(runs[k:after])
         place = _earliest(runs, before, k, new), _latest(runs, k, after, old)
-        found.append(ChangePoint(k, *place, shift(new, old), _p(new, old, edge) * _family(len(runs), tests)))
-    return [point for point in found if point.p <= SIGNIFICANT]
+        points.append(ChangePoint(k, *place, shift(new, old), _p(new, old, edge) * _family(len(runs), tests)))
+    return [point for point in points if point.p <= SIGNIFICANT]
 
 
 def can_decide(runs: Sequence[Array], tests: int = 1) -> bool:
@@ -72,7 +72,7 @@ def _family(runs: int, tests: int) -> int:
 def _splits(runs: Sequence[Array], edge: float, tests: int) -> list[int]:
     """The ends of significant stretches, found again and again in the parts between them."""
     higher, lower = _Wins(runs, edge), _Wins([-run for run in runs], edge)
-    found: set[int] = set()
+    splits: set[int] = set()
     todo = [(0, len(runs))]
     while todo:
         a, b = todo.pop()
@@ -81,9 +81,9 @@ def _splits(runs: Sequence[Array], edge: float, tests: int) -> list[int]:
             continue
         _, _, i, j = best
         ends = [a, *(k for k in (i, j) if a < k < b), b]
-        found |= set(ends[1:-1])
+        splits |= set(ends[1:-1])
         todo += list(pairwise(ends))
-    return sorted(found)
+    return sorted(splits)
 
 
 def _stretches(higher: _Wins, lower: _Wins, a: int, b: int) -> Iterator[tuple[float, float, int, int]]:
@@ -93,9 +93,9 @@ def _stretches(higher: _Wins, lower: _Wins, a: int, b: int) -> Iterator[tuple[fl
             if (i, j) == (a, b):
                 continue
             for wins in (higher, lower):
-                found = wins.p(i, j, a, b)
-                if found:
-                    yield (*found, i, j)
+                decided = wins.p(i, j, a, b)
+                if decided:
+                    yield (*decided, i, j)
 
 
 class _Wins:

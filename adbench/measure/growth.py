@@ -74,12 +74,12 @@ def growth(sizes: Sequence[int], costs: ArrayLike) -> Growth:
     if (interval.high - interval.low) / 2 > VAGUE:
         spread = f"somewhere between {interval.low:.1f} and {interval.high:.1f}"
         return Growth(None, sizes=sizes, reason=f"{spread}: use more sizes or launches")
-    told = max(0.0, constant) if b > 0.05 else None  # below, a power resembles a constant
+    shown = max(0.0, constant) if b > 0.05 else None  # below, a power resembles a constant
     if by_launches:
-        return Growth(interval, "launches", told, misfit, sizes, tuple(fits.b[1:].tolist()))
+        return Growth(interval, "launches", shown, misfit, sizes, tuple(fits.b[1:].tolist()))
     if len(sizes) == FEWEST_SIZES:
         return Growth(interval, "sizes", sizes=sizes)
-    return Growth(interval, "sizes", told, misfit, sizes)
+    return Growth(interval, "sizes", shown, misfit, sizes)
 
 
 def break_even(prepare_a: float, per_call_a: float, prepare_b: float, per_call_b: float) -> float | None:
@@ -151,7 +151,7 @@ def _fit(sizes: Sequence[int], t: Array) -> _Fits:
         best = np.take_along_axis(np.broadcast_to(grid, squares.shape), at, axis=1)
         step, grid = step / 5, np.clip(best + step * np.linspace(-1, 1, 11), 0, STEEPEST)
     b = np.clip(best + 5 * step * _bottom(squares, at), 0, STEEPEST)
-    _, level, slope, curve = (found[:, 0] for found in _given(sizes, t, b))
+    _, level, slope, curve = (solution[:, 0] for solution in _given(sizes, t, b))
     with np.errstate(divide="ignore"):
         return _Fits(b[:, 0], level - slope / b[:, 0], slope, curve)
 

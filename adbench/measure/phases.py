@@ -38,19 +38,19 @@ def collecting() -> Iterator[dict[str, float]]:
 
 def add(name: str, seconds: float) -> None:
     """Add seconds measured by another process to the phase."""
-    found = _open.get()
-    if found is not None:
-        found[0][name] = found[0].get(name, 0.0) + seconds
+    current = _open.get()
+    if current is not None:
+        current[0][name] = current[0].get(name, 0.0) + seconds
 
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
     """Add the duration of the block to the phase, also if the block raises."""
-    found = _open.get()
-    if found is None:
+    current = _open.get()
+    if current is None:
         yield
         return
-    seconds, inner = found
+    seconds, inner = current
     start = perf_counter_ns()
     inner.append(0.0)
     try:

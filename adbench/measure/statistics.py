@@ -118,12 +118,12 @@ def hodges_lehmann_rows(x: Array, level: float = 0.95) -> list[Interval]:
     i, j = np.triu_indices(n)
     steps, attained = _steps(n, level)
     step = max(1, _AT_ONCE // len(i))
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for rows in (x[k : k + step] for k in range(0, len(x), step)):
         averages = np.sort((rows[:, i] + rows[:, j]) / 2, axis=1)
         ends = np.stack([np.median(averages, axis=1), averages[:, steps], averages[:, -1 - steps]], axis=1)
-        found += [Interval(estimate, low, high, attained) for estimate, low, high in ends.tolist()]
-    return found
+        intervals += [Interval(estimate, low, high, attained) for estimate, low, high in ends.tolist()]
+    return intervals
 
 
 def wilcoxon_p(x: ArrayLike) -> float:
@@ -198,16 +198,16 @@ def sequential_p_rows(x: Array, planned: int) -> Array:
 
     A row that ends between two looks has lost launches: it counts as the next look.
     """
-    found, n = np.ones(len(x)), x.shape[1]
+    least, n = np.ones(len(x)), x.shape[1]
     for launches, share in looks(planned).items():
         if launches <= n:
             rows = x if launches == planned else x[:, :launches]
-            found = np.minimum(found, difference_p_rows(rows) * (SIGNIFICANT / share))
+            least = np.minimum(least, difference_p_rows(rows) * (SIGNIFICANT / share))
         if launches >= n:
             if launches > n:
-                found = np.minimum(found, difference_p_rows(x) * (SIGNIFICANT / share))
+                least = np.minimum(least, difference_p_rows(x) * (SIGNIFICANT / share))
             break
-    return found
+    return least
 
 
 def sequential_interval_rows(x: Array, planned: int) -> list[Interval]:
@@ -216,11 +216,11 @@ def sequential_interval_rows(x: Array, planned: int) -> list[Interval]:
     Of launches that stopped before the plan's end, ranks alone give no interval that allows for having looked before:
     it is then at least Student's with the error that the look spends.
     """
-    found, n = hodges_lehmann_rows(x), x.shape[1]
+    intervals, n = hodges_lehmann_rows(x), x.shape[1]
     if n >= planned:
-        return found
+        return intervals
     half = student_quantile(n - 1, EARLY / 2) * x.std(axis=1, ddof=1) / math.sqrt(n)
-    ends = zip(found, (x.mean(axis=1) - half).tolist(), (x.mean(axis=1) + half).tolist(), strict=True)
+    ends = zip(intervals, (x.mean(axis=1) - half).tolist(), (x.mean(axis=1) + half).tolist(), strict=True)
     return [Interval(i.estimate, min(i.low, low), max(i.high, high), 1 - SIGNIFICANT) for i, low, high in ends]
 
 

@@ -96,9 +96,9 @@ class Case:
     file: str = ""
 
     def __post_init__(self) -> None:
-        given: object = self.wrt  # of whatever type a user's file gave
-        if isinstance(given, str):
-            raise UsageError(f"wrt is the string {given!r}; write ({given!r},)")
+        wrt: object = self.wrt  # of whatever type a user's file gave
+        if isinstance(wrt, str):
+            raise UsageError(f"wrt is the string {wrt!r}; write ({wrt!r},)")
         if not self.wrt:
             raise UsageError("wrt is empty; name at least one input")
         if self.declared and self.gradient is None:
@@ -154,12 +154,12 @@ class Case:
         except (OSError, ValueError):  # the name is not a valid file name
             return None
 
-    def known_fault(self, given: str) -> str:
+    def known_fault(self, text: str) -> str:
         """Expand a known fault: "nan" or "nan (owner/repository#7)" refers to one of `faults`."""
-        own = DISCUSSED_IN.search(given)
-        outcome = given[: own.start()] if own else given
+        own = DISCUSSED_IN.search(text)
+        outcome = text[: own.start()] if own else text
         if outcome not in self.faults:
-            return given
+            return text
         why = self.faults[outcome]
         return f"{outcome}: {DISCUSSED_IN.sub('', why) + own.group() if own else why}"
 

@@ -49,15 +49,15 @@ class UnknownName(UsageError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], of: str = "") -> None:
         names = sorted(known)
-        told = f"{of and f'{of} has '}no {kind} {name!r}"
+        complaint = f"{of and f'{of} has '}no {kind} {name!r}"
         if nearest := nearest_names(name, names):
-            told += f"; did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?"
+            complaint += f"; did you mean {' or '.join(', '.join(nearest).rsplit(', ', 1))}?"
         if len(names) <= MOST_LISTED:
             every = f"{'it has' if of else 'there are:'} {', '.join(names) or 'none'}"
         else:
             is_listed = kind in ("case", "backend")
             every = f"adbench list {kind}s shows all {len(names)}" if is_listed else f"there are {len(names)}"
-        super().__init__(f"{told} {every}" if nearest else f"{told}; {every}")
+        super().__init__(f"{complaint} {every}" if nearest else f"{complaint}; {every}")
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
@@ -69,12 +69,12 @@ def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
 
 def _similarity(wanted: str, other: str) -> float:
     """Similarity from 0 to 1: of the letters in order; more if one name is the beginning or a part of the other."""
-    found = SequenceMatcher(None, wanted, other).ratio()
+    ratio = SequenceMatcher(None, wanted, other).ratio()
     if len(wanted) > 1 and (other.startswith(wanted) or wanted.startswith(other)):
-        return 0.9 + found / 10
+        return 0.9 + ratio / 10
     if len(wanted) > 2 and wanted in other:
-        return 0.8 + found / 10
-    return found
+        return 0.8 + ratio / 10
+    return ratio
 
 
 class BadFile(UsageError):
@@ -119,7 +119,7 @@ _NAMED: Mapping[type[BaseException], type[UserExit]] = {
 
 
 def user_exit(error: SystemExit | KeyboardInterrupt) -> UserExit:
-    """The same as an exception that code may handle, with its traceback."""
+    """The exit as an exception that code may handle, with its traceback."""
     kind = next(kind for kind in _NAMED if isinstance(error, kind))
     return _NAMED[kind](str(error) or "no message").with_traceback(error.__traceback__)
 

@@ -71,10 +71,10 @@ class Namespace:
             raise AttributeError(name)
         older = aliases().get(name, name)
         for candidate in (older, name) if self._prefer_older else (name, older):
-            found = getattr(self._module, candidate, None)
-            if found is not None:
-                setattr(self, name, found)  # later look-ups are plain attributes and cost no measured time
-                return found
+            attribute = getattr(self._module, candidate, None)
+            if attribute is not None:
+                setattr(self, name, attribute)  # later look-ups are plain attributes and cost no measured time
+                return attribute
         raise MissingFunction(f"{self._title} has no {name}")
 
 
@@ -97,12 +97,12 @@ _STEP = 1e-30
 def derivative(g: Callable[[Any], Any], x: Any) -> Any:
     """∇g at x for a g that takes complex numbers, by the complex step: Im g(x + i h e) / h."""
     x = np.asarray(x)
-    found = np.empty(x.shape)
+    slopes = np.empty(x.shape)
     for place in np.ndindex(x.shape):
         there = x.astype(np.complex128)
         there[place] += 1j * _STEP
-        found[place] = np.imag(g(there)) / _STEP
-    return found if found.ndim else found[()]
+        slopes[place] = np.imag(g(there)) / _STEP
+    return slopes if slopes.ndim else slopes[()]
 
 
 class _Numpy:
@@ -111,15 +111,15 @@ class _Numpy:
     __name__ = "numpy"
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name, None)
-        if found is None and importlib.util.find_spec("scipy"):
+        function = getattr(np, name, None)
+        if function is None and importlib.util.find_spec("scipy"):
             from adbench.vocabulary import FUNCTIONS
 
             row = FUNCTIONS.get(name)
-            found = getattr(importlib.import_module("scipy.special"), (row and row.scipy) or name, None)
-        if found is None:
+            function = getattr(importlib.import_module("scipy.special"), (row and row.scipy) or name, None)
+        if function is None:
             raise AttributeError(name)
-        return found
+        return function
 
 
 def _expm(x: Any) -> Any:

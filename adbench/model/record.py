@@ -425,10 +425,10 @@ class Run:
     def __repr__(self) -> str:
         """One line instead of hundreds of thousands of characters."""
         words = Counter(record.outcome.word for record in self.records)
-        found = ", ".join(f"{words[word]} {word}" for word in OUTCOMES if word in words) or "nothing was measured"
+        summary = ", ".join(f"{words[word]} {word}" for word in OUTCOMES if word in words) or "nothing was measured"
         counts = ((len(self.cases), "case"), (len(self.versions), "backend"), (len(self.records), "record"))
         size = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
-        return f"<Run {self.created!r}: {size}: {found}>"
+        return f"<Run {self.created!r}: {size}: {summary}>"
 
 
 def _in_words(time: Time | None) -> str:
@@ -465,7 +465,7 @@ def group_of(job: Job) -> Group:
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Key -> its items; both in the order in which they come."""
-    found: dict[K, list[T]] = {}
+    groups: dict[K, list[T]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups

@@ -71,7 +71,7 @@ def apply(event: Event, progress: Progress) -> None:
 
 
 def applied(events: Iterable[Event], progress: Progress) -> Iterator[Event]:
-    """The same events, each applied before it is passed on."""
+    """Pass the events on, each applied before."""
     for event in events:
         apply(event, progress)
         yield event
@@ -108,10 +108,12 @@ def unjudged(run: Run) -> tuple[str, ...]:
     Values and relations count only if no derivative was requested.
     """
     every = run.every_record
-    told = {part: reason for part in run.selected if (reason := _reason(part, every))}
-    alone = {(part.kind, part.names[0]) for part in told if len(part.names) == 1}
-    listed = [part for part in told if len(part.names) == 1 or not alone.issuperset((part.kind, n) for n in part.names)]
-    by_reason = grouped(listed, lambda part: told[part])
+    reasons = {part: reason for part in run.selected if (reason := _reason(part, every))}
+    alone = {(part.kind, part.names[0]) for part in reasons if len(part.names) == 1}
+    listed = [
+        part for part in reasons if len(part.names) == 1 or not alone.issuperset((part.kind, n) for n in part.names)
+    ]
+    by_reason = grouped(listed, lambda part: reasons[part])
     return tuple(f"nothing was checked {' and '.join(_subjects(parts))}: {why}" for why, parts in by_reason.items())
 
 
@@ -126,13 +128,13 @@ def _subjects(parts: Sequence[Selected]) -> Iterator[str]:
 def _reason(part: Selected, every: Sequence[Record]) -> str:
     """Why nothing was judged; "" if something was."""
     own = [record for record in every if getattr(record.job, part.kind) in part.names]
-    found = [record for record in own if record.job.operator not in ("value", RELATIONS)] or own
-    if any(map(_is_judged, found)):
+    records = [record for record in own if record.job.operator not in ("value", RELATIONS)] or own
+    if any(map(_is_judged, records)):
         return ""
-    if not found:
+    if not records:
         return "no cell of it was in the plan, or none was reached"
-    (word, reason), count = Counter((record.outcome.word, _told(record)) for record in found).most_common(1)[0]
-    return f"{count} of {len(found)} {word}: {reason}"
+    (word, reason), count = Counter((record.outcome.word, _told(record)) for record in records).most_common(1)[0]
+    return f"{count} of {len(records)} {word}: {reason}"
 
 
 def _is_judged(record: Record) -> bool:

@@ -139,22 +139,22 @@ class Settings:
 
 def cache_folder() -> Path:
     """The folder of cached references: $ADBENCH_CACHE, else the user's cache folder. It can be deleted at any time."""
-    given = os.environ.get("ADBENCH_CACHE")
-    return Path(given) if given else _users_cache() / "references"
+    folder = os.environ.get("ADBENCH_CACHE")
+    return Path(folder) if folder else _users_cache() / "references"
 
 
 def programs_folder() -> Path:
     """The folder in which checks cache compiled programs, for each kind of processor and version of Python, because
     machines may share a home folder. It can be deleted at any time."""
-    given = os.environ.get("ADBENCH_CACHE")
+    folder = os.environ.get("ADBENCH_CACHE")
     kind = hashlib.sha256(f"{processor_features()} {sys.version}".encode()).hexdigest()[:16]
-    return (Path(given) if given else _users_cache()) / "programs" / kind
+    return (Path(folder) if folder else _users_cache()) / "programs" / kind
 
 
 def bisections_folder() -> Path:
     """The folder in which `adbench bisect` keeps environments and journals. It can be deleted at any time."""
-    given = os.environ.get("ADBENCH_CACHE")
-    return (Path(given) if given else _users_cache()) / "bisections"
+    folder = os.environ.get("ADBENCH_CACHE")
+    return (Path(folder) if folder else _users_cache()) / "bisections"
 
 
 def allowed_threads() -> int:
@@ -167,10 +167,10 @@ def kept_programs(library: str) -> Path | None:
 
     The folder exists, belongs to the user, and nobody else can write to it. It can be deleted at any time.
     """
-    given = os.environ.get(PROGRAMS_VARIABLE)
-    if not given:
+    programs = os.environ.get(PROGRAMS_VARIABLE)
+    if not programs:
         return None
-    folder = Path(given) / library
+    folder = Path(programs) / library
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = folder.lstat()

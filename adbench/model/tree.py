@@ -45,8 +45,8 @@ def like(x: Any, make: Callable[[Any], Any]) -> Any:
     """The structure of x with new leaves; a leaf without axes becomes a float, as inputs are."""
 
     def leaf(value: Any) -> Any:
-        made = make(np.asarray(value, dtype=np.float64))
-        return made if np.ndim(made) else float(made)
+        array = make(np.asarray(value, dtype=np.float64))
+        return array if np.ndim(array) else float(array)
 
     return map_leaves(leaf, x)
 

@@ -51,10 +51,10 @@ def cached(folder: Path, key: str, shipped_as: str, compute: Callable[[], Refere
         return Reference.from_plain(json.loads((entries and entries.get(name)) or b""))
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return Reference.from_plain(shipped(SHIPPED)[shipped_as])
-    found = compute()
+    reference = compute()
     if (entries := entries or _entries(own)) is not None:
-        entries.put(name, json.dumps(found.to_plain(), allow_nan=False).encode())
-    return found
+        entries.put(name, json.dumps(reference.to_plain(), allow_nan=False).encode())
+    return reference
 
 
 def _entries(folder: Path) -> SealedFolder | None:
@@ -80,10 +80,10 @@ def shipped(file: Path) -> Mapping[str, dict[str, Any]]:
     except ImportError:  # some builds of Python lack it
         return {}
     try:
-        found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(file.read_bytes()))
+        references: dict[str, dict[str, Any]] = json.loads(lzma.decompress(file.read_bytes()))
     except (OSError, ValueError, EOFError, lzma.LZMAError):
         return {}
-    return found
+    return references
 
 
 def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = None) -> int:
@@ -92,7 +92,7 @@ def pack(folder: Path, file: Path, more: Mapping[str, dict[str, Any]] | None = N
 
     paths = sorted(folder.rglob("*.json"))
     kept = {path.stem: json.loads(SealedFolder(path.parent).get(path.name) or b"null") for path in paths}
-    found = dict(more or {}) | kept
-    text = json.dumps(found, allow_nan=False, separators=(",", ":"))
+    references = dict(more or {}) | kept
+    text = json.dumps(references, allow_nan=False, separators=(",", ":"))
     file.write_bytes(lzma.compress(text.encode(), preset=9))
-    return len(found)
+    return len(references)

@@ -51,11 +51,11 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     def slope_instead(which: int, leaf: int, index: int) -> Known:
         return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
 
-    def examine(found: SeriesExamination) -> list[Row]:
-        rows = found.rows(found.planned())
+    def examine(examination: SeriesExamination) -> list[Row]:
+        rows = examination.rows(examination.planned())
         rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
-        if found.truth.evaluations.branched and effort.against_values():
-            return [_held_against_values(row, f, subject, found) for row, f in zip(rows, functions, strict=True)]
+        if examination.truth.evaluations.branched and effort.against_values():
+            return [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
         return rows
 
     reason = "the function is a black box"
@@ -77,7 +77,10 @@ def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     numbers = ExaminedNumbers(subject.shape, effort)
     try:
         rows = on_series(
-            subject, effort, numbers, lambda found: found.rows(ExaminationPlan(0, 0, effort.precision.draws))
+            subject,
+            effort,
+            numbers,
+            lambda examination: examination.rows(ExaminationPlan(0, 0, effort.precision.draws)),
         )
     except NotPrecise as error:
         rows = [replace(_unknown_value(subject.point, effort.seed), reason=str(error))] * (len(numbers.outputs) + SUMS)
@@ -89,29 +92,29 @@ def _unknown_value(point: Point, seed: int) -> Row:
     return point.row(seed, UNKNOWN, [[] for _ in point.sizes], [])
 
 
-def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, found: SeriesExamination) -> Row:
+def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, examination: SeriesExamination) -> Row:
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
-    most = found.effort.max_evaluations
+    most = examination.effort.max_evaluations
     settled, hidden = settled_by_values(row, lambda *args: nearby_value(f, args), subject.point, most)
     if settled == row:
         return row
     why = ITERATION
     if hidden:
         first = hidden[0]
-        places = _branches(found, subject, first.leaf, first.index)
+        places = _branches(examination, subject, first.leaf, first.index)
         why = f"the program's branches depend on {first.where}{f' ({places})' if places else ''}: {first}"
     return replace(settled, method=DIFFERENCES, reason=why, proved=False)
 
 
-def _branches(found: SeriesExamination, subject: Subject, leaf: int, index: int) -> str:
+def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index: int) -> str:
     """Where the source branches on this entry, or along the direction of that number if leaf is -1; "" if unknown."""
     place = subject.place
     if place is None:
         return ""
     point, places = subject.point, dict[str, None]()
-    move = many_entries(point.unit(leaf, index) if leaf >= 0 else point.steps(found.effort.seed, index))
+    move = many_entries(point.unit(leaf, index) if leaf >= 0 else point.steps(examination.effort.seed, index))
     with watching(lambda: places.setdefault(place())), suppress(Exception):  # the line leads outside
-        found.truth.evaluations.along(Curve.straight(move))
+        examination.truth.evaluations.along(Curve.straight(move))
     return ", ".join(list(filter(None, places))[:MOST_PLACES])
 
 
@@ -155,11 +158,11 @@ def _slope_along(
     def along(t: float) -> float:
         return nearby_value(f, point.moved([None if part is None else t * part for part in step]))
 
-    found = slope(along, size)
-    stands = found.kind == "kink" or found.lower == 0 == found.upper
+    derivative = slope(along, size)
+    stands = derivative.kind == "kink" or derivative.lower == 0 == derivative.upper
     if stands and (seen := slope_of_values(along, size)) is not None:  # a quantised number, in fine steps
-        return Known(seen[0], seen[0], seen[1]), found.evaluations
-    return Known(found.lower, found.upper, found.bar, 0.0, found.kind), found.evaluations
+        return Known(seen[0], seen[0], seen[1]), derivative.evaluations
+    return Known(derivative.lower, derivative.upper, derivative.bar, 0.0, derivative.kind), derivative.evaluations
 
 
 def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> tuple[Known, int]:

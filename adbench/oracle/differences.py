@@ -128,8 +128,8 @@ def curvature(f: Callable[[float], float], *, longest: int = LONGEST_LADDER) -> 
     return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
 
 
-def _interval(found: list[tuple[float, float] | None], kind: str, evaluations: int) -> Slope:
-    finite = [pair for pair in found if pair is not None]
+def _interval(pairs: list[tuple[float, float] | None], kind: str, evaluations: int) -> Slope:
+    finite = [pair for pair in pairs if pair is not None]
     if not finite:
         return Slope(math.nan, math.nan, math.nan, "unknown", evaluations)
     derivatives, bars = zip(*finite, strict=True)
@@ -229,7 +229,7 @@ def _central(line: Line, step: float, size: float) -> _Rung:
 
 
 def _second(line: Line, step: float, size: float) -> _Rung:
-    """The same for the second derivative."""
+    """A central difference for the second derivative, with its rounding error and its noise."""
     values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
     centre, largest = line(0.0), max(abs(value) for pair in values for value in pair)
     if not all(math.isfinite(up) and math.isfinite(down) for up, down in values):
@@ -245,15 +245,15 @@ def _second(line: Line, step: float, size: float) -> _Rung:
 
 def _quantum(line: Line) -> float:
     """The smallest change of f near 0; if f is flat there, as at a minimum, small steps see no other noise."""
-    centre, found = line(0.0), 0.0
+    centre, largest = line(0.0), 0.0
     for side in (1.0, -1.0):
         near, far = 60, 2  # exponents: f is assumed constant for t below 2^-near, and different beyond 2^-far
         while near - far > 1:
             middle = (near + far) // 2
             near, far = (near, middle) if line(side * 2.0**-middle) != centre else (middle, far)
         change = abs(line(side * 2.0**-far) - centre)
-        found = max(found, change) if math.isfinite(change) else found
-    return found
+        largest = max(largest, change) if math.isfinite(change) else largest
+    return largest
 
 
 def _bent(line: Line) -> bool:

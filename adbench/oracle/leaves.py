@@ -56,10 +56,10 @@ class Point:
         self._slots: list[tuple[int, int]] = []
         self._trees: dict[int, tuple[list[Any], Any]] = {}
         for position, which in enumerate(self.wrt):
-            found, tree = optree.tree_flatten(args[which], namespace="")
-            self._trees[which] = (list(found), tree)
+            nodes, tree = optree.tree_flatten(args[which], namespace="")
+            self._trees[which] = (list(nodes), tree)
             accessors = optree.tree_accessors(args[which])
-            for slot, (leaf, accessor) in enumerate(zip(found, accessors, strict=True)):
+            for slot, (leaf, accessor) in enumerate(zip(nodes, accessors, strict=True)):
                 if _is_active(leaf, alone=len(accessor) == 0):
                     keys = tuple(accessor.path)
                     values = np.array(leaf, dtype=np.float64)
@@ -86,7 +86,7 @@ class Point:
         return direction
 
     def direction(self, seed: int, number: int) -> tuple[Any, ...]:
-        """The same nested like the active arguments."""
+        """The direction v with this number, nested like the active arguments."""
         moved = self.replaced([step if step.ndim else float(step) for step in self.steps(seed, number)])
         return tuple(moved[position] for position in self.wrt)
 
@@ -110,8 +110,8 @@ class Point:
     def replaced(self, arrays: Sequence[Any], others: Callable[[Any], Any] = lambda leaf: leaf) -> tuple[Any, ...]:
         """The arguments with the active leaves replaced by ``arrays``, and ``others`` applied to every other leaf."""
         new = {
-            which: [None if (which, slot) in self._slots else others(leaf) for slot, leaf in enumerate(found)]
-            for which, (found, _) in self._trees.items()
+            which: [None if (which, slot) in self._slots else others(leaf) for slot, leaf in enumerate(nodes)]
+            for which, (nodes, _) in self._trees.items()
         }
         for (which, slot), array in zip(self._slots, arrays, strict=True):
             new[which][slot] = array
@@ -199,7 +199,7 @@ def weighted_sum(numbers: FloatArray, weights: FloatArray) -> float:
 
 
 def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """The same for every row of a matrix."""
+    """Σ row · weights for every row of a matrix, rounded once. Infinite if it overflows, NaN if not all are finite."""
     products, shift = exact_products(rows, weights.ravel())
     totals = [total(row) for row in np.concatenate(products, axis=1).tolist()]
     with np.errstate(over="ignore"):

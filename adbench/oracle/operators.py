@@ -101,9 +101,9 @@ def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> A
 
 def along(row: Row, number: int) -> Known:
     """The derivative of f in direction v: as examined, or as a sum if every entry is known."""
-    for found in row.directions:
-        if found.number == number:
-            return found.derivative
+    for direction in row.directions:
+        if direction.number == number:
+            return direction.derivative
     if any(len(leaf.entries) < leaf.size for leaf in row.leaves):
         return UNKNOWN
     weights = direction_weights(row.seed, number, [leaf.shape for leaf in row.leaves])
@@ -185,23 +185,23 @@ def _judged(
     """The verdict in the chosen arithmetic, and the compared numbers."""
     try:
         with np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
-            found = _compared(operator, result, known, nonzeros, claim)
+            parts = _compared(operator, result, known, nonzeros, claim)
             if spread is not None:
-                found = _widened(found, spread)
+                parts = _widened(parts, spread)
             if agreed:
-                found = [_revised(one, partial(confirmed, places=agreed)) for one in found]
-            entries = [item for one in found for item in ([one.value] if one.value else []) + one.evidence]
-            return conclude(found, known.all_outputs, claim), tuple(entries)
+                parts = [_revised(one, partial(confirmed, places=agreed)) for one in parts]
+            entries = [item for one in parts for item in ([one.value] if one.value else []) + one.evidence]
+            return conclude(parts, known.all_outputs, claim), tuple(entries)
     except Misshapen as error:
         row = known.all_outputs
         return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
 
 
-def _widened(found: Sequence[ComparedPart], spread: Spread) -> list[ComparedPart]:
+def _widened(parts: Sequence[ComparedPart], spread: Spread) -> list[ComparedPart]:
     """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
 
-    results = [_revised(one, partial(widened, spread=spread)) for one in found]
-    before, after = ([item.bound for one in each for item in one.evidence] for each in (found, results))
+    results = [_revised(one, partial(widened, spread=spread)) for one in parts]
+    before, after = ([item.bound for one in each for item in one.evidence] for each in (parts, results))
     factor = max((new / old for old, new in zip(before, after, strict=True) if new > old), default=1.0)
     return [replace(one, hidden=[each and each.times(factor) for each in one.hidden]) for one in results]
 
@@ -221,8 +221,8 @@ def _compared(
     if operator == "value":
         return [_numbers(result, known, "the value", lambda row: row.value, claim)]
     if operator == "jvp":
-        found = _numbers(result, known, "J v", lambda row: along(row, 0), claim)
-        return [found if known.shape else replace(found, value_size=_products(row))]
+        part = _numbers(result, known, "J v", lambda row: along(row, 0), claim)
+        return [part if known.shape else replace(part, value_size=_products(row))]
     if operator == "vjp":
         return [_gradient(scaled(result, 1 / COTANGENT), row)]
     if operator == "hessian":
@@ -277,9 +277,9 @@ class _EntryNames:
 
 def _gradient(result: Any, row: Row) -> ComparedPart:
     arrays = gradient_arrays(result, row)
-    found = compared(arrays, row)
-    known = zip(row.leaves, found.hiding, arrays, strict=True)
-    return replace(found, hidden=[hidden(leaf.path, error, array, len(leaf.entries)) for leaf, error, array in known])
+    part = compared(arrays, row)
+    known = zip(row.leaves, part.hiding, arrays, strict=True)
+    return replace(part, hidden=[hidden(leaf.path, error, array, len(leaf.entries)) for leaf, error, array in known])
 
 
 def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known], claim: float | None) -> ComparedPart:
@@ -333,8 +333,8 @@ def _jacobian(
     ]
     summed = len(known.outputs) < known.size and all(math.isfinite(item.got) for item in unfit)
     sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if summed else []
-    found = [*([ComparedPart(entries=unfit)] if unfit else []), *rows, *sums]
-    return [*found, ComparedPart(hidden=_hidden_in(blocks, known, names, rows, sums))]
+    parts = [*([ComparedPart(entries=unfit)] if unfit else []), *rows, *sums]
+    return [*parts, ComparedPart(hidden=_hidden_in(blocks, known, names, rows, sums))]
 
 
 def _as_one(rows: Sequence[ComparedPart]) -> ComparedPart:
@@ -367,15 +367,15 @@ def _hidden_in(
 ) -> list[Hidden | None]:
     """The largest error that could hide in each block: in an examined row, or in another one, which only sums
     include."""
-    found = []
+    errors_of_blocks = []
     for k, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
         errors = [row.hiding[k] for row in rows]
         if len(known.outputs) < known.size:
             errors.append(min((each.hiding[k] for each in sums), default=math.inf))
         numbers = block if isinstance(block, np.ndarray) else block.data
         seen = len(known.outputs) * len(leaf.entries) if isinstance(block, np.ndarray) else 0
-        found.append(hidden(f"{names.whole} in {leaf.path}", max(errors, default=0.0), numbers, seen))
-    return found
+        errors_of_blocks.append(hidden(f"{names.whole} in {leaf.path}", max(errors, default=0.0), numbers, seen))
+    return errors_of_blocks
 
 
 def _row(block: Any, index: int) -> Floats:
@@ -408,8 +408,8 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     if isinstance(block, np.ndarray):
         rows, columns = np.nonzero(block)
         return rows, columns, block[rows, columns]
-    found = block.tocoo()
-    return found.row.astype(np.intp), found.col.astype(np.intp), found.data
+    triplets = block.tocoo()
+    return triplets.row.astype(np.intp), triplets.col.astype(np.intp), triplets.data
 
 
 def _not_finite(blocks: Sequence[Any], known: Reference, names: _EntryNames) -> list[EntryEvidence]:
@@ -447,13 +447,13 @@ def _first_of_each(
     unfit: Callable[[int, Any, Any, Floats], Any],
 ) -> list[EntryEvidence]:
     """In each block the first entry that is unfit(block's number, rows, columns, values), as evidence."""
-    found = []
+    firsts = []
     for which, (block, leaf) in enumerate(zip(blocks, known.all_outputs.leaves, strict=True)):
         rows, columns, values = _nonzero(block)
         for k in np.flatnonzero(unfit(which, rows, columns, values))[:1]:
             entry = entry_name(leaf.path, int(columns[k]), leaf.shape)
-            found.append(evidence(names.entry(names.row(int(rows[k])), entry), (), float(values[k])))
-    return found
+            firsts.append(evidence(names.entry(names.row(int(rows[k])), entry), (), float(values[k])))
+    return firsts
 
 
 def _products(row: Row) -> float:

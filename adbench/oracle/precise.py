@@ -22,7 +22,7 @@ from adbench.oracle.series.noise import noises
 from adbench.oracle.series.truth import Settled, Truth
 from adbench.oracle.subject import Effort, ExaminedNumbers, Subject, chosen_entries
 
-Found = TypeVar("Found")
+Examined = TypeVar("Examined")
 
 METHOD = "power series over balls"
 NOISE = "the same series with random roundings"
@@ -131,12 +131,12 @@ class SeriesExamination:
         settled = [self._settled(*pair) for pair in wanted]
         if not draws:
             return [[one.known for one in of_curve] for of_curve in settled]
-        found = noises(
+        deviations = noises(
             self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed, form=self.effort.precision
         )
         return [
             [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
-            for pairs in (zip(*both, strict=True) for both in zip(settled, found, strict=True))
+            for pairs in (zip(*both, strict=True) for both in zip(settled, deviations, strict=True))
         ]
 
     def _settled(self, curve: Curve, scale: float) -> list[Settled]:
@@ -176,8 +176,8 @@ def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> S
 
 
 def on_series(
-    subject: Subject, effort: Effort, numbers: ExaminedNumbers, examine: Callable[[SeriesExamination], Found]
-) -> Found:
+    subject: Subject, effort: Effort, numbers: ExaminedNumbers, examine: Callable[[SeriesExamination], Examined]
+) -> Examined:
     """The result of ``examine``; raises NotPrecise with the reason if the source does not run on series."""
     try:
         return examine(examination(subject, effort, numbers))
@@ -195,7 +195,7 @@ def on_series(
 
 
 def by_values(subject: Subject, why: str) -> Subject:
-    """The same subject by its values alone, for this reason."""
+    """The subject known by its values alone, because of `why`."""
 
     def refused(*_: object) -> object:
         raise NotPrecise(why)
@@ -210,8 +210,8 @@ def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
     """
     steps = [step if k == leaf else None for k, step in enumerate(subject.point.steps(effort.seed, 0))]
 
-    def examine(found: SeriesExamination) -> bool:
-        known = [one.known for one in found.truth.derivatives(Curve.straight(many_entries(steps)))]
+    def examine(examination: SeriesExamination) -> bool:
+        known = [one.known for one in examination.truth.derivatives(Curve.straight(many_entries(steps)))]
         if any(math.isnan(one.size) for one in known):
             raise NotPrecise("the derivative is unknown")
         return not any(one.size or one.bar for one in known)
@@ -242,10 +242,10 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
     steps = [subject.point.steps(effort.seed, number) for number in range(2)]
     held = [[_symmetric(v) if k in symmetric else v for k, v in enumerate(move)] for move in steps]
 
-    def examine(found: SeriesExamination) -> SymmetricReads:
+    def examine(examination: SeriesExamination) -> SymmetricReads:
         def met(first: Sequence[FloatArray | None], second: Sequence[FloatArray | None]) -> Mapping[str, bool]:
             with triangles.watching() as operations:
-                found.truth.evaluations.along(Curve.mixed(many_entries(first), many_entries(second)))
+                examination.truth.evaluations.along(Curve.mixed(many_entries(first), many_entries(second)))
             return operations
 
         operations = {name for name, stays in met(*held).items() if stays}

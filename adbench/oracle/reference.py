@@ -166,7 +166,7 @@ class Reference:
         return replace(self, outputs=outputs, sums=tuple(map(change, self.sums)))
 
     def unknown(self, reason: str) -> Reference:
-        """The same numbers, all unknown for this reason."""
+        """This reference with all its numbers unknown for this reason."""
 
         def unknown(row: Row) -> Row:
             forgotten = row.with_derivatives(lambda _: UNKNOWN)
@@ -183,9 +183,9 @@ class Reference:
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Reference:
         """The inverse of `to_plain`; KeyError, TypeError or ValueError for other data."""
-        made = _made(Reference, plain)
-        assert isinstance(made, Reference)
-        return made
+        reference = _made(Reference, plain)
+        assert isinstance(reference, Reference)
+        return reference
 
 
 def _plain(thing: Any) -> Any:

@@ -40,8 +40,8 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
     """
     move = many_entries(subject.point.steps(effort.seed, DIRECTION))
 
-    def examine(found: SeriesExamination) -> Reference:
-        row = found.rows(found.planned(), move)[0]
+    def examine(examination: SeriesExamination) -> Reference:
+        row = examination.rows(examination.planned(), move)[0]
         # v is as large as x, so that H v is as large as the gradient.
         floor = UNIT_ROUNDOFF * _largest([*row.derivatives, *first.derivatives])
         return Reference((), ((0, row.with_derivatives(lambda known: _with_floor(known, floor))),))
@@ -63,8 +63,8 @@ def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     """
     total = sum(subject.point.sizes)
 
-    def examine(found: SeriesExamination) -> Reference:
-        return _hessian(found, min(total, MOST_ROWS, _affordable_rows(found.affordable)))
+    def examine(examination: SeriesExamination) -> Reference:
+        return _hessian(examination, min(total, MOST_ROWS, _affordable_rows(examination.affordable)))
 
     def unknown(reason: str) -> Reference:
         if effort.second_differences:
@@ -133,15 +133,16 @@ class _Bends:
 
     def row(self, value: Known, chosen: list[list[int]], entries: list[Known]) -> Row:
         """The row of these numbers."""
-        made = self.point.row(self.effort.seed, value, chosen, entries)
-        return replace(made, method=SECOND_DIFFERENCES, reason=self.reason, evaluations=self.calls)
+        row = self.point.row(self.effort.seed, value, chosen, entries)
+        return replace(row, method=SECOND_DIFFERENCES, reason=self.reason, evaluations=self.calls)
 
     def slope(self, direction: list[FloatArray]) -> Known:
         """The derivative along a direction."""
         length = self.length(direction)
-        found = slope(self.along([part * length for part in direction]), 1.0)
-        self.calls += found.evaluations
-        return Known(found.lower / length, found.upper / length, found.bar / length, 0.0, found.kind)
+        derivative = slope(self.along([part * length for part in direction]), 1.0)
+        self.calls += derivative.evaluations
+        lower, upper, bar = (x / length for x in (derivative.lower, derivative.upper, derivative.bar))
+        return Known(lower, upper, bar, 0.0, derivative.kind)
 
     def mixed(self, u: list[FloatArray], w: list[FloatArray]) -> Known:
         """uᵀ H w."""
@@ -152,9 +153,9 @@ class _Bends:
             if not any(step.any() for step in steps):  # u - w of two equal vectors
                 ends.append((0.0, 0.0))
                 continue
-            found = curvature(self.along(steps))
-            self.calls += found.evaluations
-            ends.append((found.lower, found.bar))
+            bend = curvature(self.along(steps))
+            self.calls += bend.evaluations
+            ends.append((bend.lower, bend.bar))
         factor = 4 * scales[0] * scales[1]
         middle, bar = (ends[0][0] - ends[1][0]) / factor, (ends[0][1] + ends[1][1]) / factor
         return UNKNOWN if math.isnan(middle) or math.isnan(bar) else Known(middle, middle, bar)
@@ -186,19 +187,19 @@ def _affordable_rows(evaluations: float) -> int:
     return max(step for step in STEPS if step <= rows)
 
 
-def _hessian(found: SeriesExamination, count: int) -> Reference:
+def _hessian(examination: SeriesExamination, count: int) -> Reference:
     """H at this many entries, each pair once, and the sums."""
-    point, seed = found.point, found.effort.seed
+    point, seed = examination.point, examination.effort.seed
     total = sum(point.sizes)
     (chosen,) = chosen_entries([total], count, seed)
-    units = [unit(point, *place, found.effort.precision) for place in _places(point, chosen)]
+    units = [unit(point, *place, examination.effort.precision) for place in _places(point, chosen)]
     sums = [(_along_all(point, output_weights(seed, number, (total,))), 1.0) for number in range(SUMS)]
     pairs = list(combinations_with_replacement(range(len(chosen)), 2))
     pairs += [(len(chosen) + number, column) for number in range(SUMS) for column in range(len(chosen))]
     all_moves = units + sums
     wanted = [(Curve.straight(move), step) for move, step in all_moves]
     wanted += [(Curve.mixed(all_moves[i][0], all_moves[j][0]), all_moves[i][1] * all_moves[j][1]) for i, j in pairs]
-    known = [of_curve[0] for of_curve in found.known(wanted, FEWEST_DRAWS)]
+    known = [of_curve[0] for of_curve in examination.known(wanted, FEWEST_DRAWS)]
     values, of_pairs = known[: len(all_moves)], dict(zip(pairs, known[len(all_moves) :], strict=True))
     leaves = _by_leaf(point, chosen)
     scales = [_size_of(point, *place) for place in _places(point, chosen)] + [1.0] * SUMS
@@ -211,7 +212,7 @@ def _hessian(found: SeriesExamination, count: int) -> Reference:
     def row(i: int) -> Row:
         entries = [of_pairs[(i, j) if (i, j) in of_pairs else (j, i)] for j in range(len(chosen))]
         floored = [_with_floor(one, floor / scales[i] / scales[j]) for j, one in enumerate(entries)]
-        return found.named(point.row(seed, values[i], leaves, floored), FEWEST_DRAWS)
+        return examination.named(point.row(seed, values[i], leaves, floored), FEWEST_DRAWS)
 
     rows = [row(i) for i in range(len(all_moves))]
     return Reference((total,), tuple(zip(chosen, rows, strict=False)), tuple(rows[len(chosen) :]))
@@ -247,10 +248,10 @@ def _size_of(point: Point, leaf: int, index: int) -> float:
 
 def _by_leaf(point: Point, chosen: list[int]) -> list[list[int]]:
     """The chosen indices of each leaf."""
-    found: list[list[int]] = [[] for _ in point.sizes]
+    indices: list[list[int]] = [[] for _ in point.sizes]
     for leaf, index in _places(point, chosen):
-        found[leaf].append(index)
-    return found
+        indices[leaf].append(index)
+    return indices
 
 
 def _unknown_row(point: Point, seed: int, chosen: list[list[int]], reason: str) -> Row:
@@ -264,6 +265,6 @@ def _along_all(point: Point, weights: FloatArray) -> Move:
 
 
 def _parts(point: Point, weights: FloatArray) -> list[FloatArray]:
-    """The same numbers as one array for each leaf."""
+    """The weights as one array for each leaf."""
     parts = np.split(weights, np.cumsum(point.sizes)[:-1])
     return [part.reshape(leaf.values.shape) for part, leaf in zip(parts, point.leaves, strict=True)]

@@ -131,8 +131,8 @@ def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
                 here = here[key]
         except (KeyError, IndexError, TypeError):
             continue  # `_at` reports missing parts
-        found = set(here) if isinstance(here, Mapping) else set(range(len(here) if _has_length(here) else 0))
-        if extra := sorted(map(repr, found - keys)):
+        present = set(here) if isinstance(here, Mapping) else set(range(len(here) if _has_length(here) else 0))
+        if extra := sorted(map(repr, present - keys)):
             raise Misshapen(f"the gradient has parts that its argument lacks: {', '.join(extra)}")
 
 

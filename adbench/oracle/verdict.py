@@ -73,7 +73,7 @@ class Hidden:
     of_median: float
 
     def times(self, factor: float) -> Hidden:
-        """The same with a larger error."""
+        """This with its errors multiplied by a factor."""
         more = {name: factor * getattr(self, name) for name in ("error", "of_largest", "of_median")}
         return replace(self, **more)
 
@@ -199,14 +199,14 @@ def _room(item: EntryEvidence) -> float:
 
 def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvidence], *, is_sum: bool) -> list[float]:
     """By leaf, the largest error that could hide in one entry. A sum also hides errors of its rows."""
-    following, found = iter(entries), []
+    following, largest = iter(entries), []
     for leaf in row.leaves:
         compared = [_room(next(following)) for _ in leaf.entries]
         errors = [0.0 if len(leaf.entries) == leaf.size else unseen(along, leaf.scale)]
         errors += compared if is_sum else []
         worst_error = max(math.inf if math.isnan(error) else error for error in errors)
-        found.append(worst_error / LEAST_WEIGHT if is_sum else worst_error)
-    return found
+        largest.append(worst_error / LEAST_WEIGHT if is_sum else worst_error)
+    return largest
 
 
 def rounding_of_sum(sizes: Floats) -> float:
@@ -229,7 +229,7 @@ def added_up(errors: Floats) -> Any:
 
 
 def walked(total: Any, squares: Any) -> Any:
-    """The same from the sum of the errors and that of their squares."""
+    """The largest plausible sum of errors with random weights, from their sum and that of their squares."""
     return np.minimum(total, RANDOM_WALK * np.sqrt(squares))
 
 
@@ -380,13 +380,13 @@ def _unsampled(arrays: Arrays, row: Row) -> list[EntryEvidence]:
     """The first NaN or infinity outside the sample, if the row shows that all derivatives are finite."""
     if not any(math.isfinite(direction.derivative.size) for direction in row.directions):
         return []
-    found = []
+    evidence = []
     for leaf, array in zip(row.leaves, arrays, strict=True):
         sampled = {entry.index for entry in leaf.entries}
         outside = (int(index) for index in np.flatnonzero(~np.isfinite(array)) if int(index) not in sampled)
         for index in itertools.islice(outside, 1):
-            found.append(not_finite(leaf.path, place_of(index, leaf.shape), float(array.flat[index])))
-    return found
+            evidence.append(not_finite(leaf.path, place_of(index, leaf.shape), float(array.flat[index])))
+    return evidence
 
 
 def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvidence]:
@@ -394,7 +394,7 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
     if any(known.kind == "kink" for known in row.derivatives):
         # At a kink each entry of a gradient may be any mixture of one-sided derivatives, so sums are meaningless.
         return []
-    total, found = sum(leaf.size for leaf in row.leaves), []
+    total, evidence = sum(leaf.size for leaf in row.leaves), []
     numbers = _joined(arrays)
     for direction in row.directions:
         weights = direction_weights(row.seed, direction.number, [leaf.shape for leaf in row.leaves])
@@ -405,8 +405,8 @@ def _directions(arrays: Arrays, allowances: Arrays, row: Row) -> list[EntryEvide
         where = f"the sum over direction {direction.number} (all {total} entries, weights from seed {row.seed})"
         typical = length(terms)
         got = weighted_sum(numbers, v)
-        found.append(compare(where, (), got, direction.derivative, math.inf, rounding, typical))
-    return found
+        evidence.append(compare(where, (), got, direction.derivative, math.inf, rounding, typical))
+    return evidence
 
 
 def _joined(arrays: Arrays) -> Floats:

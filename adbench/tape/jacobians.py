@@ -36,8 +36,8 @@ def linear(
     """
     before, current.one_sided = current.one_sided, False
     try:
-        fx, found, rebuild_y = along(f, values, rebuild, tangents)
-        if current.one_sided and all(type(tan) in PLAIN for tan in (*tangents, *found)):
+        fx, slopes, rebuild_y = along(f, values, rebuild, tangents)
+        if current.one_sided and all(type(tan) in PLAIN for tan in (*tangents, *slopes)):
             sizes = np.cumsum([0, *map(_size, tangents)])
             weights = irregular((int(sizes[-1]),))
             factors = [
@@ -45,9 +45,9 @@ def linear(
             ]
             others = [settle(-c * tan) for c, tan in zip(factors, tangents, strict=True)]
             sums = [settle(tan + other) for tan, other in zip(tangents, others, strict=True)]
-            parts = zip(found, *(along(f, values, rebuild, tans)[1] for tans in (others, sums)), strict=True)
-            found = [settle(_if_additive(*three)) for three in parts]
-        return fx, found, rebuild_y
+            parts = zip(slopes, *(along(f, values, rebuild, tans)[1] for tans in (others, sums)), strict=True)
+            slopes = [settle(_if_additive(*three)) for three in parts]
+        return fx, slopes, rebuild_y
     finally:
         current.one_sided = before or current.one_sided
 

@@ -84,8 +84,8 @@ def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Value:
     """Evaluate `ufunc.method(*inputs, **options)` on active values."""
     if options.get("out") is not None or "where" in options or options.get("dtype") is not None:
-        given = sorted(k for k, v in options.items() if v is not None)
-        raise UnsupportedError(f"numpy.{ufunc.__name__}: options {given} are not differentiable; leave them out")
+        names = sorted(k for k, v in options.items() if v is not None)
+        raise UnsupportedError(f"numpy.{ufunc.__name__}: options {names} are not differentiable; leave them out")
     options = {k: v for k, v in options.items() if k in ("axis", "keepdims")}
     ours = _of_ufunc(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
     if ours is None:

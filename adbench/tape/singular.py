@@ -137,7 +137,7 @@ def _gradients(z: Any, where: Value) -> list[Value]:
 
 
 def _symbolic_gradients(z: Any, where: Value, leaves: list[Any]) -> list[Value]:
-    """The same for symbols, in one pass, without the decision whether a NaN was reached. Leaves the tape as it was."""
+    """The gradients for symbols, in one pass, without deciding whether a NaN was reached. Leaves the tape as it was."""
     z.cell.adj = np.where(where, irregular(shape_of(z))[()], 0.0)
     z.cell.own = False
     sweep.PASSES[0](reversed(z.tape))
@@ -162,10 +162,10 @@ def is_masked(z: Value) -> Value:
         return False
     if isinstance(z, Dual):
         return np.logical_and(is_masked(z.val), is_masked(z.tangent))
-    made = z.tape.producer(z) if z.symbolic else None  # type: ignore[attr-defined]
-    if made is None:
+    operation = z.tape.producer(z) if z.symbolic else None  # type: ignore[attr-defined]
+    if operation is None:
         return False
-    name, inputs = made[0].name, made[1]
+    name, inputs = operation[0].name, operation[1]
     if name == "where":
         return np.where(inputs[0], is_masked(inputs[1]), is_masked(inputs[2]))
     if name == "multiply":
@@ -253,6 +253,6 @@ def strict(
 
     reverse = tuple(of_argument(g, True) if i in of else g for i, g in enumerate(rule.reverse))
     forward = tuple(of_argument(g, False) if i in of else g for i, g in enumerate(rule.forward))
-    found = Rule(rule.name, rule.value, reverse, forward, elementwise=rule.elementwise, fresh=rule.fresh)
-    found.native = rule.native
-    return found
+    strict_rule = Rule(rule.name, rule.value, reverse, forward, elementwise=rule.elementwise, fresh=rule.fresh)
+    strict_rule.native = rule.native
+    return strict_rule

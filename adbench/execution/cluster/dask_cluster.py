@@ -37,16 +37,16 @@ Facts = dict[str, Any]
 
 def address_of(text: str) -> str:
     """tcp://HOST:PORT of dask://HOST:PORT. Raises UsageError for anything else."""
-    found = ADDRESS.fullmatch(text)
-    if found is None:
+    match = ADDRESS.fullmatch(text)
+    if match is None:
         raise UsageError(f"{text!r} is not a cluster address; write dask://HOST:PORT, as the scheduler prints it")
-    return f"tcp://{found['host']}:{found['port']}"
+    return f"tcp://{match['host']}:{match['port']}"
 
 
 def groups_of(jobs: Iterable[Job], *, timed: bool) -> list[tuple[Job, ...]]:
     """The jobs in groups that stay together, in the order of the plan."""
-    found = grouped(jobs, lambda job: (job.case, 0 if timed else job.seed // SEEDS))
-    return [tuple(group) for group in found.values()]
+    groups = grouped(jobs, lambda job: (job.case, 0 if timed else job.seed // SEEDS))
+    return [tuple(group) for group in groups.values()]
 
 
 @dataclass

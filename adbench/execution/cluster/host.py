@@ -73,10 +73,10 @@ def on_host(request: dict[str, Any]) -> dict[str, Any]:
         if not answer.exists():
             words = " ".join(errors.read_text("utf-8", "replace").split()[-40:])
             raise AdbenchError(f"{socket.gethostname()}: the group ended with exit code {process.returncode}: {words}")
-        found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
-    if "fault" in found:
-        raise AdbenchError(f"{socket.gethostname()}: {found['fault']}")
-    return found
+        response: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+    if "fault" in response:
+        raise AdbenchError(f"{socket.gethostname()}: {response['fault']}")
+    return response
 
 
 def _alone(timed: bool) -> contextlib.AbstractContextManager[Any]:
@@ -139,10 +139,10 @@ def main(answer: Path) -> None:
     interrupt.listen()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        found = measured(from_plain(request["head"], Head))
+        response = measured(from_plain(request["head"], Head))
     except (AdbenchError, ValueError) as error:
-        found = {"fault": " ".join(str(error).split())}
-    answer.write_text(json.dumps(found), "utf-8")
+        response = {"fault": " ".join(str(error).split())}
+    answer.write_text(json.dumps(response), "utf-8")
 
 
 if __name__ == "__main__":

@@ -42,10 +42,10 @@ class BuildError(AdbenchError):
 @cache
 def compiler() -> tuple[str, ...]:
     """The command: $CXX, else `c++`. Raises Unsupported if it is not installed."""
-    given = os.environ.get("CXX", "")
-    command = tuple(shlex.split(given)) or ("c++",)
+    setting = os.environ.get("CXX", "")
+    command = tuple(shlex.split(setting)) or ("c++",)
     if shutil.which(command[0]) is None:
-        what = f"$CXX is {command[0]!r}, which is not a command" if given else "there is no C++ compiler"
+        what = f"$CXX is {command[0]!r}, which is not a command" if setting else "there is no C++ compiler"
         raise Unsupported(f"{what}; install one, on Debian: apt install g++")
     return command
 
@@ -71,8 +71,8 @@ def archive(name: str, folders: Sequence[Path]) -> str | None:
     for folder in folders:
         if (folder / f"lib{name}.a").is_file():
             return str(folder / f"lib{name}.a")
-    found = _output([*compiler(), f"-print-file-name=lib{name}.a"]).strip()
-    return found if os.path.isabs(found) else None
+    path = _output([*compiler(), f"-print-file-name=lib{name}.a"]).strip()
+    return path if os.path.isabs(path) else None
 
 
 def folder() -> Path:
@@ -84,10 +84,10 @@ def folder() -> Path:
 
 
 def _entries() -> SealedFolder:
-    own, given = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
+    own, own_cache = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
-        return SealedFolder(Path(own) if own else (Path(given) if given else home / "adbench") / "native")
+        return SealedFolder(Path(own) if own else (Path(own_cache) if own_cache else home / "adbench") / "native")
     except ValueError as error:
         raise Unsupported(f"shared objects cannot be kept: {error}") from error
 
@@ -134,12 +134,12 @@ class Unit:
 def shared_object(
     text: str, options: tuple[str, ...], links: tuple[str, ...], depends: tuple[object, ...], title: str
 ) -> Path:
-    """The shared object of a source, from the cache if possible. Raises as `made` does."""
+    """The shared object of a source, from the cache if possible. Raises as `built` does."""
     unit = Unit(text, options, links, depends, title)
-    return found(unit) or made(unit)
+    return cached(unit) or built(unit)
 
 
-def found(unit: Unit) -> Path | None:
+def cached(unit: Unit) -> Path | None:
     """The unit from the cache; None if it is missing or damaged."""
     entries = _entries()
     for path in entries.folder.glob(f"{unit.key}-*{unit.suffix}"):
@@ -154,7 +154,7 @@ def _name(entries: SealedFolder, unit: Unit, built: Path) -> str:
     return f"{unit.key}-{entries.seal(unit.key + unit.suffix, built.read_bytes()).hex()[:32]}{unit.suffix}"
 
 
-def made(unit: Unit, prefix: Path | None = None) -> Path:
+def built(unit: Unit, prefix: Path | None = None) -> Path:
     """Build the unit, with a precompiled header before it.
 
     Raises Unsupported if there is no compiler, BuildError if the source does not compile.
@@ -163,7 +163,7 @@ def made(unit: Unit, prefix: Path | None = None) -> Path:
     if unit.key in _refused:
         raise BuildError(_refused[unit.key])
     with phase("build"), _one_at_a_time(unit.key):
-        there = found(unit)  # another process may have made it meanwhile
+        there = cached(unit)  # another process may have made it meanwhile
         if there is not None:
             return there
         print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)

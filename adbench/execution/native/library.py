@@ -71,7 +71,7 @@ class CppLibrary:
         return {path.stem: _in_cpp for path in sorted(self.texts.glob("*.hpp"))} if self.texts else {}
 
     def as_variant(self, number: int) -> CppLibrary:
-        """The same library with another way to call it."""
+        """This library with another way to call it."""
         return replace(self, variant=number)
 
     def to_native(self, leaf: Any) -> Any:
@@ -91,11 +91,11 @@ class CppLibrary:
         text = self.text_of(getattr(f, "case", None))
 
         def open_for(sizes: ArgumentLayout) -> Opened:
-            made = self.unit(f, text, sizes, wrt, operator)
+            unit = self.unit(f, text, sizes, wrt, operator)
             name = f"{self.name} on {text.name}"
             if self.private is None:
-                return Opened(name, shared(made), sizes, self.variant, unload=False)
-            return Opened(name, copied(made, self.private), sizes, self.variant, unload=True)
+                return Opened(name, shared(unit), sizes, self.variant, unload=False)
+            return Opened(name, copied(unit, self.private), sizes, self.variant, unload=True)
 
         lacking = f"{text.name} has no {operator} by hand" if self.by_hand else f"{self.name} has no {operator}"
         return NativeOperator(open_for, operator, args, wrt, lacking).call()
@@ -110,10 +110,10 @@ class CppLibrary:
         if case is None:
             raise Unsupported("a C++ library needs the case's C++ implementation; this function has no case")
         there = [self.texts / f"{name}.hpp" for name in case.texts] if self.texts else [case.twin]
-        found = [text for text in there if text is not None and text.is_file()]
-        if not found:
+        texts = [text for text in there if text is not None and text.is_file()]
+        if not texts:
             raise Unsupported(f"no C++ implementation: there is no {case.texts[-1]}.hpp next to {Path(case.file).name}")
-        return found[0]
+        return texts[0]
 
     def unit(self, f: Any, text: Path, sizes: ArgumentLayout, wrt: tuple[int, ...], operator: Operator) -> Path:
         """The shared object of a source for inputs of this layout, differentiated in `wrt`, that has the operator.
@@ -137,9 +137,9 @@ class CppLibrary:
                 title=f"{self.name} of {text.stem}",
             )
 
-        wanted = unit(every=every or build.found(unit(every=True)) is not None)
+        wanted = unit(every=every or build.cached(unit(every=True)) is not None)
         try:
-            return build.found(wanted) or build.made(wanted, self._precompiled(place))
+            return build.cached(wanted) or build.built(wanted, self._precompiled(place))
         except build.BuildError as refusal:
             if self._is_to_blame(f, text, sizes, wrt):
                 raise Unsupported(str(refusal)) from refusal
@@ -163,7 +163,7 @@ class CppLibrary:
     def _common(self, place: LibraryPlace) -> Path:
         text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
         unit = build.Unit(text, place.options, (), place.depends, self.name, suffix=".o")
-        return build.found(unit) or build.made(unit)
+        return build.cached(unit) or build.built(unit)
 
     def _precompiled(self, place: LibraryPlace) -> Path | None:
         if not self.precompile:

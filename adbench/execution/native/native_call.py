@@ -76,8 +76,8 @@ class NativeOperator:
         self._of = definition(operator)
         if self._of.code is None:
             raise Unsupported(lacking)
-        given = (*args[: self._inputs], *(args[-1] if self._of.vector == "tangent" else ()))
-        self._nested = any(isinstance(part, dict | list | tuple) for part in given)
+        parts = (*args[: self._inputs], *(args[-1] if self._of.vector == "tangent" else ()))
+        self._nested = any(isinstance(part, dict | list | tuple) for part in parts)
         self._layout: ArgumentLayout | None = None
         self._points = 0
         self.bind(args)
@@ -93,12 +93,12 @@ class NativeOperator:
         gives_both = self._of.result == "pair"
 
         def call(*args: Any) -> Any:
-            found = tuple(leaves(args)) if nested else args
+            parts = tuple(leaves(args)) if nested else args
             try:
                 # Tuples of the same objects are equal, in 30 ns. Different arrays of one entry may be equal too, which
                 # is
                 # fine; larger arrays have no truth value.
-                bound = found == self.parts
+                bound = parts == self.parts
             except ValueError:
                 bound = False
             if not bound:
@@ -146,9 +146,9 @@ class NativeOperator:
         self.opened.shared.bind(self.handle, self._of.code, self._leaves, self._vector, out)
         self.unheld = getrefcount(self.row)
 
-    def _table(self, found: Iterable[Any]) -> Any:
+    def _table(self, values: Iterable[Any]) -> Any:
         """The addresses of leaves, which stay alive while they are bound."""
-        memory = [_memory(leaf) for leaf in found]
+        memory = [_memory(leaf) for leaf in values]
         table = (ctypes.c_void_p * len(memory))(*(address for _, address in memory))
         self._kept += [*(owner for owner, _ in memory), table]
         return table

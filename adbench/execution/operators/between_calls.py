@@ -45,9 +45,9 @@ def first_fault(judge: Judge, sites: Sequence[NamedInputs]) -> str | None:
     for site, result, old in zip(sites, results, kept, strict=True):
         if not _same(_numbers(backend, result), old):
             return f"a later call changes the result of the call at {site.name}"
-    for found, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
-        for site, result in zip(sites, found, strict=True):
-            numbers = backend.numpy_result(result) if found is again else result
+    for returned, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
+        for site, result in zip(sites, returned, strict=True):
+            numbers = backend.numpy_result(result) if returned is again else result
             verdict = judge.judged(site.at, numbers, site.known)
             if verdict.word == "wrong":
                 return f"prepared at the case's inputs and {when} at {site.name}: {verdict.sentence}"

@@ -41,29 +41,29 @@ def composed(
         if transform not in backend.nested:
             raise Unsupported(backend.not_nested or f"{backend.name} has no nestable {transform} in NESTED")
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
-    made = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
+    derivatives = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
     if outer == inner == "forward":
-        return _by_entries(made, args, x)
-    program = made.forward_over_reverse if outer == "forward" else made.reverse_over(inner)
+        return _by_entries(derivatives, args, x)
+    program = derivatives.forward_over_reverse if outer == "forward" else derivatives.reverse_over(inner)
     prepared = backend.prepare("value", program, args, wrt)
 
-    def call(*given: Any) -> Any:
-        return made.nested(x, backend.numpy_result(backend.waited(prepared(*given))))
+    def call(*inputs: Any) -> Any:
+        return derivatives.nested(x, backend.numpy_result(backend.waited(prepared(*inputs))))
 
     return call
 
 
-def _by_entries(made: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call:
+def _by_entries(modes: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call:
     """Forward over forward: one program, called for each entry."""
-    backend = made.backend
-    units = [backend.native_inputs((unit,)) for unit in tree.units(x)] if made.size <= MOST_PASSES else []
-    if made.size > MOST_PASSES:
-        raise Unsupported(f"forward over forward would run {made.size:,} times, once for each entry of the inputs")
-    prepared = backend.prepare("value", made.forward_over_forward, (*args, *(units or [args[-1:]])[0]), made.wrt)
+    backend = modes.backend
+    units = [backend.native_inputs((unit,)) for unit in tree.units(x)] if modes.size <= MOST_PASSES else []
+    if modes.size > MOST_PASSES:
+        raise Unsupported(f"forward over forward would run {modes.size:,} times, once for each entry of the inputs")
+    prepared = backend.prepare("value", modes.forward_over_forward, (*args, *(units or [args[-1:]])[0]), modes.wrt)
 
-    def call(*given: Any) -> Any:
-        found = [backend.numpy_result(backend.waited(prepared(*given, *unit))) for unit in units]
-        return made.nested(x, np.array(found, dtype=np.float64))
+    def call(*inputs: Any) -> Any:
+        derivatives = [backend.numpy_result(backend.waited(prepared(*inputs, *unit))) for unit in units]
+        return modes.nested(x, np.array(derivatives, dtype=np.float64))
 
     return call
 
@@ -85,23 +85,23 @@ class _Modes:
         """The number of entries of the active inputs."""
         return sum(int(np.prod(shape, dtype=int)) for shape in self.shapes)
 
-    def forward_over_forward(self, *given: Any) -> Any:
+    def forward_over_forward(self, *parts: Any) -> Any:
         """The entry of H v along the unit vector, which comes last."""
-        *inputs, v, unit = given
+        *inputs, v, unit = parts
         g, x = self.of_leaves(inputs)
         return self.forward(self.slope("forward", g, v), x, _leaves(unit))
 
-    def forward_over_reverse(self, *given: Any) -> Any:
+    def forward_over_reverse(self, *parts: Any) -> Any:
         """H v as one column."""
-        *inputs, v = given
+        *inputs, v = parts
         g, x = self.of_leaves(inputs)
         return self.column(self.forward(lambda y: self.reverse(g, y), x, _leaves(v)))
 
     def reverse_over(self, inner: str) -> Callable[..., Any]:
         """H v as one column, by reverse mode over this one."""
 
-        def program(*given: Any) -> Any:
-            *inputs, v = given
+        def program(*parts: Any) -> Any:
+            *inputs, v = parts
             g, x = self.of_leaves(inputs)
             return self.column(self.reverse(self.slope(inner, g, v), x))
 

@@ -92,9 +92,9 @@ def instead(
     if operator == BATCH:
         return _looped(backend, f, args, wrt)
     asked = _Request(backend, operator, f, args, wrt)
-    made, shape = definition(operator), asked.shape
-    ways = made.fallbacks_of_arrays if asked.is_array_valued else made.fallbacks
-    further = made.fallbacks_by_modes if by_modes and not asked.is_array_valued else ()
+    defined, shape = definition(operator), asked.shape
+    ways = defined.fallbacks_of_arrays if asked.is_array_valued else defined.fallbacks
+    further = defined.fallbacks_by_modes if by_modes and not asked.is_array_valued else ()
     for needed, make in (*ways, *further):
         try:
             calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
@@ -112,7 +112,7 @@ def instead_of_call(
     wrt: tuple[int, ...],
     refusal: Exception,
 ) -> Prepared:
-    """The same after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
+    """`instead` after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
 
     def prepare(*asked: Any) -> Call:
         try:
@@ -175,10 +175,10 @@ def lacking(refusal: Exception) -> Exception:
     """
     if isinstance(refusal, Unsupported) or not isinstance(refusal, AttributeError):
         return refusal
-    found = OF_A_MODULE.match(str(refusal))
-    if found is None:
+    match = OF_A_MODULE.match(str(refusal))
+    if match is None:
         raise refusal
-    module, name = found.groups()
+    module, name = match.groups()
     version = installed_version(module.partition(".")[0])
     installed = f" in the installed version {version}" if version else ""
     return Unsupported(f"{module} has no {name}{installed}")
@@ -290,17 +290,17 @@ def _looped(backend: Backend, f: Callable[..., Any], args: tuple[Any, ...], wrt:
         one = many_points.point_of(stack, wrt, index)
         return tuple(backend.native_inputs((arg,))[0] if k in wrt else arg for k, arg in enumerate(one))
 
-    made = prepare(backend, "gradient", f, point(_stack(backend, args, wrt), 0), wrt)
+    prepared = prepare(backend, "gradient", f, point(_stack(backend, args, wrt), 0), wrt)
 
-    def call(*given: Any) -> Any:
-        stack = _stack(backend, given, wrt)
+    def call(*inputs: Any) -> Any:
+        stack = _stack(backend, inputs, wrt)
         x = tuple(stack[k] for k in wrt)
-        found, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
+        gradients, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
         for index in many_points.in_time(count):
-            gradient = backend.numpy_result(backend.waited(made.call(*point(stack, index))))
-            for whole, part in zip(found, tree.leaves(gradient), strict=True):
+            gradient = backend.numpy_result(backend.waited(prepared.call(*point(stack, index))))
+            for whole, part in zip(gradients, tree.leaves(gradient), strict=True):
                 whole[index] = part
-        return tree.filled(x, found)
+        return tree.filled(x, gradients)
 
     return Prepared(call, LOOP)
 
@@ -322,7 +322,7 @@ def _coloured(asked: _Request) -> Prepared:
     directions = [asked.backend.native_inputs((v,)) for v in grouped.directions]
 
     def call(*inputs: Any) -> Any:
-        found = [asked.backend.numpy_result(asked.backend.waited(jvp(*inputs, *v))) for v in directions]
-        return grouped.jacobian(found)
+        products = [asked.backend.numpy_result(asked.backend.waited(jvp(*inputs, *v))) for v in directions]
+        return grouped.jacobian(products)
 
     return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")

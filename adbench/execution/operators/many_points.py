@@ -104,25 +104,25 @@ def judged(
     if fault := misshapen(x, count, result):
         first = next(iter(references.values())).all_outputs
         return Verdict("wrong", fault, None, None, 0, 0, 0, 0, first.method, first.reason), ()
-    found = {}
+    judgements = {}
     for index, known in references.items():
         row = tree.map_leaves(itemgetter(index), result)
         own = partial(_at_point, spread, index) if spread else None
-        found[index] = judge("gradient", row, known, claimed_relative_error=claim, spread=own)
-    verdicts = {index: verdict for index, (verdict, _) in found.items()}
+        judgements[index] = judge("gradient", row, known, claimed_relative_error=claim, spread=own)
+    verdicts = {index: verdict for index, (verdict, _) in judgements.items()}
     worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
     total = {name: sum(getattr(one, name) for one in verdicts.values()) for name in COUNTS}
     digits = [one.digits for one in verdicts.values() if one.digits is not None]
     verdict = replace(
         verdicts[worst],
-        sentence=f"{named(worst, count)}: {verdicts[worst].sentence}; {len(found)} points have a reference",
+        sentence=f"{named(worst, count)}: {verdicts[worst].sentence}; {len(judgements)} points have a reference",
         conventions=tuple(item for one in verdicts.values() for item in one.conventions),
         digits=None if verdicts[worst].digits is None else min(digits),
         proved=all(one.proved for one in verdicts.values()),
         **total,
     )
     named_entries = (
-        replace(item, where=_place(index, item.where)) for index, (_, own) in found.items() for item in own
+        replace(item, where=_place(index, item.where)) for index, (_, own) in judgements.items() for item in own
     )
     return verdict, tuple(named_entries)
 

@@ -41,17 +41,17 @@ def with_other_points(
     at: CasePoint,
     backend: Backend,
     f: Callable[..., Any],
-    made: Prepared,
+    prepared: Prepared,
     count: int,
 ) -> Verdict:
     """The verdict of the sampled points, or wrong if another of the `count` points is.
 
     entries   compared numbers of the sampled points, which give the tolerance
-    made      the operator, prepared
+    prepared  the operator, prepared
     """
     if verdict.word == "wrong" or count == 1:
         return verdict
-    call, stack = made.call, at.stacked(count)
+    call, stack = prepared.call, at.stacked(count)
     allowed, result = (
         _tolerances(at, entries, backend.claimed_relative_error),
         _result(backend, call(*backend.native_inputs(stack))),
@@ -66,7 +66,7 @@ def with_other_points(
         why = f"{named(int(order[place]), count)}: its result is another one if the points are in another order"
         return _wrong(verdict, why)
     single = None
-    if made.how == NATIVE:
+    if prepared.how == NATIVE:
         single = prepare(backend, "gradient", f, backend.native_inputs(at.args), at.wrt).call
     begun, compared = perf_counter(), 0
     for index in order.tolist():
@@ -82,13 +82,13 @@ def with_other_points(
 
 def _tolerances(at: CasePoint, entries: Sequence[EntryEvidence], claim: float | None) -> list[tuple[float, float]]:
     """(relative, absolute) tolerance for each leaf: a library may add up in another order."""
-    found = []
+    tolerances = []
     for leaf in at.arguments.leaves:
         bounds = [item.bound for item in entries if item.where.partition(": ")[2] == leaf.path]
         known = all(map(np.isfinite, bounds)) and at.arithmetic is DOUBLE
         relative = max(TOLERANCE if known else LOOSE_TOLERANCE, 2 * (claim or 0.0), ROUNDINGS * at.arithmetic.unit)
-        found.append((relative, 4 * max(filter(np.isfinite, bounds), default=0.0)))
-    return found
+        tolerances.append((relative, 4 * max(filter(np.isfinite, bounds), default=0.0)))
+    return tolerances
 
 
 def _differs(a: Leaves, b: Leaves, allowed: Sequence[tuple[float, float]]) -> int | None:
@@ -101,8 +101,8 @@ def _differs(a: Leaves, b: Leaves, allowed: Sequence[tuple[float, float]]) -> in
 
 
 def _result(backend: Backend, result: Any) -> Leaves:
-    found = tree.leaves(backend.numpy_result(backend.waited(result)))
-    return [np.array(leaf, dtype=np.float64) for leaf in found]
+    leaves = tree.leaves(backend.numpy_result(backend.waited(result)))
+    return [np.array(leaf, dtype=np.float64) for leaf in leaves]
 
 
 def _wrong(verdict: Verdict, fault: str) -> Verdict:

@@ -61,8 +61,8 @@ def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
         factors = np.tril(factors) + np.matrix_transpose(np.tril(factors, -1))
     moved = array * factors
     with np.errstate(over="ignore"):
-        single, given = moved.astype(np.float32), array.astype(np.float32)
-    if np.array_equal(array, given, equal_nan=True) and np.isfinite(single).all():
+        single, rounded = moved.astype(np.float32), array.astype(np.float32)
+    if np.array_equal(array, rounded, equal_nan=True) and np.isfinite(single).all():
         moved = single.astype(np.float64)  # keep a float32 library's inputs exact
     if not active:
         moved = np.where(array == np.rint(array), array, moved)

@@ -45,9 +45,9 @@ class PointReferences:
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
         parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian, "of_values": self.of_values}
-        found: dict[str, Any] = {name: part.to_plain() for name, part in parts.items() if part is not None}
+        plain: dict[str, Any] = {name: part.to_plain() for name, part in parts.items() if part is not None}
         points = {str(index): one.to_plain() for index, one in self.points.items()}
-        return found | {"points": points, "declared": self.declared}
+        return plain | {"points": points, "declared": self.declared}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> PointReferences:
@@ -59,10 +59,10 @@ class PointReferences:
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""
-        found: Reference | None = getattr(self, definition(operator).reference)
-        if found is None:
+        reference: Reference | None = getattr(self, definition(operator).reference)
+        if reference is None:
             raise ValueError(f"the reference of {operator} was not computed")
-        return found
+        return reference
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class CasePoint:
     @property
     def within(self) -> Precision:
         """The lowest arithmetic inside the function, if it is a user's: float64 otherwise."""
-        found: Precision = getattr(self.case.f, "precision", DOUBLE)
-        return found
+        precision: Precision = getattr(self.case.f, "precision", DOUBLE)
+        return precision
 
     @property
     def arithmetic(self) -> Precision:
@@ -215,8 +215,8 @@ def examined(
     spread: Spread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The same with every compared number. spread: of the library's rounding errors; agreed: the places of numbers that
-    agree with the truth at neighbouring points too (rounding_spread.py)."""
+    """The verdict, and every compared number. spread: of the library's rounding errors; agreed: the places of numbers
+    that agree with the truth at neighbouring points too (rounding_spread.py)."""
     if count := batch_points(operator):
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         judge = partial(judge_entries, single=at.single, within=at.within)

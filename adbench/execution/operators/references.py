@@ -80,7 +80,7 @@ def known_at(
 def _computed(
     at: CasePoint, remember: Remember, *, second_order: bool, hessian: bool, seconds: float
 ) -> PointReferences:
-    """The same with the constants that the function declares held, or not, as `declaring` says."""
+    """The references, with declared constants held or not, as `declaring` says."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     effort = Effort(
         at.seed,
@@ -133,11 +133,13 @@ def with_points(
     """
     if not count or known.first.shape:
         return known
-    found = {}
+    references = {}
     for index, there in at.sampled(count).items():
         share, kept = POINT_SHARE * seconds, remember(there)
-        found[index] = known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
-    return replace(known, points=found)
+        references[index] = (
+            known_at(there, second_order=False, seconds=share, remember=kept).first if index else known.first
+        )
+    return replace(known, points=references)
 
 
 CONVENTION_SECONDS = 3.0  # for each reference by another convention
@@ -203,8 +205,8 @@ def _symmetric_reads(at: CasePoint) -> SymmetricReads:
         at.kept["reads"] = SymmetricReads()
         with suppress(NotPrecise):
             at.kept["reads"] = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
-    found: SymmetricReads = at.kept["reads"]
-    return found
+    reads: SymmetricReads = at.kept["reads"]
+    return reads
 
 
 def _read_by(
@@ -219,8 +221,8 @@ def _read_by(
         key = what, *conventions.items(), *symmetric
         if key not in at.kept:
             at.kept[key] = compute()
-        found: Reference = at.kept[key]
-        return found
+        kept: Reference = at.kept[key]
+        return kept
 
     second, hessian = needs_second_order(operator), bool(needs(operator)["hessian"])
     with triangles.reading(conventions), triangles.moving_symmetrically(symmetric):
@@ -254,8 +256,8 @@ def _evaluations(at: CasePoint, seconds: float) -> int:
 
 def _another_value(at: CasePoint, first: Reference) -> str:
     """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
-    made = at.case.f
-    if not isinstance(made, UserFunction) or not made.translated:
+    f = at.case.f
+    if not isinstance(f, UserFunction) or not f.translated:
         return ""
     with np.errstate(all="ignore"):
         value = np.asarray(at.plain(*at.args), dtype=np.float64)

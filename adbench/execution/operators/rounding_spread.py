@@ -82,19 +82,19 @@ class Judge:
         return verdict, entries
 
     def _examined(self, at: CasePoint, result: Any, known: PointReferences) -> Examined:
-        """The same by these references, or by another convention."""
-        found = self._by(known, at, result)
-        if found[0].word != "wrong":
-            return found
+        """The verdict and the compared numbers by these references, or by another convention."""
+        first = self._by(known, at, result)
+        if first[0].word != "wrong":
+            return first
         with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
             from adbench.execution.operators.references import by_conventions  # a worker loads it only here
 
             for way in by_conventions(at, self.operator):
-                given = result if way.axes is None else self._on_symmetric_changes(at, result, way.axes)
-                verdict, entries = self._by(way.known, at, given)
+                symmetric = result if way.axes is None else self._on_symmetric_changes(at, result, way.axes)
+                verdict, entries = self._by(way.known, at, symmetric)
                 if verdict.word != "wrong":
                     return verdict.noted(way.note), entries
-        return found
+        return first
 
     def _on_symmetric_changes(self, at: CasePoint, result: Any, axes: Any) -> Any:
         """A second derivative as it acts on symmetric changes, for a vector that is one."""
@@ -108,17 +108,17 @@ class Judge:
         """The verdict by these references."""
         claimed = self.backend.claimed_relative_error
         judged = partial(examined, at, self.operator, result, known, claimed)
-        found = judged()
-        if found[0].word == "blind" and claimed is None and (agreed := self._agreed(at, found[1], known)):
+        first = judged()
+        if first[0].word == "blind" and claimed is None and (agreed := self._agreed(at, first[1], known)):
             return judged(agreed=agreed)
-        if found[0].word != "wrong" or at.case.is_trap or claimed is not None or self.backend.rounds_inputs:
-            return found
+        if first[0].word != "wrong" or at.case.is_trap or claimed is not None or self.backend.rounds_inputs:
+            return first
         if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
-            return found
+            return first
         try:
             spread = self._spread_at(at, known)
         except Exception:  # the program may fail at other inputs; then the verdict stays
-            return found
+            return first
         return judged(spread=lambda place: spread.get(place, 0.0))
 
     def _agreed(self, at: CasePoint, entries: Sequence[EntryEvidence], known: PointReferences) -> Collection[str]:
@@ -171,8 +171,8 @@ def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint
 
     numbers   numbers(point) -> the program's numbers there, by place
     """
-    found = [numbers(_neighbour(at, step, STEP_OF_SINGLE if at.single else STEP)) for step in range(CALLS)]
-    return {place: noise(np.array([each[place] for each in found])) for place in found[0]}
+    draws = [numbers(_neighbour(at, step, STEP_OF_SINGLE if at.single else STEP)) for step in range(CALLS)]
+    return {place: noise(np.array([each[place] for each in draws])) for place in draws[0]}
 
 
 def _neighbour(at: CasePoint, steps: int, step: float) -> CasePoint:

@@ -44,8 +44,8 @@ def function(text: str, xp: Any) -> Callable[..., Any]:
     """The text's f on a namespace; the text may name modules of libraries."""
     scope = imported(text)
     exec(compile(text, "<program>", "exec"), scope)
-    made = scope["f"]
-    return lambda *args: made(xp, *args)
+    f = scope["f"]
+    return lambda *args: f(xp, *args)
 
 
 def imported(text: str) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def _answer(
     operator: str,
 ) -> dict[str, Any]:
     asked = definition(operator).name
-    given = (*args, vector) if operator in WITH_VECTOR else args
-    native = backend.native_inputs(given)
+    inputs = (*args, vector) if operator in WITH_VECTOR else args
+    native = backend.native_inputs(inputs)
     try:
         with contained(), np.errstate(all="ignore"):
             make = compositions.composed if asked in COMPOSITIONS else None

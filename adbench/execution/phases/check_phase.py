@@ -69,7 +69,7 @@ class CheckPhase:
         return self.context.catalog.backends[self.jobs[0].backend]
 
     def help(self) -> Generator[Event, None, None]:
-        """The same as `check` in a further worker, if the rest of the jobs is worth it."""
+        """`check` in a further worker, if the rest of the jobs is worth it."""
         if self._shared.is_worth_a_worker():
             yield from self.check()
 
@@ -158,23 +158,23 @@ class CheckPhase:
         entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
         more = {"slow": slow, "keep": keep, "entries": entries, "few_calls": self._is_of_functions}
         request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)
-        found = worker.ask(request)
-        verdict = from_plain(found["verdict"], Verdict)
-        fault = verdict.sentence if verdict.word == "wrong" else found.get("between_calls")
+        answer = worker.ask(request)
+        verdict = from_plain(answer["verdict"], Verdict)
+        fault = verdict.sentence if verdict.word == "wrong" else answer.get("between_calls")
         record = Record(
             job,
             "ok" if fault is None else "wrong",
             fault,
             verdict,
-            how=found["how"],
-            text=found["text"],
-            summary=from_plain(found["summary"], Summary),
+            how=answer["how"],
+            text=answer["text"],
+            summary=from_plain(answer["summary"], Summary),
             unperturbed=unperturbed,
-            entries=tuple(from_plain(entry, EntryEvidence) for entry in found["entries"]),
+            entries=tuple(from_plain(entry, EntryEvidence) for entry in answer["entries"]),
         )
-        call = found["call_seconds"]
+        call = answer["call_seconds"]
         return Checked(
-            record, None if call is None else CellSeconds(found["prepare_seconds"], found["first_call_seconds"], call)
+            record, None if call is None else CellSeconds(answer["prepare_seconds"], answer["first_call_seconds"], call)
         )
 
     def _is_timed(self, job: Job) -> bool:
@@ -189,8 +189,10 @@ class CheckPhase:
         from adbench.execution.operators.relations import MOST_SECONDS
 
         timeout = MOST_SECONDS + self.context.settings.timeout_seconds
-        found = from_plain(worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations)
-        return Checked(Record(job, "ok", relations=found))
+        relations = from_plain(
+            worker.ask(self.context.request(job, "relations", reference=reference), timeout), Relations
+        )
+        return Checked(Record(job, "ok", relations=relations))
 
 
 def _is_faulty(record: Record) -> bool:

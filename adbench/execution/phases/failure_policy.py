@@ -79,5 +79,5 @@ def expected(calls: Mapping[int, float], size: int) -> float | None:
     last, power = smaller[-1], 0.0
     if len(smaller) > 1 and calls[last] > SHORT_CALL and calls[smaller[-2]] > 0:
         power = max(0.0, log(calls[last] / calls[smaller[-2]]) / log(last / smaller[-2]))
-    found: float = calls[last] * (size / last) ** power
-    return found
+    seconds: float = calls[last] * (size / last) ** power
+    return seconds

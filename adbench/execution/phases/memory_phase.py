@@ -88,10 +88,10 @@ class MemoryMethod:
 def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:
     """The figure of each method. Python's is measured only if there is no allocated one; with `one`, those after the
     first one that has a value are left out."""
-    found = False
+    measured = False
     for name, method in methods.items():
-        figure = LEFT_OUT[name] if found and (one or name == "python") else method.measure(job)
-        found = found or figure.value is not None
+        figure = LEFT_OUT[name] if measured and (one or name == "python") else method.measure(job)
+        measured = measured or figure.value is not None
         yield figure
 
 

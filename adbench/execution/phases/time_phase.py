@@ -72,8 +72,8 @@ class TimePhase:
 
     def _keys(self, jobs: Iterable[Job]) -> list[WorkerKey]:
         """The workers that these jobs need: one for each backend and number of threads, and the control."""
-        found = list(dict.fromkeys(map(_key, jobs)))
-        return found + [replace(key, control=True) for key in found if key == WorkerKey(self.reference_backend or "")]
+        keys = list(dict.fromkeys(map(_key, jobs)))
+        return keys + [replace(key, control=True) for key in keys if key == WorkerKey(self.reference_backend or "")]
 
     @property
     def _at_once(self) -> int:
@@ -171,10 +171,10 @@ def groups_to_time(records: Iterable[Record]) -> dict[Group, list[Record]]:
 def _apart(starts: Sequence[tuple[WorkerKey, WorkerStart]], own_threads: int) -> dict[WorkerKey, WorkerStart]:
     """The starts of workers with their numbers of threads: each on separate processors if there are enough, so that
     imports run in parallel."""
-    usable, found = usable_cpus(), {}
+    usable, placed = usable_cpus(), {}
     for i, (key, start) in enumerate(starts):
         threads = key.threads or own_threads
         first = i % max(1, len(usable) // threads) * threads
         environment = {**start.environment, **machine.thread_environment(threads)}
-        found[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
-    return found
+        placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
+    return placed

@@ -68,8 +68,8 @@ class TimedCell:
     def warm_up(self) -> None:
         """Warm up, and find out how many calls make an epoch."""
         asked = {name: getattr(self.context.settings, name) for name in ("warm_ns", "warm_at_most_ns", "epoch_ns")}
-        found = self.worker.ask({"do": "warm_up", **asked})
-        self.warmed_up, self.calls = from_plain(found["warm_up"], WarmUp), found["calls"]
+        response = self.worker.ask({"do": "warm_up", **asked})
+        self.warmed_up, self.calls = from_plain(response["warm_up"], WarmUp), response["calls"]
 
     @property
     def wants_more(self) -> bool:

@@ -148,18 +148,18 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
         beside = from_plain(data.get("beside", []), list[tuple[Job, float]])
         untimed = from_plain(data.get("untimed", []), list[Job])
-        found = Costs(from_plain(data["imports"], dict[str, float]))
+        costs = Costs(from_plain(data["imports"], dict[str, float]))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
         return Costs()
     for job, cost in cells:
-        found.learn(job, cost)
+        costs.learn(job, cost)
     for job, seconds in checks:
-        found.learn_check(job, seconds)
+        costs.learn_check(job, seconds)
     for job, seconds in beside:
-        found.learn_beside(job, seconds)
+        costs.learn_beside(job, seconds)
     for job in untimed:
-        found.untimed.setdefault((job.case, job.backend, job.operator), set()).add(job.size)
-    return found
+        costs.untimed.setdefault((job.case, job.backend, job.operator), set()).add(job.size)
+    return costs
 
 
 def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:

@@ -79,7 +79,7 @@ class Estimate:
 
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, ExpectedSeconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
-        found: dict[str, ExpectedSeconds] = {}
+        totals: dict[str, ExpectedSeconds] = {}
         measured = set(jobs_to_measure(jobs, self.settings))
         launches = sum(map(self.undecided, range(self.settings.launches)))
         for job in (job for job in jobs if job.backend not in self._missing):
@@ -88,8 +88,8 @@ class Estimate:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
                 one += ExpectedSeconds(0.0, launches * self.launch(job), memory)
             name = getattr(job, field)
-            found[name] = found.get(name, ExpectedSeconds()) + one
-        return found
+            totals[name] = totals.get(name, ExpectedSeconds()) + one
+        return totals
 
     def undecided(self, number: int) -> float:
         """The share of the work in launch `number` that earlier launches leave to do."""
@@ -166,6 +166,6 @@ class Estimate:
         return self.settings.reference_backend or PREFERRED_REFERENCE
 
     def after(self, **changes: object) -> Estimate:
-        """The same model for other settings."""
+        """This estimate for other settings."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         return Estimate(settings, self.costs, self._checked, self._missing)

@@ -56,7 +56,7 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     effects = [effect(which, 0) for which in range(len(shapes))]
     size_of_value = float(np.max(np.abs(here), initial=0.0))
     most = max(size_of_value, np.nanmax(effects, initial=0.0))
-    found = []
+    sentences = []
     for which, leaf in enumerate(point.leaves):
         if leaf.values.size and not effects[which] > NEGLIGIBLE * most:
             if _matters(case, names, point, shape, which, seed):
@@ -65,11 +65,11 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
             moves = max((move for move in again if np.isfinite(move)), default=0.0)
             if not moves > NEGLIGIBLE * most:
                 by = f"changes by a share of only {moves / most:.1g}" if moves else "does not change"
-                found.append(
+                sentences.append(
                     f"input {leaf.path} does nothing at size {size}: the value {by}, so a wrong derivative would go "
                     "unnoticed; check your function"
                 )
-    return found
+    return sentences
 
 
 def _matters(case: Case, names: tuple[str, ...], point: Point, shape: tuple[int, ...], which: int, seed: int) -> bool:

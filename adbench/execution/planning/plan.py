@@ -150,10 +150,10 @@ def _cases(catalog: Catalog, request: Request, left_out: list[str]) -> list[str]
         names = tuple(name for name in names if not catalog.cases[name].is_trap)
     if not request.time or request.cases or request.suites:
         return list(names)
-    found = [name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin]
-    if more := len(names) - len(found):
+    shown = [name for name in names if name in FIRST_LOOK or not catalog.case_sources[name].builtin]
+    if more := len(names) - len(shown):
         left_out.append(f"{more} more cases; select them with -c NAME or --suite NAME")
-    return found
+    return shown
 
 
 def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str]]:
@@ -173,16 +173,16 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
             sizes = FIRST_LOOK.get(name) or (sizes if request.quick else three_of(sizes))
         if request.quick and name in FIRST_LOOK and not request.cases and not request.suites:
             own = ("gradient",)
-    found = []
+    cells = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]
         wanted = case.possible_operators if thorough else own
-        found += [(size, operator) for operator in (wanted if named is None else named) if not _is_batch(operator)]
+        cells += [(size, operator) for operator in (wanted if named is None else named) if not _is_batch(operator)]
         if request.relations and size == sizes[0]:  # while its operators are prepared
-            found.append((size, RELATIONS))
+            cells.append((size, RELATIONS))
     batches = with_points(filter(_is_batch, own if named is None else named))
     in_batches = sizes if request.sizes else case.sizes[:2][-1:]
-    return found + [(size, operator) for size in in_batches for operator in batches]
+    return cells + [(size, operator) for size in in_batches for operator in batches]
 
 
 def _is_batch(operator: str) -> bool:
@@ -209,13 +209,13 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
     """
     if not wanted:
         return case.quick_sizes if quick else case.sizes
-    found: set[int] = set()
+    sizes: set[int] = set()
     for text in wanted:
         if set(text) & set("*?["):
-            found |= {n for n in case.sizes if fnmatchcase(str(n), text)}
+            sizes |= {n for n in case.sizes if fnmatchcase(str(n), text)}
         elif case.accepts(positive(text)):
-            found.add(positive(text))
-    return tuple(sorted(found))
+            sizes.add(positive(text))
+    return tuple(sorted(sizes))
 
 
 def three_of(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -282,7 +282,7 @@ def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float
 
     Raises UsageError in one line if a case's `flops` raises, or returns no number of operations.
     """
-    found: dict[str, dict[str, float]] = {}
+    counts: dict[str, dict[str, float]] = {}
     for name, size in dict.fromkeys((job.case, job.size) for job in jobs):
         flops, path = catalog.cases[name].flops, catalog.case_sources[name].path
         if flops is None:
@@ -294,5 +294,5 @@ def flops_of(catalog: Catalog, jobs: Sequence[Job]) -> dict[str, dict[str, float
             raise UsageError(f"{path}: flops({size}) raises {type(error).__name__}: {error}; correct it") from error
         if not 0 <= count < math.inf:
             raise UsageError(f"{path}: flops({size}) is {count}; return a number of operations")
-        found.setdefault(name, {})[str(size)] = count
-    return found
+        counts.setdefault(name, {})[str(size)] = count
+    return counts

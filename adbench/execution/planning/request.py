@@ -104,7 +104,7 @@ class Request:
     @property
     def settings(self) -> Settings:
         """How it measures, before a budget changes that."""
-        found = Settings(
+        settings = Settings(
             cache=str(cache_folder()),
             seed=self.seed,
             threads=self._thread_counts[0],
@@ -120,14 +120,14 @@ class Request:
             label=self.label,
         )
         if self.quick:
-            found = found.for_a_first_look()
+            settings = settings.for_a_first_look()
         if self.time and self.quick and not self.sizes:  # -n N measures what took too long
-            found = replace(found, longest_call_seconds=LONGEST_QUICK_SECONDS)
+            settings = replace(settings, longest_call_seconds=LONGEST_QUICK_SECONDS)
         elif not self.sizes and not self.cases:
             longest = LONGEST_CALL_SECONDS if self.time else LONGEST_CHECK_SECONDS
-            found = replace(found, longest_call_seconds=longest)
+            settings = replace(settings, longest_call_seconds=longest)
         if self.rigorous:
-            found = found.for_publishing()
+            settings = settings.for_publishing()
         if self.margin is not None:
-            found = replace(found, margin=self.margin)
-        return found if self.launches is None else replace(found, launches=self.launches, stop_early=False)
+            settings = replace(settings, margin=self.margin)
+        return settings if self.launches is None else replace(settings, launches=self.launches, stop_early=False)

@@ -29,13 +29,13 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
         return not (source.builtin and limits)
 
     own = [name for name in cases if not catalog.case_sources[name].builtin]
-    found = [
+    parts = [
         *(Selected("backend", *part) for part in _parts(patterns, catalog.backends)),
         *(Selected("backend", name, (name,)) for name in backends if is_one(name)),
         *(Selected("case", *part) for part in _parts(request.cases, catalog.cases)),
         *(Selected("case", name, (name,)) for name in own),
     ]
-    return tuple({(part.kind, part.names): part for part in reversed(found)}.values())[::-1]
+    return tuple({(part.kind, part.names): part for part in reversed(parts)}.values())[::-1]
 
 
 def _parts(patterns: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -132,7 +132,7 @@ class WorkerProcess:
 
     @property
     def recent_pids(self) -> list[int]:
-        """The same, at most a second old, because finding them takes longer than a short round."""
+        """`every_pid` of at most a second ago, because finding them takes longer than a short round."""
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._pids, self._looked = self.every_pid, now

@@ -44,17 +44,17 @@ class Bound:
 
     def warm_up(self, request: Mapping[str, Any]) -> tuple[WarmUp, int]:
         """Warm up for the requested time; returns the warm-up and the number of calls per epoch."""
-        found = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
-        last = found[-AGREEING:]
+        times = self.call.runs(self.args, 1, request["warm_ns"] * 1e-9)
+        last = times[-AGREEING:]
         steady = len(last) == AGREEING and max(last) - min(last) <= STEADY * min(last)
-        each = max(1.0, median(found))
+        each = max(1.0, median(times))
         calls = min(MOST_CALLS, max(1, int(request["epoch_ns"] / each)))
-        return WarmUp(len(found), sum(found) * 1e-9, steady), calls
+        return WarmUp(len(times), sum(times) * 1e-9, steady), calls
 
     def epoch(self, calls: int) -> Round:
         """The time of that many runs; further runs of the other side are left out."""
-        found = self.call.runs(self.args, calls, 0.0)[:calls]
-        return Round(len(found), sum(found))
+        times = self.call.runs(self.args, calls, 0.0)[:calls]
+        return Round(len(times), sum(times))
 
     def measure_memory(self, method: Method, times: int) -> Figure:
         """The memory of one run; only the resident set of another process can be measured."""

@@ -86,11 +86,11 @@ def end_all() -> None:
 
 def resident_bytes(pids: Iterable[int]) -> int:
     """The resident sets of these processes, summed; shared pages count for each."""
-    found = 0
+    total = 0
     for pid in pids:
         with contextlib.suppress(OSError, psutil.Error):  # it ended meanwhile
-            found += psutil.Process(pid).memory_info().rss
-    return found
+            total += psutil.Process(pid).memory_info().rss
+    return total
 
 
 def default_limit() -> int:

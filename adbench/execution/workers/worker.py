@@ -83,11 +83,11 @@ def serve(descriptor: int) -> None:
         while True:
             request = channel.receive()
             turn = {"turn": request.pop("turn")}
-            found = answer(state, request)
+            response = answer(state, request)
             if os.getpid() != ours:  # a child forked by the library returned from the call; ignore its result
                 os._exit(0)
             try:
-                channel.send(found | turn)
+                channel.send(response | turn)
             except (TypeError, ValueError, RecursionError) as error:
                 channel.send({"failed": f"its answer cannot be sent: {describe(error)}"} | turn)
     except Closed:
@@ -199,21 +199,21 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         f = interruption.of(f)
     with phases.collecting() as parts:
         first = fallback.first_call(backend, definition(operator).name, f, elsewhere, native, at.wrt)
-    made, first_call_ns = first.prepared, first.call_ns
-    state.call = clock.bind(made.call, native, backend.sync)
-    state.remote = bound(made.call, native)
-    state.timed = TimedCall(clock.waited(made.call, backend.sync), [native])
+    prepared, first_call_ns = first.prepared, first.call_ns
+    state.call = clock.bind(prepared.call, native, backend.sync)
+    state.remote = bound(prepared.call, native)
+    state.timed = TimedCall(clock.waited(prepared.call, backend.sync), [native])
     state.judge = Judge(backend, operator, state.timed.call)
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
-    if request.get("keep") and made.how == fallback.NATIVE:
-        _kept(state, at)[operator] = made.call, interruption
+    if request.get("keep") and prepared.how == fallback.NATIVE:
+        _kept(state, at)[operator] = prepared.call, interruption
     numbers = backend.numpy_result(first.result)
     answer = {
         "prepare_seconds": first.prepare_ns * 1e-9,
         "phases": parts,
         "first_call_seconds": first_call_ns * 1e-9,
-        "how": made.how,
+        "how": prepared.how,
         "text": backend.text,
         "summary": to_plain(summary_of(numbers)),
         "claimed": backend.claimed_relative_error,
@@ -221,7 +221,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if "reference" in request:
         verdict, entries = state.judge.examined(at, numbers, _known(request, at))
         if count := batch_points(operator):
-            verdict = with_other_points(verdict, entries, at, backend, f, made, count)
+            verdict = with_other_points(verdict, entries, at, backend, f, prepared, count)
         answer["verdict"] = to_plain(verdict)
         answer["entries"] = to_plain(worst_entries(entries) if request.get("entries") else [])
     del first, numbers
@@ -272,17 +272,17 @@ def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up; returns the warm-up and the number of calls per epoch."""
     timed = _timed(state)
     if state.remote is not None:
-        found, calls = state.remote.warm_up(request)
+        warmed, calls = state.remote.warm_up(request)
     else:
-        found, calls = timed.warm_up(request["warm_ns"], request["warm_at_most_ns"], request["epoch_ns"])
-    return {"warm_up": to_plain(found), "calls": calls}
+        warmed, calls = timed.warm_up(request["warm_ns"], request["warm_at_most_ns"], request["epoch_ns"])
+    return {"warm_up": to_plain(warmed), "calls": calls}
 
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch."""
     timed, calls = _timed(state), request["calls"]
-    found: dict[str, Any] = to_plain((state.remote or timed).epoch(calls))
-    return found
+    measured: dict[str, Any] = to_plain((state.remote or timed).epoch(calls))
+    return measured
 
 
 def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
@@ -299,19 +299,19 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
         verdict = judge.judged(site.at, numbers, site.known)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
-    found = [fault("returned while timed", which, result) for which, result in timed.results.items()]
+    faults = [fault("returned while timed", which, result) for which, result in timed.results.items()]
     after = timed.after_exchange()
-    found += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
-    return next((one for one in found if one is not None), None)
+    faults += [fault("returned after the inputs' contents were exchanged", which, result) for which, result in after]
+    return next((one for one in faults if one is not None), None)
 
 
 def _sites(at: prepared_point.CasePoint, references: Sequence[Any]) -> list[NamedInputs]:
     """The inputs of the references: the case's, then perturbed ones, without None."""
     known = [None if plain is None else prepared_point.PointReferences.from_plain(plain) for plain in references]
-    found = [NamedInputs(at, known[0], "the case's inputs")] if known[0] is not None else []
+    sites = [NamedInputs(at, known[0], "the case's inputs")] if known[0] is not None else []
     if len(known) > 1 and known[1] is not None:
-        found.append(NamedInputs(perturbed(at), known[1], "perturbed inputs"))
-    return found
+        sites.append(NamedInputs(perturbed(at), known[1], "perturbed inputs"))
+    return sites
 
 
 def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
@@ -334,8 +334,8 @@ def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     at = _point(request)
     setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
     state.kept = None, {}
-    found: dict[str, Any] = to_plain(relations.related(setting))
-    return found
+    tested: dict[str, Any] = to_plain(relations.related(setting))
+    return tested
 
 
 def call(state: WorkerState, request: Mapping[str, Any]) -> Any:

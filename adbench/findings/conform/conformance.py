@@ -100,14 +100,14 @@ class Conformance:
     @property
     def unjudged(self) -> tuple[str, ...]:
         """A sentence with the most frequent reason for each library of which no derivative was judged."""
-        found = []
+        sentences = []
         for library in self.libraries:
             cells = [cell for cell in self.cells if cell.library == library]
             if not any(cell.derivatives for cell in cells):
                 refusals = Counter(reason for cell in cells for reason in cell.refused.values()).most_common(1)
                 reason = refusals[0][0] if refusals else "its values raise errors, or no point has a known derivative"
-                found.append(f"no derivative was checked with the backend {library}: {reason}")
-        return tuple(found)
+                sentences.append(f"no derivative was checked with the backend {library}: {reason}")
+        return tuple(sentences)
 
 
 def conform(
@@ -137,9 +137,9 @@ def conform(
         try:
             with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
                 for operation, asked, futures in answers:
-                    made = _examined(operation, asked, libraries, futures, single)
-                    told(operation, made)
-                    cells += made
+                    examined = _examined(operation, asked, libraries, futures, single)
+                    told(operation, examined)
+                    cells += examined
                     if monotonic() > deadline:
                         break
         except KeyboardInterrupt as signal:
@@ -158,13 +158,13 @@ def _examined(
     single: bool,
 ) -> list[ConformanceCell]:
     """The cells of an operation, one for each library."""
-    made = [_cell(operation, library.name) for library in libraries]
+    results = [_cell(operation, library.name) for library in libraries]
     truths = [truth_at(operation, place, single) for place in asked]
-    for cell, library, future in zip(made, libraries, futures, strict=True):
+    for cell, library, future in zip(results, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)
         cell.faults = [with_thread(fault, library.known) for fault in _worst_of_each(cell.faults)]
-    return made
+    return results
 
 
 def _cell(operation: Operation, library: str) -> ConformanceCell:
@@ -204,12 +204,12 @@ def _exponent(place: Place) -> int | None:
 
 def _worst_of_each(faults: Sequence[Fault]) -> list[Fault]:
     """For each operator and kind the fault with the fewest digits, at the plainest point."""
-    found: dict[Any, Fault] = {}
+    worst: dict[Any, Fault] = {}
     for fault in faults:
-        best = found.get(fault.key)
+        best = worst.get(fault.key)
         if best is None or _rank(fault) < _rank(best):
-            found[fault.key] = fault
-    return sorted(found.values(), key=_rank)
+            worst[fault.key] = fault
+    return sorted(worst.values(), key=_rank)
 
 
 def _rank(fault: Fault) -> tuple[float, float]:
@@ -256,8 +256,8 @@ def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
 
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation; in float32, only those within its range."""
-    found = places(operation, seed)
-    return [place for one in found if (place := one.in_single) is not None] if single else list(found)
+    points = places(operation, seed)
+    return [place for one in points if (place := one.in_single) is not None] if single else list(points)
 
 
 class _Library:
@@ -276,13 +276,13 @@ class _Library:
                 self._flushes = bool(self.worker.ask(request, TIMEOUT_SECONDS))
             except NoAnswer:  # the answers to the operations have the reason
                 self._flushes = False
-        found: dict[int, dict[str, Any]] = defaultdict(dict)
+        collected: dict[int, dict[str, Any]] = defaultdict(dict)
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
             numbers = list(same)
             answers = self._asked(operation, [points[k] for k in numbers], _operators(operation, points[numbers[0]]))
-            found.update(zip(numbers, answers, strict=True))
-        return [found[k] for k in range(len(points))]
+            collected.update(zip(numbers, answers, strict=True))
+        return [collected[k] for k in range(len(points))]
 
     def _asked(self, operation: Operation, points: Sequence[Place], operators: Sequence[str]) -> Answers:
         """The answers, where a crash or a hang belongs to as few points and operators as possible."""
@@ -295,8 +295,8 @@ class _Library:
             "single": self._single,
         }
         try:
-            found: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
-            return found
+            answers: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
+            return answers
         except WorkerLost as lost:
             kind, reason = {"crashed": "crashes", "timed_out": "hangs"}.get(lost.status, "crashes"), lost.reason
         except NoAnswer as no:
@@ -310,14 +310,14 @@ class _Library:
         return [{operators[0]: {kind: reason}} for _ in points]
 
 
-def as_plain(found: Conformance) -> dict[str, Any]:
+def as_plain(result: Conformance) -> dict[str, Any]:
     """The result for JSON; numbers that are not finite are strings."""
     return {
         "adbench conform": 1,
-        "seed": found.seed,
-        "precision": found.precision,
-        "libraries": dict(found.libraries),
-        "missing": list(found.missing),
+        "seed": result.seed,
+        "precision": result.precision,
+        "libraries": dict(result.libraries),
+        "missing": list(result.missing),
         "cells": [
             {
                 "operation": cell.operation,
@@ -332,7 +332,7 @@ def as_plain(found: Conformance) -> dict[str, Any]:
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
                 "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
             }
-            for cell in found.cells
+            for cell in result.cells
         ],
     }
 
@@ -376,10 +376,10 @@ def _finite(plain: Any) -> Any:
 
 def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:
     """The result in a file of --save, to be continued with these libraries. Raises BadFile."""
-    found = from_plain(read_baseline(file), file)
-    if set(found.libraries) != set(libraries):
-        raise BadFile(f"{file} is a result of {', '.join(found.libraries)}; pass the same libraries with -b")
-    return found
+    result = from_plain(read_baseline(file), file)
+    if set(result.libraries) != set(libraries):
+        raise BadFile(f"{file} is a result of {', '.join(result.libraries)}; pass the same libraries with -b")
+    return result
 
 
 def joined(before: Conformance, now: Conformance) -> Conformance:
@@ -402,11 +402,11 @@ def read_baseline(file: Path) -> dict[str, Any]:
     return plain
 
 
-def new_faults(found: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
+def new_faults(result: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
     """The faults that the baseline, a result as JSON, does not have."""
     old = {
         (fault["library"], fault["operation"], fault["operator"], fault["kind"])
         for cell in baseline["cells"]
         for fault in cell["faults"]
     }
-    return [fault for fault in found.faults if fault.key not in old]
+    return [fault for fault in result.faults if fault.key not in old]

@@ -31,7 +31,7 @@ def script(fault: Fault, expression: str) -> str:
         definition, _, expression = expression.rpartition("\n\n\n")
     if library is None or computed is None or not expression or not has_all:
         return f"adbench conform -b {fault.library} --operation {fault.operation}\n"
-    head, found = library.head_for(computed), ENTRY.match(fault.entry)
+    head, number = library.head_for(computed), ENTRY.match(fault.entry)
     if fault.precision == "float32":
         head = head.replace("torch.float64", "torch.float32").replace(
             '"jax_enable_x64", True', '"jax_enable_x64", False'
@@ -48,11 +48,11 @@ def script(fault: Fault, expression: str) -> str:
     if fault.vector:
         lines.append(f"v = {_tuple(fault.vector)}")
     if fault.operator in OF_ONE_ENTRY:
-        lines.append(f"unit = {_tuple(_unit(fault, found))}")
+        lines.append(f"unit = {_tuple(_unit(fault, number))}")
     lines.append(f"got = {computed}")
-    if fault.operator not in OF_ONE_NUMBER and found is not None and found["name"] in fault.active:
-        entry = f"[{found['index']}]" if found["index"] else ""
-        lines.append(f"got = got[{fault.active.index(found['name'])}]{entry}")
+    if fault.operator not in OF_ONE_NUMBER and number is not None and number["name"] in fault.active:
+        entry = f"[{number['index']}]" if number["index"] else ""
+        lines.append(f"got = got[{fault.active.index(number['name'])}]{entry}")
     lines += ['print("got     ", float(got))', f'print("expected", "{fault.expected}")']
     return "\n".join(lines) + "\n"
 

@@ -216,7 +216,7 @@ def with_thread(fault: Fault, known: Sequence[KnownBug]) -> Fault:
         if (here := known_bug(own, fault.operation, operator)) is not None:
             return replace(fault, thread=here.thread)
     for trap in TRAPS.get(fault.operation, ()):
-        found = known_bug(known, trap, fault.operator)
-        if found is not None and found.thread:
-            return replace(fault, thread=found.thread)
+        bug = known_bug(known, trap, fault.operator)
+        if bug is not None and bug.thread:
+            return replace(fault, thread=bug.thread)
     return fault

@@ -42,7 +42,7 @@ ENOUGH_DIGITS: Mapping[Precision, float] = {DOUBLE: 12.0, SINGLE: 3.3}
 """A result with more correct digits is no fault: libraries compute special functions to a few units less."""
 
 OF_MATRICES_DIGITS = 10.0
-"""The same for matrices, where digits are also counted in the largest entry: algorithms bound errors of the norm."""
+"""The limit for matrices, where digits are also counted in the largest entry: algorithms bound errors of the norm."""
 
 EFFORT = Effort(max_seconds=2.0, max_directions=1)
 FAILS = ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError
@@ -133,13 +133,15 @@ class OperationReferences:
         """
         if self.operation.slope is None:
             return None
-        found = truth_at(self.operation.slope, self.place, self.at.single)
-        if found.known is None or found.known.hvp is None:
-            return found
+        references = truth_at(self.operation.slope, self.place, self.at.single)
+        if references.known is None or references.known.hvp is None:
+            return references
         rows = tuple(
-            (k, row.with_derivatives(lambda one: replace(one, noise=0.0))) for k, row in found.known.hvp.outputs
+            (k, row.with_derivatives(lambda one: replace(one, noise=0.0))) for k, row in references.known.hvp.outputs
         )
-        return replace(found, known=PointReferences(found.known.first, replace(found.known.hvp, outputs=rows)))
+        return replace(
+            references, known=PointReferences(references.known.first, replace(references.known.hvp, outputs=rows))
+        )
 
     @property
     def enough_digits(self) -> float:
@@ -165,10 +167,10 @@ class OperationReferences:
         line = Point((0.0,), (0,), ("t",))
         try:
             with np.errstate(all="ignore"):
-                found = reference(Subject(lambda *_: math.nan, line, along_v), EFFORT).scalar
+                proved = reference(Subject(lambda *_: math.nan, line, along_v), EFFORT).scalar
         except FAILS:
             return True
-        (entry,) = found.leaves[0].entries
+        (entry,) = proved.leaves[0].entries
         row, there = self.known.first.scalar, entry.derivative
         known, lengths = along(row, DIRECTION), [np.abs(np.ravel(part)) for part in tree.leaves(v)]
         sizes = [np.array([one.derivative.size for one in leaf.entries]) for leaf in row.leaves]
@@ -212,15 +214,15 @@ class OperationReferences:
         """The references at neighbouring points."""
         if self._near is None:
             rng = np.random.default_rng(0)
-            found: list[PointReferences] = []
+            neighbours: list[PointReferences] = []
             for _ in range(3 * NEIGHBOURS):
-                if len(found) == NEIGHBOURS:
+                if len(neighbours) == NEIGHBOURS:
                     break
                 moved = _moved(self.place, rng, 2.0 * ULPS * self.precision.unit)
                 near = truth_at(self.operation, replace(self.place, arguments=moved), self.at.single)
                 if near.known is not None and near.scales == self.scales:
-                    found.append(near.known)
-            self._near = found
+                    neighbours.append(near.known)
+            self._near = neighbours
         return self._near
 
     @property
@@ -252,13 +254,13 @@ def truth_at(operation: Operation, place: Place, single: bool = False) -> Operat
 
 def _moved(place: Place, rng: np.random.Generator, change: float) -> tuple[Any, ...]:
     """The arguments, each number changed by at most this, relative to it."""
-    found = []
+    arguments = []
     for argument in place.arguments:
         array = np.asarray(argument, dtype=np.float64)
         with np.errstate(all="ignore"):
             new = array * (1.0 + rng.uniform(-change, change, array.shape))
-        found.append(new if array.ndim else float(new))
-    return tuple(found)
+        arguments.append(new if array.ndim else float(new))
+    return tuple(arguments)
 
 
 def judged(truth: OperationReferences, library: str, answers: Mapping[str, Any]) -> list[Judged]:
@@ -266,13 +268,13 @@ def judged(truth: OperationReferences, library: str, answers: Mapping[str, Any])
     if truth.known is None:
         return []
     lower = {operator: answer for operator, answer in answers.items() if operator != THIRD}
-    found = [_judged(truth, truth.known, library, operator, answer) for operator, answer in lower.items()]
-    if THIRD in answers and all(one.fault is None for one in found):
-        found.append(_third(truth, library, answers[THIRD]))
-    value = next((one for one in found if one.operator == "value"), None)
+    judgements = [_judged(truth, truth.known, library, operator, answer) for operator, answer in lower.items()]
+    if THIRD in answers and all(one.fault is None for one in judgements):
+        judgements.append(_third(truth, library, answers[THIRD]))
+    value = next((one for one in judgements if one.operator == "value"), None)
     if value is not None and (value.fault is not None or value.measured < FEW_DIGITS or "raises" in answers["value"]):
-        return [one for one in found if one.operator == "value" or one.fault is None]
-    return found
+        return [one for one in judgements if one.operator == "value" or one.fault is None]
+    return judgements
 
 
 def _third(truth: OperationReferences, library: str, answer: Mapping[str, Any]) -> Judged:
@@ -280,8 +282,8 @@ def _third(truth: OperationReferences, library: str, answer: Mapping[str, Any]) 
     slope = truth.of_slope
     if slope is None or slope.known is None:
         return Judged(THIRD, None)
-    found = _judged(slope, slope.known, library, OF_SLOPE, answer)
-    return replace(found, operator=THIRD, fault=found.fault and replace(found.fault, operator=THIRD))
+    judgement = _judged(slope, slope.known, library, OF_SLOPE, answer)
+    return replace(judgement, operator=THIRD, fault=judgement.fault and replace(judgement.fault, operator=THIRD))
 
 
 def _judged(
@@ -368,10 +370,10 @@ def _spread(
     truth: OperationReferences, operator: str, result: Any, entries: Sequence[EntryEvidence]
 ) -> dict[Any, float]:
     """How much the true numbers differ between neighbouring points."""
-    found = dict.fromkeys(((item.where, item.index) for item in entries), 0.0)
+    changes = dict.fromkeys(((item.where, item.index) for item in entries), 0.0)
     for known in truth.neighbours:
         for here, there in zip(entries, examined(truth.at, operator, result, known, None)[1], strict=False):
             change = abs(here.expected - there.expected)
             if math.isfinite(change):
-                found[here.where, here.index] = max(found[here.where, here.index], change)
-    return found
+                changes[here.where, here.index] = max(changes[here.where, here.index], change)
+    return changes

@@ -51,8 +51,8 @@ def case_of(operation: Operation, place: Place, library: str | None = None) -> C
     def f(xp: Any, w: Any = None, **inputs: Any) -> Any:
         if operation.is_slope:
             return xp.derivative(lambda x: of_numbers(xp, x=x), inputs["x"])
-        found = of_numbers(xp, **inputs)
-        return found if w is None else xp.sum(w * found)
+        value = of_numbers(xp, **inputs)
+        return value if w is None else xp.sum(w * value)
 
     active = tuple(name for name, domain in zip(ARGUMENTS, operation.domain, strict=False) if domain.active)
     return Case(f=f, inputs=lambda _n, _rng: place.inputs, wrt=active, sizes=(1,), name=operation.name)
@@ -75,7 +75,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
     if request["single"]:
         backend = in_single(backend)
     places = [unpacked(one) for one in request["places"]]
-    found: list[dict[str, Any]] = [{} for _ in places]
+    answers_of_points: list[dict[str, Any]] = [{} for _ in places]
     for operator in request["operators"]:
         operation = OPERATIONS[request["operation"]]
         of: Operator = OF_SLOPE if operator == THIRD else operator
@@ -85,7 +85,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
         cases = [case_of(operation, place, family_of(backend.name)) for place in places]
         points = [point(case, 1, 0, single=backend.single) for case in cases]
         call: Callable[..., Any] | None = None
-        for at, answers in zip(points, found, strict=True):
+        for at, answers in zip(points, answers_of_points, strict=True):
             try:
                 native = at.native(backend, of)[1]
                 with contained(), np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
             except Exception as error:  # raised by the library
                 kind = "refused" if REFUSAL.search(str(error)) or MISSING.match(str(error)) else "raises"
                 answers[operator] = {kind: f"{type(error).__name__}: {first_line(error)}"}
-    return found
+    return answers_of_points
 
 
 def in_single(backend: Backend) -> Backend:

@@ -110,20 +110,20 @@ def _combinations(operation: Operation, rng: np.random.Generator) -> list[tuple[
 
 def numbers_of(domain: Domain, rng: np.random.Generator) -> list[tuple[float, str]]:
     """Numbers of a domain with their kind, each once."""
-    found = [(float(inside(domain, (), rng)), "random") for _ in range(6)]
-    found += [(x, "special") for x in (*SPECIAL, *domain.special, *_edges(domain))]
-    found += [(sign * FACTOR * 10.0**k, "range") for k in (*EXPONENTS, *LARGE_EXPONENTS) for sign in (1, -1)]
-    kept = {(x, math.copysign(1.0, x)): (x, kind) for x, kind in reversed(found) if domain.contains(x)}
+    numbers = [(float(inside(domain, (), rng)), "random") for _ in range(6)]
+    numbers += [(x, "special") for x in (*SPECIAL, *domain.special, *_edges(domain))]
+    numbers += [(sign * FACTOR * 10.0**k, "range") for k in (*EXPONENTS, *LARGE_EXPONENTS) for sign in (1, -1)]
+    kept = {(x, math.copysign(1.0, x)): (x, kind) for x, kind in reversed(numbers) if domain.contains(x)}
     return list(kept.values())[::-1]
 
 
 def _edges(domain: Domain) -> list[float]:
     """The finite ends of a domain, and numbers near them."""
-    found = []
+    edges = []
     for end, side in ((domain.lower, 1), (domain.upper, -1)):
         if math.isfinite(end):
-            found += [end, *(end + side * 10.0**-k for k in NEAR if end)]
-    return found
+            edges += [end, *(end + side * 10.0**-k for k in NEAR if end)]
+    return edges
 
 
 def _few(domain: Domain, rng: np.random.Generator) -> list[float]:
@@ -137,14 +137,14 @@ def inside(domain: Domain, shape: tuple[int, ...], rng: np.random.Generator) -> 
     """Random numbers of ordinary size strictly inside a domain, with its structure."""
     lower, upper = domain.lower, domain.upper
     if math.isfinite(lower) and math.isfinite(upper):
-        found = lower + (upper - lower) * rng.uniform(0.1, 0.9, shape)
+        numbers = lower + (upper - lower) * rng.uniform(0.1, 0.9, shape)
     elif math.isfinite(lower):
-        found = lower + rng.gamma(2.0, 0.7, shape) + 0.05
+        numbers = lower + rng.gamma(2.0, 0.7, shape) + 0.05
     elif math.isfinite(upper):
-        found = upper - rng.gamma(2.0, 0.7, shape) - 0.05
+        numbers = upper - rng.gamma(2.0, 0.7, shape) - 0.05
     else:
-        found = 1.2 * rng.standard_normal(shape)
-    return structured(np.asarray(found, dtype=np.float64), domain) if shape else float(found)
+        numbers = 1.2 * rng.standard_normal(shape)
+    return structured(np.asarray(numbers, dtype=np.float64), domain) if shape else float(numbers)
 
 
 def structured(array: Floats, domain: Domain) -> Floats:
@@ -232,8 +232,8 @@ def _patterns(
             arguments = [inside(domain, shape, rng) for domain, shape in zip(operation.domain, shapes, strict=True)]
             kind = "special"
             for k in group:
-                made, kind = _pattern(number, arguments[k], operation.domain[k], rng)
-                arguments[k] = made
+                changed, kind = _pattern(number, arguments[k], operation.domain[k], rng)
+                arguments[k] = changed
             arrays = zip(map(np.asarray, arguments), operation.domain, strict=True)
             if all(_is_inside(a, d) and bool((np.abs(a) <= most).all()) for a, d in arrays):
                 yield tuple(arguments), kind

@@ -37,9 +37,9 @@ def text_of(operation: Operation) -> tuple[str, str]:
     tree = _function(function)
     names = [one.arg for one in tree.args.args][1 : 1 + operation.arity]
     if isinstance(tree, ast.Lambda):
-        found = _Resolved(function, {name: PLACE.format(k) for k, name in enumerate(names)}, tree)
-        expression = ast.unparse(found.visit(tree.body))
-        return _with_places(expression), "\n\n\n".join(found.helpers.values())
+        resolved = _Resolved(function, {name: PLACE.format(k) for k, name in enumerate(names)}, tree)
+        expression = ast.unparse(resolved.visit(tree.body))
+        return _with_places(expression), "\n\n\n".join(resolved.helpers.values())
     called = _Resolved(function, {}, tree)
     places = ", ".join(f"{{{k}}}" for k in range(operation.arity))
     return f"{called.helper(function)}({XP}, {places})", "\n\n\n".join(called.helpers.values())
@@ -63,8 +63,8 @@ def _with_places(text: str) -> str:
 def _lambdas(file: str) -> Mapping[int, ast.Lambda]:
     """The definitions in a file: line -> the lambda whose first argument is xp."""
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
-    return {node.lineno: node for node in found if node.args.args[0].arg == XP}
+    lambdas = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
+    return {node.lineno: node for node in lambdas if node.args.args[0].arg == XP}
 
 
 def _function(function: FunctionType) -> Any:

@@ -116,10 +116,10 @@ scans.add("gradient", lambda xp, x: xp.stack([x[..., 1] - x[..., 0], (x[..., 2] 
 
 
 def _scan(xp: Any, x: Any, combine: Any) -> Any:
-    found = [x[..., 0]]
+    partial = [x[..., 0]]
     for k in (1, 2):
-        found.append(combine(found[-1], x[..., k]))
-    return xp.stack(found, axis=-1)
+        partial.append(combine(partial[-1], x[..., k]))
+    return xp.stack(partial, axis=-1)
 
 
 orders = Family("sorting, indexing and segments")

@@ -38,7 +38,7 @@ class Domain:
 
     @property
     def moderate(self) -> Domain:
-        """The same, if it has two ends, within the largest magnitude."""
+        """This domain; if it has two ends, its part within the largest magnitude."""
         if math.isinf(self.lower) or math.isinf(self.upper):
             return self
         return replace(self, lower=max(self.lower, -self.largest), upper=min(self.upper, self.largest))

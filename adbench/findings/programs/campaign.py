@@ -59,13 +59,13 @@ class Campaign:
         """A sentence with the most frequent reason for each library of which nothing was judged."""
         if not self.programs:
             return ["no program was examined: the time was over; give more with --seconds"]
-        found = []
+        sentences = []
         for name in self.laboratory.libraries:
             if name not in self.answered:
                 reasons = (reason for (who, reason), _ in self.refused.most_common() if who in (name, "the judge"))
                 reason = next(reasons, f"the true derivatives of {self.programs} programs are unknown")
-                found.append(f"no derivative was checked with the backend {name}: {reason}")
-        return found
+                sentences.append(f"no derivative was checked with the backend {name}: {reason}")
+        return sentences
 
     @property
     def per_second(self) -> float:
@@ -104,16 +104,16 @@ class Campaign:
     def _examined(self, program: Program, deadline: float) -> Iterator[Finding]:
         operators = operators_of(self.programs)
         self.programs += 1
-        found = self.laboratory.examine(program, operators)
-        self.lost += found.lost
-        self.judged += found.is_known
-        self.compared += not (found.is_known or found.lost)
-        self.refused.update(found.refused.items())
-        if found.is_known or (len(self.laboratory.libraries) > 1 and not found.lost):
-            self.answered |= found.answered
+        examined = self.laboratory.examine(program, operators)
+        self.lost += examined.lost
+        self.judged += examined.is_known
+        self.compared += not (examined.is_known or examined.lost)
+        self.refused.update(examined.refused.items())
+        if examined.is_known or (len(self.laboratory.libraries) > 1 and not examined.lost):
+            self.answered |= examined.answered
         # A wrong gradient often makes the second order wrong too: shrink one finding for each library.
         first: dict[str, Finding] = {}
-        for one in sorted(found.findings, key=lambda one: one.edge):
+        for one in sorted(examined.findings, key=lambda one: one.edge):
             first.setdefault(one.library, one)
         for one in first.values():
             kept = self._kept(one, deadline)
@@ -153,8 +153,12 @@ def minimised(laboratory: Laboratory, one: Finding, seconds: float) -> Finding:
 def still(laboratory: Laboratory, one: Finding, program: Program) -> Finding | None:
     """The finding of the same kind in another program, or None."""
     libraries = (one.library, one.peer) if one.peer else (one.library,)
-    found = laboratory.examine(program, (one.operator,), libraries).findings
+    findings = laboratory.examine(program, (one.operator,), libraries).findings
     return next(
-        (other for other in found if (other.library, other.kind) == (one.library, one.kind) and other.edge <= one.edge),
+        (
+            other
+            for other in findings
+            if (other.library, other.kind) == (one.library, one.kind) and other.edge <= one.edge
+        ),
         None,
     )

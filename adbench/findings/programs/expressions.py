@@ -185,4 +185,4 @@ def parameters(text: str, shapes: Sequence[Shape]) -> dict[str, tuple[str, ...]]
         "n": ("2", "3"),
         "c": ("2.0", "0.5", "-1.5", "3.0", "0.1"),
     }
-    return {name: found for name, found in choices.items() if f"{{{name}}}" in text}
+    return {name: values for name, values in choices.items() if f"{{{name}}}" in text}

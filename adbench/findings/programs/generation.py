@@ -108,9 +108,11 @@ class _Growing:
         if start is None:
             self.inputs = [self._input() for _ in range(1 + draw(3))]
         else:  # at random, its arguments would hardly meet
-            given = self._arguments(start)
-            self.inputs = [Input.of(x) for x, domain in zip(given, start.domain, strict=True) if domain.active]
-            constant = next((x for x, domain in zip(given, start.domain, strict=True) if not domain.active), constant)
+            arguments = self._arguments(start)
+            self.inputs = [Input.of(x) for x, domain in zip(arguments, start.domain, strict=True) if domain.active]
+            constant = next(
+                (x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active), constant
+            )
         self.constant = len(self.inputs)
         self.inputs.append(Input(constant, active=False))
         self.steps: list[Step] = []
@@ -128,12 +130,12 @@ class _Growing:
         """Arguments in the domain of an operation, with four decimals where they stay inside."""
         rng = np.random.default_rng(self.draw(2**31))
         lengths = {name: 2 + self.draw(2) for name in "knm"}
-        found = []
+        arguments = []
         for axes, domain in zip(one.axes, one.domain, strict=True):
             exact = inside(domain.moderate, tuple(lengths.get(name) or int(name) for name in axes), rng)
             short = np.round(exact, 4)
-            found.append(short if domain.contains(np.min(short)) and domain.contains(np.max(short)) else exact)
-        return found
+            arguments.append(short if domain.contains(np.min(short)) and domain.contains(np.max(short)) else exact)
+        return arguments
 
     def grow(self) -> None:
         """Add a step, or an operation on the first input if nothing else works."""
@@ -184,10 +186,10 @@ class _Growing:
         """Operands in its domain that fit: those drawn, or the first of these several times; else None."""
         domains = one.domain[: one.arity]
         for numbers in (drawn, drawn[:1]) if one.arity > 1 else (drawn,):
-            given = itertools.cycle(numbers)
-            found = tuple([next(given) if domain.active else self.constant for domain in domains])
-            if one.fits(*[self.shapes[number] for number in found]) and all(map(self._is_inside, domains, found)):
-                return found
+            cycle = itertools.cycle(numbers)
+            operands = tuple([next(cycle) if domain.active else self.constant for domain in domains])
+            if one.fits(*[self.shapes[number] for number in operands]) and all(map(self._is_inside, domains, operands)):
+                return operands
         return None
 
     def _is_inside(self, domain: Domain, number: int) -> bool:
@@ -287,7 +289,7 @@ def values_of(program: Program) -> list[Any] | None:
     lines[-1] = f"    return [{', '.join(names)}]"
     try:
         with np.errstate(all="ignore"):
-            found: list[Any] = compiled("\n".join(lines) + "\n")(PLAIN, *program.args)
+            values: list[Any] = compiled("\n".join(lines) + "\n")(PLAIN, *program.args)
     except Exception:  # a library's own function has no meaning here
         return None
-    return found
+    return values

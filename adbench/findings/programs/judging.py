@@ -107,7 +107,7 @@ class ProgramTrial:
 
     @cached_property
     def noisy(self) -> _Truths | None:
-        """The same with the noise of double precision."""
+        """The true numbers along directions with the noise of double precision; None if the series do not prove all."""
         return self._truths(FEWEST_DRAWS, SECONDS)
 
     def _truths(self, draws: int, seconds: float) -> _Truths | None:
@@ -120,12 +120,15 @@ class ProgramTrial:
         """The coefficients along curves; None if the program does not run on series in this time."""
         effort = Effort(self.seed, max_seconds=seconds)
         try:
-            found = on_series(
-                self.subject(), effort, ExaminedNumbers((), effort), lambda found: found.known(wanted, draws)
+            known_of_curves = on_series(
+                self.subject(),
+                effort,
+                ExaminedNumbers((), effort),
+                lambda examination: examination.known(wanted, draws),
             )
         except NotPrecise:
             return None
-        return [of_curve[0] for of_curve in found]
+        return [of_curve[0] for of_curve in known_of_curves]
 
     def fault(self, operator: str, answer: Mapping[str, Any]) -> AnswerFault | None:
         """What is wrong with a library's answer (`source_text_call.answers`), or None."""
@@ -178,11 +181,11 @@ class ProgramTrial:
             return None
         if any(one.kind not in EXISTING for one in known):
             return None
-        found = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
-        if found.word != "wrong" or self._is_unstable([(curve, scale)], found.expected):
+        evidence = compare(place, where, float(arrays[which].flat[index]), known[1], 1.0)
+        if evidence.word != "wrong" or self._is_unstable([(curve, scale)], evidence.expected):
             return None
-        words, where_from = f"wrong: {found}", f"{METHOD}, proved"
-        return AnswerFault("nan", repr(found.got), found.truth, found.place, words, where_from, self.edged)
+        words, where_from = f"wrong: {evidence}", f"{METHOD}, proved"
+        return AnswerFault("nan", repr(evidence.got), evidence.truth, evidence.place, words, where_from, self.edged)
 
     def _is_rounded_to_an_edge(self) -> bool:
         """Whether a number is 0 or ±1 in double precision only, where functions have no derivative: tanh(30), e⁻⁸⁰⁰."""
@@ -244,7 +247,7 @@ class ProgramTrial:
                 self.subject(),
                 effort,
                 ExaminedNumbers((), effort),
-                lambda found: found.truth.evaluations.along(v).edged,
+                lambda examination: examination.truth.evaluations.along(v).edged,
             )
         except NotPrecise:
             return True
@@ -256,7 +259,7 @@ class ProgramTrial:
 
     def _full_fault(self, operator: str, arrays: Sequence[Any]) -> AnswerFault | None:
         """The oracle's word, twice."""
-        found = None
+        judged = None
         again = (self.seed,) if definition(operator).vector else (self.seed, self.seed + 1)
         for seed in again:  # another seed has another v, which the answer does not know
             known = self.reference(definition(operator).order == 2, seed)
@@ -265,9 +268,9 @@ class ProgramTrial:
             verdict, entries = judge_entries(definition(operator).judged_by, self._structured(operator, arrays), known)
             if verdict.word != "wrong":
                 return None
-            found = verdict, entries, known.all_outputs
-        assert found is not None
-        verdict, entries, row = found
+            judged = verdict, entries, known.all_outputs
+        assert judged is not None
+        verdict, entries, row = judged
         bad = [one for one in entries if one.word == "wrong"]
         # At a kink any mixture may be right, and of several kinks even numbers outside the interval.
         single = [one for one in bad if one.kind == "smooth" and not one.place.startswith("the sum")]
@@ -331,7 +334,10 @@ class ProgramTrial:
         effort = Effort(seed, max_seconds=SECONDS)
         try:
             row = on_series(
-                self.subject(), effort, ExaminedNumbers((), effort), lambda found: found.rows(found.planned())
+                self.subject(),
+                effort,
+                ExaminedNumbers((), effort),
+                lambda examination: examination.rows(examination.planned()),
             )[0]
         except NotPrecise:
             return None

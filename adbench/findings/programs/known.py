@@ -55,9 +55,9 @@ def trap_outcome(outcome: str) -> frozenset[str]:
 
 def calls(text: str) -> frozenset[str]:
     """The functions and operators of a program's text that may be at fault."""
-    found = set(CALLS.findall(text)) - {"linalg"}
-    found |= {name for sign, name in OPERATORS.items() if sign in re.sub(r'""".*?"""', "", text, flags=re.DOTALL)}
-    return frozenset(found) - NEUTRAL
+    names = set(CALLS.findall(text)) - {"linalg"}
+    names |= {name for sign, name in OPERATORS.items() if sign in re.sub(r'""".*?"""', "", text, flags=re.DOTALL)}
+    return frozenset(names) - NEUTRAL
 
 
 def explanation(finding: Finding, known: Sequence[KnownBug], traps: Mapping[str, Case]) -> str:

@@ -132,32 +132,32 @@ class Laboratory:
         asked = tuple(libraries) or tuple(self.libraries)
         plain = {"program": plain_program(program), "seed": self.seed}
         request = {"do": "call", "function": ANSWER, "operators": list(operators), **plain}
-        given = dict(zip(asked, self._threads.map(lambda name: self._answers(name, request), asked), strict=True))
-        found = [self._lost(program, name, one) for name, one in given.items() if isinstance(one, NoAnswer)]
-        answers = {name: one for name, one in given.items() if not isinstance(one, NoAnswer)}
+        answers_of = dict(zip(asked, self._threads.map(lambda name: self._answers(name, request), asked), strict=True))
+        findings = [self._lost(program, name, one) for name, one in answers_of.items() if isinstance(one, NoAnswer)]
+        answers = {name: one for name, one in answers_of.items() if not isinstance(one, NoAnswer)}
         refused = {
             name: str(one["unsupported"]) for name, of in answers.items() for one in of.values() if "unsupported" in one
         }
         try:
             judged = self.judge.ask({"do": "call", "function": JUDGE, "answers": answers, **plain}, JUDGE_SECONDS)
         except NoAnswer as lost:
-            return Examined(tuple(found), False, {**refused, "the judge": lost.reason}, lost=True)
+            return Examined(tuple(findings), False, {**refused, "the judge": lost.reason}, lost=True)
         for name, faults in judged["faults"].items():
             for operator, fault in faults.items():
-                found.append(self._finding(program, name, operator, AnswerFault(**fault)))
+                findings.append(self._finding(program, name, operator, AnswerFault(**fault)))
         answered = {name for name, of in answers.items() if any("result" in one for one in of.values())}
-        answered |= {one.library for one in found}
-        return Examined(tuple(found), bool(judged["known"]), refused, answered=frozenset(answered))
+        answered |= {one.library for one in findings}
+        return Examined(tuple(findings), bool(judged["known"]), refused, answered=frozenset(answered))
 
     def lacking(self) -> frozenset[str]:
         """The operations that none of the libraries can compute."""
-        found = []
+        lacking_of = []
         for library in self.libraries.values():
             try:
-                found.append(frozenset(library.ask({"do": "call", "function": LACKING}, IMPORT_SECONDS)))
+                lacking_of.append(frozenset(library.ask({"do": "call", "function": LACKING}, IMPORT_SECONDS)))
             except NoAnswer:  # each program will have the reason
-                found.append(frozenset())
-        return frozenset.intersection(*found)
+                lacking_of.append(frozenset())
+        return frozenset.intersection(*lacking_of)
 
     def _answers(self, name: str, request: Mapping[str, Any]) -> Any:
         try:

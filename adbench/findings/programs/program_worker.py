@@ -25,23 +25,23 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
     """The library's results for a program; request: the program, operators, seed."""
     trial = ProgramTrial(program_of(request["program"]), request["seed"])
     text = trial.program.source(backend.name.partition("_")[0])
-    found = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
-    for one in found.values():
+    results = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
+    for one in results.values():
         if "result" in one:
             one["result"] = [_packed(array) for array in one["result"]]
-    return found
+    return results
 
 
 def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
     """The operations of the table for which the library has no function of its own and lacks one of the definition."""
     family = backend.name.partition("_")[0]
-    found = []
+    names = []
     for one in table():
         if family not in one.own and not all(
             has(backend.xp, name) for name in CALLS.findall(one.text + one.definition)
         ):
-            found.append(one.name)
-    return found
+            names.append(one.name)
+    return names
 
 
 def has(xp: Any, path: str) -> bool:
@@ -61,23 +61,23 @@ def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]
     variants of one library are compared.
     """
     trial = ProgramTrial(program_of(request["program"]), request["seed"])
-    given = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
-    found: dict[str, dict[str, Any]] = {}
+    answers_of = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
+    faults: dict[str, dict[str, Any]] = {}
     is_known = trial.quick is not None
-    believed = not is_known and agree(trial, [pair for of in given.values() for pair in of.items()])
-    for library, of_library in given.items():
+    believed = not is_known and agree(trial, [pair for of in answers_of.values() for pair in of.items()])
+    for library, of_library in answers_of.items():
         for operator, one in of_library.items():
             if believed and "result" in one:
                 continue
             if (fault := trial.fault(operator, one)) is not None:
-                found.setdefault(library, {})[operator] = vars(fault)
+                faults.setdefault(library, {})[operator] = vars(fault)
     if not is_known and not believed:
-        for library, peer in variants(given):
-            for operator in given[library].keys() & given[peer].keys() - found.get(library, {}).keys():
-                fault = differing(trial, operator, given[library][operator], given[peer][operator], peer)
-                if fault is not None and operator not in found.get(peer, {}):
-                    found.setdefault(library, {})[operator] = vars(fault)
-    return {"faults": found, "known": is_known}
+        for library, peer in variants(answers_of):
+            for operator in answers_of[library].keys() & answers_of[peer].keys() - faults.get(library, {}).keys():
+                fault = differing(trial, operator, answers_of[library][operator], answers_of[peer][operator], peer)
+                if fault is not None and operator not in faults.get(peer, {}):
+                    faults.setdefault(library, {})[operator] = vars(fault)
+    return {"faults": faults, "known": is_known}
 
 
 def variants(libraries: Iterable[str]) -> list[tuple[str, str]]:

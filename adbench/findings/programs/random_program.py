@@ -88,7 +88,7 @@ class Step:
         return frozenset(self.operands).union(*(step.used for step in self.body))
 
     def renumbered(self, number: Callable[[int], int]) -> Step:
-        """The same with other numbers for values."""
+        """This step with other numbers for values."""
         body = tuple(step.renumbered(number) for step in self.body)
         return Step(
             self.name, self.expression, tuple(map(number, self.operands)), body, self.definition, dict(self.own)
@@ -147,7 +147,7 @@ class Program:
         return compiled(self.source(library), **known)
 
     def pruned(self) -> Program:
-        """The same without steps and inputs that do not affect the value."""
+        """This program without the steps and inputs that do not affect its value."""
         needed = {len(self.inputs) + len(self.steps) - 1}
         for number in range(len(self.inputs) + len(self.steps) - 1, len(self.inputs) - 1, -1):
             if number in needed:
@@ -169,12 +169,12 @@ def _moved(step: Step, old: int, new: Mapping[int, int]) -> Step:
 
 
 def _definitions(steps: Sequence[Step], library: str) -> list[str]:
-    found = []
+    definitions = []
     for step in steps:
         if step.definition and library not in step.own:
-            found.append(step.definition)
-        found += _definitions(step.body, library)
-    return found
+            definitions.append(step.definition)
+        definitions += _definitions(step.body, library)
+    return definitions
 
 
 def _lines(step: Step, values: list[str], library: str, depth: int) -> list[str]:
@@ -205,5 +205,5 @@ def compiled(source: str, **known: Any) -> Callable[..., Any]:
     """The function f of a program's source."""
     scope: dict[str, Any] = {"numpy": np, **known}
     exec(_code(source), scope)
-    made: Callable[..., Any] = scope["f"]
-    return made
+    f: Callable[..., Any] = scope["f"]
+    return f

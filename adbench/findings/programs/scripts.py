@@ -94,12 +94,12 @@ def _entry(finding: Finding, trial: ProgramTrial, operator: str, library: Script
 
 def _place(finding: Finding, trial: ProgramTrial) -> tuple[int, tuple[int, ...]]:
     """The active input and the index that the finding is about."""
-    found = re.match(r"(x\d+)(?:\[([\d, ]+)\])?$", finding.place)
+    match = re.match(r"(x\d+)(?:\[([\d, ]+)\])?$", finding.place)
     names = [trial.program.names[k] for k in trial.wrt]
-    if found is None or found[1] not in names:
+    if match is None or match[1] not in names:
         shape = np.shape(trial.point.leaves[0].values)
         return 0, (0,) * len(shape)
-    return names.index(found[1]), tuple(int(k) for k in found[2].split(",")) if found[2] else ()
+    return names.index(match[1]), tuple(int(k) for k in match[2].split(",")) if match[2] else ()
 
 
 def _expected(finding: Finding) -> str:
@@ -144,11 +144,11 @@ def _through_adbench(finding: Finding) -> str:
         f'"""{finding.title[:100]}."""', "", "import platform", "import sys", "", "import numpy", "",
         "import adbench", "", "", finding.program.source(), "",
         f"inputs = [{', '.join(_value(one) for one in trial.args)}]",
-        f"found = adbench.check(f, *inputs, backend={finding.library!r}, operator={finding.operator!r}, "
+        f"result = adbench.check(f, *inputs, backend={finding.library!r}, operator={finding.operator!r}, "
         f"wrt={list(trial.wrt)})",
-        "print(found)",
+        "print(result)",
         'print("numpy", numpy.__version__, "Python", platform.python_version(), platform.platform())',
-        "sys.exit(1 if found.is_wrong else 0)",
+        "sys.exit(1 if result.is_wrong else 0)",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

@@ -34,15 +34,15 @@ Fails = Callable[[Program], Finding | None]
 """The finding of a program if it has a fault of the same kind, else None."""
 
 
-def shrunk(found: Finding, fails: Fails, seconds: float = SECONDS) -> Finding:
+def shrunk(finding: Finding, fails: Fails, seconds: float = SECONDS) -> Finding:
     """The finding in the smallest program that could be found in this time."""
-    return _Shrinking(found, fails, time.monotonic() + seconds).result()
+    return _Shrinking(finding, fails, time.monotonic() + seconds).result()
 
 
 class _Shrinking:
-    def __init__(self, found: Finding, fails: Fails, deadline: float) -> None:
-        self.best, self.fails, self.deadline = found, fails, deadline
-        self.tried: set[Program] = {found.program}
+    def __init__(self, finding: Finding, fails: Fails, deadline: float) -> None:
+        self.best, self.fails, self.deadline = finding, fails, deadline
+        self.tried: set[Program] = {finding.program}
 
     @property
     def program(self) -> Program:
@@ -70,10 +70,10 @@ class _Shrinking:
         if time.monotonic() > self.deadline:
             return False
         self.tried.add(candidate)
-        found = self.fails(candidate)
-        if found is not None:
-            self.best = replace(found, origin=self.best.origin)
-        return found is not None
+        finding = self.fails(candidate)
+        if finding is not None:
+            self.best = replace(finding, origin=self.best.origin)
+        return finding is not None
 
 
 def cost(program: Program) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def with_inputs(program: Program, values: dict[int, Any]) -> Program:
     for step in program.steps:
         moves.append(any(moves[k] for k in step.used if k < len(moves)))
     cut = sorted(values)
-    made = [Input.of(values[number], active=moves[number]) for number in cut]
+    inputs = [Input.of(values[number], active=moves[number]) for number in cut]
     new = {number: known + k for k, number in enumerate(cut)}
     for number in range(known + len(program.steps)):
         new.setdefault(number, number if number < known else 0)
@@ -139,7 +139,7 @@ def with_inputs(program: Program, values: dict[int, Any]) -> Program:
         steps.append(program.steps[number - known].renumbered(partial(_mapped, new, number, at)))
         new[number] = at
         at += 1
-    return Program((*program.inputs, *made), tuple(steps)).pruned()
+    return Program((*program.inputs, *inputs), tuple(steps)).pruned()
 
 
 def omissions(program: Program) -> Iterator[Program]:

@@ -33,8 +33,8 @@ class Match:
 
 
 def _numbers(output: Any, shape: tuple[int, ...] | None = None) -> Array:
-    found = np.array(output, dtype=np.float64)
-    return found if shape is None else found.reshape(shape)
+    numbers = np.array(output, dtype=np.float64)
+    return numbers if shape is None else numbers.reshape(shape)
 
 
 def _value(output: Any, _: Inputs) -> Array:
@@ -93,14 +93,14 @@ def _lstm(inputs: Inputs) -> dict[str, Any]:
 
 def _lstm_gradient(output: Any, inputs: Inputs) -> dict[str, Array]:
     main, extra = inputs["main"], inputs["extra"]
-    found = _numbers(output, (main.size + extra.size,))
-    return {"main": found[: main.size].reshape(main.shape), "extra": found[main.size :].reshape(extra.shape)}
+    numbers = _numbers(output, (main.size + extra.size,))
+    return {"main": numbers[: main.size].reshape(main.shape), "extra": numbers[main.size :].reshape(extra.shape)}
 
 
 def _affine(turns: Array, shifts: Array) -> Array:
-    found = np.tile(np.eye(4), (*turns.shape[:-2], 1, 1))
-    found[..., :3, :3], found[..., :3, 3] = turns, shifts
-    return found
+    matrices = np.tile(np.eye(4), (*turns.shape[:-2], 1, 1))
+    matrices[..., :3, :3], matrices[..., :3, 3] = turns, shifts
+    return matrices
 
 
 def _ht(inputs: Inputs) -> dict[str, Any]:
@@ -122,12 +122,12 @@ def _ht(inputs: Inputs) -> dict[str, Any]:
 def _ht_jacobian(output: Any, inputs: Inputs) -> dict[str, Array]:
     n, with_u = len(inputs["points"]), "u" in inputs
     rows = _numbers(output, (3 * n, 28 if with_u else 26))
-    found: dict[str, Array] = {"theta": rows[:, -26:].reshape(n, 3, 26)}
+    blocks: dict[str, Array] = {"theta": rows[:, -26:].reshape(n, 3, 26)}
     if with_u:
         by_u = np.zeros((n, 3, n, 2))
         by_u[np.arange(n), :, np.arange(n)] = rows[:, :2].reshape(n, 3, 2)
-        found["u"] = by_u
-    return found
+        blocks["u"] = by_u
+    return blocks
 
 
 def _llsq(inputs: Inputs) -> dict[str, Any]:

@@ -100,9 +100,9 @@ def _columns(n: int) -> list[NDArray[np.intp]]:
     The terms are ordered by their position in the sum, then by the choices of columns above.
     """
     left = np.arange(n)[:, None]  # the columns left, for each choice above
-    found = []
+    columns = []
     for _ in range(n):
         negative = np.arange(len(left)) % 2
-        found.append((left + n * negative[:, None]).ravel())
+        columns.append((left + n * negative[:, None]).ravel())
         left = np.concatenate([np.delete(left, k, axis=0) for k in range(len(left))], axis=1)
-    return found
+    return columns

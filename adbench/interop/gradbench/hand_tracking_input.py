@@ -50,7 +50,7 @@ def _dense(leaf: Any, columns: int) -> Array:
 
 
 def _hand(data: Any) -> CaseWork:
-    theta, given, model = array(data, "theta", THETA), part(data, "data"), part(part(data, "data"), "model")
+    theta, observed, model = array(data, "theta", THETA), part(data, "data"), part(part(data, "data"), "model")
     if not np.linalg.norm(theta[:3]) >= LEAST_ANGLE:
         raise BadInput(f"theta must turn the hand by at least {LEAST_ANGLE}; gradbench treats less as a constant")
     skeleton, fixed, order = _skeleton(model)
@@ -58,11 +58,11 @@ def _hand(data: Any) -> CaseWork:
     if not np.all(positions[:, 3] == 1):
         raise BadInput("each of base_positions must end in 1")
     weights = array(model, "weights", len(positions), len(order))[:, order]
-    points = array(given, "points", None, 3)
+    points = array(observed, "points", None, 3)
     u = array(data, "us", None, 2) if part(data, "us") else None
     triangles = array(model, "triangles", None, 3) if u is not None else None
     below = len(positions if triangles is None else triangles)
-    corners = indices(array(given, "correspondences", None), "correspondences", below)
+    corners = indices(array(observed, "correspondences", None), "correspondences", below)
     if len(corners) != len(points) or (u is not None and len(u) != len(points)) or not len(points):
         raise BadInput(f"correspondences, points and us must have the same length; points has {len(points)}")
     parts, mirror = case_module("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
@@ -88,8 +88,8 @@ def _hand(data: Any) -> CaseWork:
         v = vertices(xp, theta, **of_hand)
         return points - parts.on_triangles(u, v[a], v[b], v[c])
 
-    made = case("hand_tracking_complicated", f=complicated)
-    return CaseWork(made, {"theta": theta, "u": u, **inputs}, size=len(points))
+    changed = case("hand_tracking_complicated", f=complicated)
+    return CaseWork(changed, {"theta": theta, "u": u, **inputs}, size=len(points))
 
 
 def _mirrored(model: Any) -> bool:
@@ -133,8 +133,8 @@ def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
 
 
 def _parents(model: Mapping[str, Any], bones: int) -> list[int]:
-    found = array(model, "parents", bones)
-    parents = [int(parent) for parent in found]
+    numbers = array(model, "parents", bones)
+    parents = [int(parent) for parent in numbers]
     if parents[0] != -1 or any(not 0 <= parent < bone for bone, parent in enumerate(parents) if bone):
         raise BadInput("parents must be -1 for the wrist, bone 0, and an earlier bone for each other bone")
     return parents

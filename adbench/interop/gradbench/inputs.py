@@ -49,21 +49,21 @@ def number(value: Any, name: str) -> float:
 def array(data: Any, name: str, *shape: int | None) -> Array:
     """A float64 array of this shape; None means any length."""
     value = part(data, name)
-    found = _array(value, name)
-    if found.ndim + 1 == len(shape) and found.size == 0 and shape[0] in (0, None):  # [] for zero rows of any length
-        found = found.reshape((0, *(n or 0 for n in shape[1:])))
-    if len(shape) != found.ndim or any(n is not None and n != m for n, m in zip(shape, found.shape, strict=True)):
+    numbers = _array(value, name)
+    if numbers.ndim + 1 == len(shape) and numbers.size == 0 and shape[0] in (0, None):  # [] for zero rows of any length
+        numbers = numbers.reshape((0, *(n or 0 for n in shape[1:])))
+    if len(shape) != numbers.ndim or any(n is not None and n != m for n, m in zip(shape, numbers.shape, strict=True)):
         wanted = " × ".join("any" if n is None else str(n) for n in shape)
-        raise BadInput(f"{name} must be {wanted} numbers; got {' × '.join(map(str, found.shape)) or 'none'}")
-    return found
+        raise BadInput(f"{name} must be {wanted} numbers; got {' × '.join(map(str, numbers.shape)) or 'none'}")
+    return numbers
 
 
 def vector(data: Any, name: str) -> Array:
     """A vector of at least one number."""
-    found = array(data, name, None)
-    if not found.size:
+    numbers = array(data, name, None)
+    if not numbers.size:
         raise BadInput(f"{name} must have at least one number")
-    return found
+    return numbers
 
 
 def indices(found: Array, name: str, below: int) -> NDArray[np.int64]:
@@ -95,12 +95,12 @@ def _array(value: Any, name: str) -> Array:
     if not isinstance(value, list):
         raise BadInput(f"{name} must be an array; got {_kind(value)}")
     try:
-        found = np.array(value)
+        numbers = np.array(value)
     except (ValueError, OverflowError) as error:
         raise BadInput(f"{name} has rows of different lengths") from error
-    if found.size and found.dtype.kind not in "iuf":
-        raise BadInput(f"{name} must hold numbers; got {_kind(found.ravel()[:1].tolist()[0])}")
-    return found.astype(np.float64)
+    if numbers.size and numbers.dtype.kind not in "iuf":
+        raise BadInput(f"{name} must hold numbers; got {_kind(numbers.ravel()[:1].tolist()[0])}")
+    return numbers.astype(np.float64)
 
 
 def _kind(value: Any) -> str:

@@ -90,8 +90,8 @@ def message(line: bytes) -> Message:
     number: Any = data.get("id")
     if not _is_whole(number):
         raise Malformed(None, "the message needs an integer id")
-    found = _read(Other, data, number)
-    return _read(KINDS[found.kind], data, number) if found.kind in KINDS else found
+    general = _read(Other, data, number)
+    return _read(KINDS[general.kind], data, number) if general.kind in KINDS else general
 
 
 def response(line: bytes) -> Response:
@@ -143,7 +143,7 @@ def _finite(text: str) -> float:
 
 def _read(kind: type[T], data: Mapping[str, Any], number: int | None) -> T:
     """The dataclass from an object, each field of its type; null means that a field with a default is not sent."""
-    found: dict[str, Any] = {"id": number}
+    values: dict[str, Any] = {"id": number}
     for field in fields(kind):  # type: ignore[arg-type]  # each kind is a dataclass
         value = data.get(field.name)
         if field.name == "id" or (value is None and field.default is not MISSING):
@@ -153,8 +153,8 @@ def _read(kind: type[T], data: Mapping[str, Any], number: int | None) -> T:
         is_right, must_be = TYPES[str(field.type).removesuffix(" | None")]
         if not is_right(value):
             raise Malformed(number, f"{field.name} must be {must_be}; got {type(value).__name__}")
-        found[field.name] = _timings(value) if field.name == "timings" else value
-    return kind(**found)
+        values[field.name] = _timings(value) if field.name == "timings" else value
+    return kind(**values)
 
 
 def _timings(data: Any) -> tuple[Timing, ...]:
@@ -167,10 +167,10 @@ def _is_whole(value: Any) -> bool:
 
 def _are_timings(value: Any) -> bool:
     try:
-        found = [each["nanoseconds"] for each in value if str(each["name"])]
+        times = [each["nanoseconds"] for each in value if str(each["name"])]
     except (TypeError, KeyError):
         return False
-    return all(isinstance(ns, int | float) and not isinstance(ns, bool) and ns >= 0 for ns in found)
+    return all(isinstance(ns, int | float) and not isinstance(ns, bool) and ns >= 0 for ns in times)
 
 
 # the annotation of a field -> (a test of a value, the expected type in words)

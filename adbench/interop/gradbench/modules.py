@@ -227,15 +227,15 @@ def kmeans(data: Any) -> CaseWork:
 
 def kmeans_dir(data: Any) -> CaseWork:
     """Gradient over Hessian, which is diagonal: its product with ones is the diagonal."""
-    found = kmeans(data)
-    ones = (np.ones_like(found.inputs["centroids"]),)
+    work = kmeans(data)
+    ones = (np.ones_like(work.inputs["centroids"]),)
 
     def step(gradient: tuple[Array], diagonal: tuple[Array]) -> Any:
         if not np.all(diagonal[0]):
             raise BadInput("a centroid is nearest to no point, so the Hessian has no inverse")
         return _list(gradient[0] / diagonal[0])
 
-    return replace(found, operators=("gradient", "hvp"), output=step, vectors=(ones,))
+    return replace(work, operators=("gradient", "hvp"), output=step, vectors=(ones,))
 
 
 _VECTOR = [0.5, -1.0, 2.0]

@@ -35,9 +35,9 @@ def argmin(objective: Callable[[Any], Any], gradient: Callable[[Any], Any], x: A
         there = x - rate * slope
         if norm(x - there) <= PRECISION:
             break
-        found = objective(there)
-        if found < value:
-            x, value, slope, good = there, found, gradient(there), good + 1
+        new = objective(there)
+        if new < value:
+            x, value, slope, good = there, new, gradient(there), good + 1
         else:
             rate, good = rate / 2, 0
     return x
@@ -71,10 +71,10 @@ def gradient(backend: Backend, g: Callable[[Any], Any], x: Any, mode: str) -> An
 
 def _transform(backend: Backend, mode: str) -> Callable[..., Any]:
     """The library's transform of this mode that accepts transformed functions. Raises Unsupported."""
-    found = backend.nested.get(TRANSFORMS[NAMES[mode]])
-    if found is None:
+    transform = backend.nested.get(TRANSFORMS[NAMES[mode]])
+    if transform is None:
         raise Unsupported(f"{backend.not_nested or f'{backend.name} has no {NAMES[mode]} mode that nests'}")
-    return found
+    return transform
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def refuse_wrong_nest(backend: Backend, modes: str) -> None:
     def g(x: Any) -> Any:
         return slopes(backend, lambda y: x[0] * y * y, x[0], mode=inner)[0]
 
-    found = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))
-    if not abs(found[0] - 6.0) < 1e-6:
+    slope = outside(backend, g, (np.array([1.5]),), outer, 0).gradient(np.array([1.5]))
+    if not abs(slope[0] - 6.0) < 1e-6:
         names = f"{NAMES[inner]} mode inside {NAMES[outer]} mode"
-        raise Unsupported(f"{names} is wrong with {backend.name}: got {found[0]:.6g} instead of 4 x = 6")
+        raise Unsupported(f"{names} is wrong with {backend.name}: got {slope[0]:.6g} instead of 4 x = 6")
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def particle(modes: str) -> Callable[[Any], Work]:
                 return by_x, by_y
 
             start = np.array([w])
-            found = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)
-            return lambda: argmin(found.value, found.gradient, start, np.linalg.norm)
+            flight = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)
+            return lambda: argmin(flight.value, flight.gradient, start, np.linalg.norm)
 
         return NestedWork(modes, solve)
 

@@ -40,10 +40,10 @@ class Tool:
             if isinstance(line, TooLong):
                 raise Malformed(id_in(line.head), f"a line of {line.length} bytes; the limit is {MOST_BYTES}")
             asked = message(line)
-            found = self._answer(asked)
+            response = self._answer(asked)
         except Malformed as fault:
-            found = Response(fault.id, success=False, error=fault.reason)
-        return written(found)
+            response = Response(fault.id, success=False, error=fault.reason)
+        return written(response)
 
     def _answer(self, asked: Message) -> Response:
         match asked:

@@ -29,9 +29,9 @@ class Driver:
             self._defined = {}
             self._ask(Start, "adbench")
         if module not in self._defined:
-            found = self._ask(Define, module)
-            self._defined[module] = None if found.success else words(found.error) or "no reason given"
-            for timing in found.timings or ():
+            answer = self._ask(Define, module)
+            self._defined[module] = None if answer.success else words(answer.error) or "no reason given"
+            for timing in answer.timings or ():
                 phases.add(f"define {timing.name}", timing.nanoseconds * 1e-9)
         if (refusal := self._defined[module]) is not None:
             raise Unsupported(f"the tool has no {module}: {refusal}")
@@ -39,12 +39,12 @@ class Driver:
     def evaluate(self, module: str, function: str, data: Any) -> Response:
         """The tool's answer. Raises Failed if it reports a failure, or sends no output."""
         self.define(module)
-        found = self._ask(Evaluate, module, function, data)
-        if not found.success:
-            raise Failed(f"the tool failed on {module} {function}: {words(found.error) or 'no reason given'}")
-        if found.output is None:
+        answer = self._ask(Evaluate, module, function, data)
+        if not answer.success:
+            raise Failed(f"the tool failed on {module} {function}: {words(answer.error) or 'no reason given'}")
+        if answer.output is None:
             raise Failed(f"the tool's answer to {module} {function} has no output")
-        return found
+        return answer
 
     def resident_peak(self, run: Callable[[], Any]) -> Figure:
         """See Child."""
@@ -66,13 +66,13 @@ class ToolCall:
 
     def __call__(self, *args: Any) -> Any:
         """The result of one run."""
-        found = self._evaluate(args, 1, 0.0)
-        for timing in found.timings or ():
+        answer = self._evaluate(args, 1, 0.0)
+        for timing in answer.timings or ():
             if timing.name != "evaluate":
                 phases.add(timing.name, timing.nanoseconds * 1e-9)
         inputs = dict(zip(self._names, args, strict=True))
         try:
-            result = self._read(found.output, inputs)
+            result = self._read(answer.output, inputs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise Failed(f"the output of {self._match.module} has the wrong form: {error}") from error
         if not isinstance(result, dict):
@@ -81,8 +81,8 @@ class ToolCall:
 
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
         """See RemoteCall; from the tool's timings. Raises Failed if it sends none."""
-        found = self._evaluate(args, least, seconds)
-        took = [timing.nanoseconds for timing in found.timings or () if timing.name == "evaluate"]
+        answer = self._evaluate(args, least, seconds)
+        took = [timing.nanoseconds for timing in answer.timings or () if timing.name == "evaluate"]
         if not took:
             raise Failed("the tool reports no time: its timings lack an entry `evaluate`")
         return took

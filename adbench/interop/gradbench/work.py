@@ -76,17 +76,17 @@ def _call(
     backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Callable[..., Any]:
     """The operator, or its fallback, also if the library refuses only in the call."""
-    made = fallback.prepare(backend, operator, f, args, wrt)
-    if made.how != fallback.NATIVE:
-        return made.call
-    chosen = made.call
+    prepared = fallback.prepare(backend, operator, f, args, wrt)
+    if prepared.how != fallback.NATIVE:
+        return prepared.call
+    chosen = prepared.call
 
     def call(*args: Any) -> Any:
         nonlocal chosen
         try:
             return chosen(*args)
         except (Unsupported, NotImplementedError) as refusal:
-            if chosen is not made.call:
+            if chosen is not prepared.call:
                 raise
             chosen = fallback.instead(backend, operator, f, args, wrt, refusal).call
             return chosen(*args)
@@ -105,8 +105,8 @@ def case(name: str, **changes: Any) -> Case:
 
     With another `f` it gets another name, so that its C++ implementation and its gradient by hand are not used.
     """
-    found = library().cases[name]
-    return replace(found, name=f"gradbench_{name}" if "f" in changes else name, **changes)
+    built_in = library().cases[name]
+    return replace(built_in, name=f"gradbench_{name}" if "f" in changes else name, **changes)
 
 
 @cache

@@ -63,21 +63,21 @@ class ProgramSession:
 
     def _begin(self) -> None:
         more = {"protocol": PROTOCOL, "folder": str(self.exchange.folder), "large": self.exchange.large}
-        found = self._asked("hello_answer", {"do": "hello", **more})
-        if found["protocol"] != PROTOCOL:
+        answer = self._asked("hello_answer", {"do": "hello", **more})
+        if answer["protocol"] != PROTOCOL:
             self._child.lost("is ended")
-            raise Failed(f"the program has protocol version {found['protocol']}; this adbench needs {PROTOCOL}")
+            raise Failed(f"the program has protocol version {answer['protocol']}; this adbench needs {PROTOCOL}")
 
     def _asked(self, definition: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        found = self._child.ask(
+        answer = self._child.ask(
             lambda number: json.dumps({"id": number, **request}, allow_nan=False),
             partial(_answer, definition),
-            lambda found: found.get("id"),
+            lambda answer: answer.get("id"),
         )
         for refusal, kind in (("unsupported", Unsupported), ("failed", Failed)):
-            if refusal in found:
-                raise kind(words(found[refusal]) or "no reason given")
-        return found
+            if refusal in answer:
+                raise kind(words(answer[refusal]) or "no reason given")
+        return answer
 
 
 class ProgramCall:
@@ -92,17 +92,17 @@ class ProgramCall:
 
     def prepare(self, args: tuple[Any, ...]) -> None:
         """Let the program prepare, and record its phases."""
-        found = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
+        answer = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
         self._program.exchange.clear()
-        self._prepared = self._program.pid, found["id"]
-        for name, seconds in found["phases"].items():
+        self._prepared = self._program.pid, answer["id"]
+        for name, seconds in answer["phases"].items():
             phases.add(name, float(seconds))
 
     def __call__(self, *args: Any) -> Any:
         """The result of one run, in the operator's structure."""
-        found = self._run(args, 1, 0.0)
+        answer = self._run(args, 1, 0.0)
         try:
-            result = self._program.exchange.decoded(found["result"])
+            result = self._program.exchange.decoded(answer["result"])
         except BadValue as error:
             raise Failed(str(error)) from error
         finally:
@@ -111,9 +111,9 @@ class ProgramCall:
 
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
         """See RemoteCall."""
-        found = self._run(args, least, seconds)
+        answer = self._run(args, least, seconds)
         self._program.exchange.clear()
-        return list(found["nanoseconds"])
+        return list(answer["nanoseconds"])
 
     def resident_peak(self, args: tuple[Any, ...]) -> Figure:
         """See RemoteCall; includes the program's reading of the request."""
@@ -128,8 +128,8 @@ class ProgramCall:
 
     def _given(self, args: tuple[Any, ...]) -> dict[str, Any]:
         encoded = self._program.exchange.encoded
-        given = {"inputs": {name: encoded(arg) for name, arg in zip(self._names, args, strict=False)}}
-        return given | ({"vector": encoded(args[-1])} if definition(self._operator).vector else {})
+        fields = {"inputs": {name: encoded(arg) for name, arg in zip(self._names, args, strict=False)}}
+        return fields | ({"vector": encoded(args[-1])} if definition(self._operator).vector else {})
 
 
 def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
@@ -150,20 +150,20 @@ def driven(command: str, folder: str, large: int | None = None) -> Callable[...,
 
 def structured(operator: str, result: Any, x: tuple[Any, ...]) -> Any:
     """The arrays of a result in the structure of the active inputs x. Raises Failed if their number is wrong."""
-    found = tree.leaves(result)
+    arrays = tree.leaves(result)
     n = len(tree.leaves(x))
 
     result = definition(operator).result
     needed = {"value": 1, "pair": 1 + n, "hessian": n * n}.get(result, n)
-    if len(found) != needed:
-        raise Failed(f"the program's {operator} has {len(found)} arrays; expected {needed}")
+    if len(arrays) != needed:
+        raise Failed(f"the program's {operator} has {len(arrays)} arrays; expected {needed}")
     if result == "value":
-        return found[0]
+        return arrays[0]
     if result == "pair":
-        return found[0], tree.filled(x, found[1:])
+        return arrays[0], tree.filled(x, arrays[1:])
     if result == "hessian":
-        return tree.filled(x, [tree.filled(x, found[k : k + n]) for k in range(0, n * n, n)])
-    return tree.filled(x, found)
+        return tree.filled(x, [tree.filled(x, arrays[k : k + n]) for k in range(0, n * n, n)])
+    return tree.filled(x, arrays)
 
 
 def _answer(definition: str, line: bytes) -> dict[str, Any]:
@@ -171,15 +171,15 @@ def _answer(definition: str, line: bytes) -> dict[str, Any]:
     import fastjsonschema
 
     try:
-        found: dict[str, Any] = json.loads(line)
-        is_refusal = isinstance(found, dict) and ("unsupported" in found or "failed" in found)
-        _validator("refusal" if is_refusal else definition)(found)
+        answer: dict[str, Any] = json.loads(line)
+        is_refusal = isinstance(answer, dict) and ("unsupported" in answer or "failed" in answer)
+        _validator("refusal" if is_refusal else definition)(answer)
     except fastjsonschema.JsonSchemaValueException as error:
         part = str(error.name).removeprefix("data").lstrip(".")
         raise Malformed(None, f"{part or 'the answer'} violates the rule {error.rule}") from error
     except (ValueError, RecursionError) as error:
         raise Malformed(None, "not JSON") from error
-    return found
+    return answer
 
 
 @cache

@@ -27,8 +27,8 @@ def cpu_limit(*, proc: Path = PROC, sys: Path = SYS) -> float | None:
 def memory_limit(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
     """The limit in bytes; None for no limit."""
     names = ("memory.max", "memory.limit_in_bytes")
-    found = [n for folder in _folders("memory", proc, sys) for name in names for n in _numbers(folder / name)]
-    return min((int(n) for n in found if n is not None and n < UNLIMITED), default=None)
+    limits = [n for folder in _folders("memory", proc, sys) for name in names for n in _numbers(folder / name)]
+    return min((int(n) for n in limits if n is not None and n < UNLIMITED), default=None)
 
 
 def times_held_back(*, proc: Path = PROC, sys: Path = SYS) -> int | None:
@@ -63,8 +63,8 @@ def _folders(controller: str, proc: Path, sys: Path) -> Iterator[Path]:
 
 def _two(folder: Path, *names: str) -> tuple[float | None, float | None] | None:
     """The first two words of the files together, as numbers; None if there are fewer."""
-    found = [number for name in names for number in _numbers(folder / name)]
-    return (found[0], found[1]) if len(found) >= 2 else None
+    numbers = [number for name in names for number in _numbers(folder / name)]
+    return (numbers[0], numbers[1]) if len(numbers) >= 2 else None
 
 
 def _numbers(file: Path) -> list[float | None]:

@@ -22,8 +22,8 @@ def model(*, proc: Path = PROC) -> str | None:
 
 def governors(cpus: tuple[int, ...], *, sys: Path = SYS) -> tuple[str, ...]:
     """The clock rate policies of these processors: "performance", "powersave", …; each once; empty if unknown."""
-    found = (word(_cpu(sys, cpu) / "cpufreq" / "scaling_governor") for cpu in cpus)
-    return tuple(dict.fromkeys(name for name in found if name))
+    names = (word(_cpu(sys, cpu) / "cpufreq" / "scaling_governor") for cpu in cpus)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def turbo(*, sys: Path = SYS) -> bool | None:
@@ -72,13 +72,13 @@ def ticks(*, proc: Path = PROC) -> dict[int, tuple[int, int]]:
 
 def numbers(listed: str) -> tuple[int, ...]:
     """(0, 1, 2, 8) from "0-2,8", the kernel's format of processor sets."""
-    found: list[int] = []
+    ids: list[int] = []
     for part in filter(None, listed.split(",")):
         first, _, last = part.partition("-")
         if not first.isdigit() or (last and not last.isdigit()):
             return ()
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+        ids += range(int(first), int(last or first) + 1)
+    return tuple(ids)
 
 
 def listed(cpus: tuple[int, ...]) -> str:

@@ -22,8 +22,8 @@ def word(file: Path) -> str | None:
 
 def number(file: Path) -> int | None:
     """The integer in a file, or None."""
-    found = word(file) or ""
-    return int(found) if found.removeprefix("-").isdigit() else None
+    digits = word(file) or ""
+    return int(digits) if digits.removeprefix("-").isdigit() else None
 
 
 def fields(file: Path) -> dict[str, str]:

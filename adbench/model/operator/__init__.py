@@ -63,10 +63,10 @@ TRANSFORMS: Mapping[str, Operator] = {one.mode: one.name for one in DEFINITIONS.
 
 def definition(operator: str) -> Definition:
     """The definition of an operator, also of one with its number of points. Raises UnknownName."""
-    found = DEFINITIONS.get(BATCH if batch_points(operator) else operator)
-    if found is None:
+    chosen = DEFINITIONS.get(BATCH if batch_points(operator) else operator)
+    if chosen is None:
         raise UnknownName("operator", operator, EVERY_OPERATOR)
-    return found
+    return chosen
 
 
 RELATIONS = "relations"

@@ -202,13 +202,13 @@ class _Values:
 
     def _slope(self, proved: float) -> tuple[float, float] | None:
         """The slope of the values and its error, from three coarse steps in a row; None if they do not decide."""
-        found: list[_Slope] = []
+        slopes: list[_Slope] = []
         for step in COARSE:
             if not all(map(math.isfinite, values := self._nine(step))):
-                found.clear()
+                slopes.clear()
                 continue
-            found.append(_Slope.of(values, step * self.size))
-            last = found[-3:]
+            slopes.append(_Slope.of(values, step * self.size))
+            last = slopes[-3:]
             size = max(*(abs(one.slope) for one in last), 0.0 if math.isnan(proved) else abs(proved))
             spread = max(one.slope for one in last) - min(one.slope for one in last)
             if len(last) == 3 and spread <= AGREE * size and last[-1].sides <= ALIKE * size:

@@ -38,30 +38,30 @@ def pattern(entries: Sequence[EntryEvidence], value: float = math.nan) -> str:
 
     value   of the function, which some libraries return instead of the derivative
     """
-    found = {_place(item): item for item in entries if math.isfinite(item.expected)}
-    wrong = {place[0] for place, item in found.items() if item.word == "wrong"}
-    if not wrong or not all(math.isfinite(item.got) for item in found.values()):
+    items = {_place(item): item for item in entries if math.isfinite(item.expected)}
+    wrong = {place[0] for place, item in items.items() if item.word == "wrong"}
+    if not wrong or not all(math.isfinite(item.got) for item in items.values()):
         return ""
-    if name := _explaining(found, value):
+    if name := _explaining(items, value):
         return name
-    if len(wrong) == len({place[0] for place in found}):
+    if len(wrong) == len({place[0] for place in items}):
         return ""
-    name = _explaining({place: item for place, item in found.items() if place[0] in wrong}, value)
+    name = _explaining({place: item for place, item in items.items() if place[0] in wrong}, value)
     return f"{name} in {', '.join(sorted(wrong))}" if name else ""
 
 
-def _explaining(found: dict[Place, EntryEvidence], value: float) -> str:
-    return next((each.name for each in _patterns(found, value) if _explains(each, found)), "")
+def _explaining(items: dict[Place, EntryEvidence], value: float) -> str:
+    return next((each.name for each in _patterns(items, value) if _explains(each, items)), "")
 
 
-def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Pattern]:
+def _patterns(items: dict[Place, EntryEvidence], value: float) -> Iterator[_Pattern]:
     """Patterns, the likelier first."""
 
     def right(place: Place) -> float | None:
-        return found[place].expected if place in found else None
+        return items[place].expected if place in items else None
 
     def times(factor: float) -> Callable[[Place], float | None]:
-        return lambda place: factor * found[place].expected
+        return lambda place: factor * items[place].expected
 
     yield _Pattern("zero everywhere", lambda place: 0.0)
     yield _Pattern("sign flipped", times(-1.0))
@@ -69,15 +69,15 @@ def _patterns(found: dict[Place, EntryEvidence], value: float) -> Iterator[_Patt
     yield _Pattern("half of the correct number", times(0.5))
     if math.isfinite(value):
         yield _Pattern("the value instead of the derivative", lambda place: value)
-    for pair in combinations(dict.fromkeys(place[0] for place in found), 2):
+    for pair in combinations(dict.fromkeys(place[0] for place in items), 2):
         yield _Pattern(" and ".join(pair) + " exchanged", partial(_exchanged, right, pair))
-    if all(index and len(index) % 2 == 0 for _, index in found):
+    if all(index and len(index) % 2 == 0 for _, index in items):
         yield _Pattern("transposed", lambda place: right((place[0], _halves_exchanged(place[1]))))
-    if len(found) >= LEAST_SHIFTED and all(index for _, index in found):
+    if len(items) >= LEAST_SHIFTED and all(index for _, index in items):
         yield _Pattern("shifted by one", lambda place: right((place[0], _moved(place[1], 1))))
         yield _Pattern("shifted by one", lambda place: right((place[0], _moved(place[1], -1))))
-    largest = max(found.values(), key=lambda item: abs(item.expected))
-    if len(found) > 1 and largest.expected:
+    largest = max(items.values(), key=lambda item: abs(item.expected))
+    if len(items) > 1 and largest.expected:
         factor = largest.got / largest.expected
         yield _Pattern(f"{factor:.6g} times the correct number", times(factor), is_fitted=True)
 
@@ -87,11 +87,11 @@ def _exchanged(right: Callable[[Place], float | None], pair: tuple[str, str], pl
     return right((pair[1 - pair.index(name)] if name in pair else name, index))
 
 
-def _explains(tried: _Pattern, found: dict[Place, EntryEvidence]) -> bool:
-    guesses = {place: guess for place in found if (guess := tried.expected(place)) is not None}
+def _explains(tried: _Pattern, items: dict[Place, EntryEvidence]) -> bool:
+    guesses = {place: guess for place in items if (guess := tried.expected(place)) is not None}
     digits = []
     for place, guess in guesses.items():
-        item = found[place]
+        item = items[place]
         allowed = item.bound + RELATIVE * abs(guess)
         if not abs(item.got - guess) <= allowed:
             return False
@@ -99,7 +99,7 @@ def _explains(tried: _Pattern, found: dict[Place, EntryEvidence]) -> bool:
         digits.append(min(math.log10(share), MOST_DIGITS) if share > 10 else 0.0)
     if tried.is_fitted:
         digits = sorted(digits)[:-1]  # one of them determined the factor
-    return sum(digits) >= ENOUGH_DIGITS and 2 * len(guesses) > len(found)
+    return sum(digits) >= ENOUGH_DIGITS and 2 * len(guesses) > len(items)
 
 
 def _place(item: EntryEvidence) -> Place:

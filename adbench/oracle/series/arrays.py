@@ -91,15 +91,15 @@ def matmul(real: type[Real], a: Any, b: Any) -> Any:
         product[place] = _rows_times_columns(real, rows[place], columns[place])
     if left.ndim == 1:
         product = product[..., 0, :]
-    found = product[..., 0] if right.ndim == 1 else product
-    return found.view(RealArray) if found.ndim else found[()]
+    result = product[..., 0] if right.ndim == 1 else product
+    return result.view(RealArray) if result.ndim else result[()]
 
 
 def _rows_times_columns(real: type[Real], left: Any, right: Any) -> Any:
     if is_plain(real) and left.size and right.size and left.shape[0] * right.shape[1] > 1:
-        found = products(balls_of(left), balls_of(right))
-        if found is not None:
-            return objects([real(entry) for row in found for entry in row], (left.shape[0], right.shape[1]))
+        entries = products(balls_of(left), balls_of(right))
+        if entries is not None:
+            return objects([real(entry) for row in entries for entry in row], (left.shape[0], right.shape[1]))
     product = np.empty((left.shape[0], right.shape[1]), dtype=object)
     for i, row in enumerate(left):
         for j, column in enumerate(right.T):

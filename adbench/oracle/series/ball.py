@@ -154,13 +154,13 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
     """start + Σ slope t^power, for every power and its slope."""
     if not math.isfinite(start):
         return Special(start)
-    found = [0.0] * (max(slopes) + 1)
-    found[0] = start
+    numbers = [0.0] * (max(slopes) + 1)
+    numbers[0] = start
     for power, slope in slopes.items():
-        found[power] = slope
+        numbers[power] = slope
     if _state.how.exact:
-        return series([constant(number) for number in found], _state.how.terms)
-    return arb_series(found, _state.how.terms)
+        return series([constant(number) for number in numbers], _state.how.terms)
+    return arb_series(numbers, _state.how.terms)
 
 
 @contextlib.contextmanager
@@ -207,7 +207,7 @@ def is_series(a: Ball) -> bool:
 
 
 def ball(a: Ball) -> Ball:
-    """The same without fractions."""
+    """The number or series as balls instead of fractions."""
     kind = type(a)
     if kind is fmpq:
         return arb(a)
@@ -259,10 +259,10 @@ def sign(a: Ball) -> int:
     if not is_series(a):
         return sign_of_constant(a)
     for k in range(a.prec):
-        if found := sign_of_constant(a[k]):
+        if first := sign_of_constant(a[k]):
             if k:
                 _state.edged = True
-            return found
+            return first
     _state.edged = True
     _take_for_zero(a)
     return 0
@@ -275,7 +275,7 @@ def compared(a: Ball, b: Ball) -> int:
 
 
 def _order(a: Ball, b: Ball) -> int:
-    """The same, for a function that is continuous where the sign changes."""
+    """The sign of a - b; 2 if one is NaN. For a function that is continuous where the sign changes."""
     if isinstance(a, Special) or isinstance(b, Special):
         if is_lost(a) or is_lost(b):
             raise NeedsTerms
@@ -302,10 +302,10 @@ def valuation(a: Ball) -> int:
 
 def shifted(a: Ball, power: int) -> Ball:
     """t^power a of a series; for a negative power the first coefficients must be zero."""
-    found = coefficients(a)
+    numbers = coefficients(a)
     if power < 0:
-        return series(found[-power:], max(1, a.prec + power))
-    return series([0] * power + found, a.prec + power)
+        return series(numbers[-power:], max(1, a.prec + power))
+    return series([0] * power + numbers, a.prec + power)
 
 
 def terms() -> int:
@@ -320,13 +320,13 @@ def slope(change: Ball, power: int, strict: bool = True) -> Ball:
     """
     if not is_series(change):
         return change if isinstance(change, Special) else ZERO
-    found = min(power, change.prec - power)
-    if found < 1:
+    known = min(power, change.prec - power)
+    if known < 1:
         raise NeedsTerms
     if strict and any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
         return NOT_KNOWN
-    _state.known = min(_state.known, found)
-    return series(coefficients(change)[power : power + found], terms())
+    _state.known = min(_state.known, known)
+    return series(coefficients(change)[power : power + known], terms())
 
 
 def meet(a: Ball, b: Ball) -> bool:
@@ -361,10 +361,10 @@ def sub(a: Ball, b: Ball) -> Ball:
 def mul(a: Ball, b: Ball) -> Ball:
     """a b."""
     try:
-        found = a * b
+        product = a * b
     except TypeError:
         return _mixed(mul, lambda x, y: x * y, a, b)
-    return shortened(found) if _state.how.exact else found
+    return shortened(product) if _state.how.exact else product
 
 
 def neg(a: Ball) -> Ball:
@@ -378,13 +378,13 @@ def div(a: Ball, b: Ball) -> Ball:
         return _mixed(div, _divided, a, b)
     lost = valuation(b)
     if lost < 0:
-        found = (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
-        return Special(found.value, LOST) if is_series(b) else found
+        quotient = (NAN, INF, NAN, NEGATIVE_INF)[sign(a)]
+        return Special(quotient.value, LOST) if is_series(b) else quotient
     if lost == 0:
         if is_series(b) and not b[0] > 0 and not b[0] < 0:  # not zero only by a guess
             return NOT_KNOWN
-        found = a / b if type(a) is type(b) else _quotient(a, b)
-        return shortened(found) if _state.how.exact else found
+        quotient = a / b if type(a) is type(b) else _quotient(a, b)
+        return shortened(quotient) if _state.how.exact else quotient
     _state.edged = True
     if valuation(a) < 0:  # zero for any number of terms
         return ZERO
@@ -416,8 +416,8 @@ def _as_float(a: Ball) -> float:
     """A float with the number's sign; next to an infinity the size of a number is irrelevant."""
     if isinstance(a, Special):
         return a.value
-    found = sign(a)
-    return math.nan if found == 2 else float(found)
+    number = sign(a)
+    return math.nan if number == 2 else float(number)
 
 
 def _divided(x: float, y: float) -> float:
@@ -475,12 +475,12 @@ def _root(a: Any) -> Any:
     if not a[0] > 0:  # positive only by a guess
         return NOT_KNOWN
     terms = FLINT_ROOT_TERMS
-    found = coefficients(arb_series(coefficients(a)[:terms], terms).sqrt())
+    root = coefficients(arb_series(coefficients(a)[:terms], terms).sqrt())
     while terms < a.prec:
         terms = min(2 * terms, a.prec)
-        near = arb_series(found, terms)
-        found = coefficients((near + arb_series(coefficients(a)[:terms], terms) / near) / 2)
-    return arb_series(found, a.prec)
+        near = arb_series(root, terms)
+        root = coefficients((near + arb_series(coefficients(a)[:terms], terms) / near) / 2)
+    return arb_series(root, a.prec)
 
 
 def power(a: Ball, b: Ball) -> Ball:
@@ -533,8 +533,8 @@ def _whole(b: Ball) -> int | None:
         return int(b.p) if b.q == 1 else None
     if not b.is_exact() or not b.is_integer():
         return None
-    found = b.unique_fmpz()
-    return None if found is None else int(found)
+    integer = b.unique_fmpz()
+    return None if integer is None else int(integer)
 
 
 def _whole_power(a: Ball, exponent: int) -> Ball:
@@ -544,18 +544,18 @@ def _whole_power(a: Ball, exponent: int) -> Ball:
         a = ball(a)
     if type(a) is arb and a.contains(0):  # python-flint's power of such a ball is NaN
         return _product_power(a, exponent)
-    found = a**exponent
-    return shortened(found) if _state.how.exact else found
+    raised = a**exponent
+    return shortened(raised) if _state.how.exact else raised
 
 
 def _product_power(a: Any, exponent: int) -> Any:
     """a ** exponent by squaring, for exponent >= 0."""
-    found = ONE
+    product = ONE
     while exponent:
         if exponent & 1:
-            found = found * a
+            product = product * a
         a, exponent = a * a, exponent >> 1
-    return found
+    return product
 
 
 def _special_power(a: Ball, b: Ball) -> Ball:
@@ -592,16 +592,16 @@ def larger(a: Ball, b: Ball) -> Ball:
     """The larger number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
-    found = _order(a, b)
-    return NAN if found == 2 else b if found < 0 else a
+    order = _order(a, b)
+    return NAN if order == 2 else b if order < 0 else a
 
 
 def smaller(a: Ball, b: Ball) -> Ball:
     """The smaller number; a if they are equal; NaN if one is."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
-    found = _order(a, b)
-    return NAN if found == 2 else b if found == 1 else a
+    order = _order(a, b)
+    return NAN if order == 2 else b if order == 1 else a
 
 
 def floor(a: Ball) -> Ball:
@@ -625,16 +625,16 @@ def sign_of(a: Ball) -> Ball:
     if is_lost(a):
         return a
     _branch_on(a)
-    found = sign(a)
-    return NAN if found == 2 else constant(found)
+    number = sign(a)
+    return NAN if number == 2 else constant(number)
 
 
 def whole_number(a: Ball) -> int:
     """An integer constant as an int. Raises TypeError for others."""
-    found = None if isinstance(a, Special) else _whole(a)
-    if found is None:
+    integer = None if isinstance(a, Special) else _whole(a)
+    if integer is None:
         raise TypeError("expected a constant integer")
-    return found
+    return integer
 
 
 def fixed(a: Ball, name: str) -> Any:

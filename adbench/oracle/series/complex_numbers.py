@@ -34,8 +34,8 @@ def _product(a: ComplexNumber, b: ComplexNumber) -> ComplexNumber:
 
 
 def _quotient(a: ComplexNumber, b: ComplexNumber) -> ComplexNumber:
-    found, size = _product(a, b.conj()), b.real * b.real + b.imag * b.imag
-    return ComplexNumber(found.real / size, found.imag / size)
+    numerator, size = _product(a, b.conj()), b.real * b.real + b.imag * b.imag
+    return ComplexNumber(numerator.real / size, numerator.imag / size)
 
 
 class ComplexNumber:
@@ -62,10 +62,10 @@ class ComplexNumber:
         """For a whole exponent."""
         if not isinstance(exponent, int | np.integer):
             return NotImplemented
-        found = ComplexNumber(type(self.real).of(1), type(self.real).of(0))
+        power = ComplexNumber(type(self.real).of(1), type(self.real).of(0))
         for _ in range(abs(exponent)):
-            found = found * self
-        return found if exponent >= 0 else 1 / found
+            power = power * self
+        return power if exponent >= 0 else 1 / power
 
     def __hash__(self) -> int:
         return hash((self.real, self.imag))

@@ -97,7 +97,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Found:
+class Evaluated:
     """The result of one evaluation for every examined number.
 
     coefficients  of the wanted power of t: a ball, an infinity, or None if it does not exist
@@ -136,7 +136,7 @@ class Evaluations:
         Balls.deepest = 0
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
 
-    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Found:
+    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Evaluated:
         """The coefficients along a curve, at this level or at the first higher one that can compute them.
 
         guess: the answer of undecided comparisons.
@@ -161,7 +161,7 @@ class Evaluations:
                     raise NotTold("it varies with a power that is not a simple fraction") from None
                 path = replace(path, root=path.root * needed.root)
 
-    def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Found:
+    def followed(self, curve: Curve, path: Path, how: Arithmetic, real: type[Real] = Real) -> Evaluated:
         """The result in exactly this arithmetic. Raises Insufficient if that is not enough, TooSlow after the
         deadline."""
         if time.thread_time() > self.deadline:
@@ -179,7 +179,7 @@ class Evaluations:
             lower = [power for power, _ in curve.moves] if len(curve.moves) > 1 else []
             coefficients = tuple(coefficient(number, curve.power, path, lower) for number in result)
             slopes = tuple(tuple(coefficient(number, power, path, lower) for power in lower) for number in result)
-            return Found(coefficients, tuple(map(ball.start, result)), slopes, state.edged, path, how)
+            return Evaluated(coefficients, tuple(map(ball.start, result)), slopes, state.edged, path, how)
 
     def _run(self, leaves: Sequence[Any], exact: bool, real: type[Real]) -> list[Ball]:
         xp = namespace_of(real)
@@ -199,8 +199,8 @@ class Evaluations:
         if key not in self._constants:
             # Keep the leaf, so that its id is not reused.
             self._constants[key] = namespace_of(real).reals(leaf), leaf
-        made = self._constants[key][0]
-        return made.copy() if isinstance(made, np.ndarray) else made
+        reals = self._constants[key][0]
+        return reals.copy() if isinstance(reals, np.ndarray) else reals
 
     def _moved(self, curve: Curve, root: int, exact: bool, real: type[Real]) -> list[Any]:
         """The active leaves along the curve, as Reals."""
@@ -252,10 +252,10 @@ def one_number(result: Any) -> list[Ball]:
     """The ball of a result that is a scalar, or an array with one entry. Raises TypeError for others."""
     if isinstance(result, np.ndarray) and result.size == 1:
         result = result.reshape(())[()]
-    found = ball_of(result)
-    if found is None:
+    number = ball_of(result)
+    if number is None:
         raise TypeError(f"the function must return one number, got {type(result).__name__}")
-    return [found]
+    return [number]
 
 
 def one_entry(point: Point, leaf: int, index: int, step: float = 1.0) -> Move:

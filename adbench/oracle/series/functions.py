@@ -29,45 +29,45 @@ def _special_value(name: str, *operands: Ball) -> Ball:
     numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
     if row.limits is not None:
         below, above = row.limits
-        found = {-math.inf: below, math.inf: above}.get(numbers[0], math.nan)
+        value = {-math.inf: below, math.inf: above}.get(numbers[0], math.nan)
     else:
         scipys = row.scipy or name
         function = getattr(np, row.numpy or name, None) or getattr(library("scipy.special", f"{name}'s value"), scipys)
         try:
             with np.errstate(all="ignore"):
-                found = float(function(*numbers))
+                value = float(function(*numbers))
         except (TypeError, ValueError):
             return NAN
     still = all(a.moves == ball.CONSTANT for a in operands if isinstance(a, Special))
-    if name in ("atan", "atan2") and math.isfinite(found) and still:  # π/4 k, with all digits
-        return arb.pi() * round(found / (math.pi / 4)) / 4
+    if name in ("atan", "atan2") and math.isfinite(value) and still:  # π/4 k, with all digits
+        return arb.pi() * round(value / (math.pi / 4)) / 4
     flat = row.exponential and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
-    if flat and math.isfinite(found) and not still:  # exp(-1/t) is zero to any power of t; yet not constant
+    if flat and math.isfinite(value) and not still:  # exp(-1/t) is zero to any power of t; yet not constant
         ball.on_flat()
-        return arb_series([found], ball.terms())
-    if math.isfinite(found) or still or row.exponential:
-        return ball.special(found, *operands)
+        return arb_series([value], ball.terms())
+    if math.isfinite(value) or still or row.exponential:
+        return ball.special(value, *operands)
     wild = name in ("lgamma", "digamma") and operands[0].value < 0  # through pole after pole
-    return ball.NOT_KNOWN if wild else Special(found, ball.LOST)
+    return ball.NOT_KNOWN if wild else Special(value, ball.LOST)
 
 
-def _moved(found: Ball, *operands: Ball) -> Ball:
+def _moved(value: Ball, *operands: Ball) -> Ball:
     """An infinite value of a number that depends on t in an unknown way."""
-    if isinstance(found, Special) and math.isinf(found.value) and any(map(ball.is_series, operands)):
-        return Special(found.value, ball.LOST)
-    return found
+    if isinstance(value, Special) and math.isinf(value.value) and any(map(ball.is_series, operands)):
+        return Special(value.value, ball.LOST)
+    return value
 
 
 def _finite(name: str) -> Callable[[Unary], Unary]:
     """Extend a function of finite numbers without fractions to all numbers."""
 
-    def made(function: Unary) -> Unary:
+    def extended(function: Unary) -> Unary:
         def apply(a: Ball) -> Ball:
             return _special_value(name, a) if isinstance(a, Special) else _moved(function(ball.ball(a)), a)
 
         return apply
 
-    return made
+    return extended
 
 
 def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
@@ -103,11 +103,11 @@ def _from_slope(at_start: Callable[[Any], Any], slope: Callable[[Ball, Ball], Ba
         if not ball.is_series(a) or isinstance(first, Special):
             return first
         inner = a.derivative()
-        found = arb_series([first], 1)
+        integral = arb_series([first], 1)
         for known in range(1, a.prec):
-            product = arb_series(slope(a, found), ctx.cap) * inner
-            found = arb_series([first, *(product[k] / (k + 1) for k in range(known))], known + 1)
-        return found
+            product = arb_series(slope(a, integral), ctx.cap) * inner
+            integral = arb_series([first, *(product[k] / (k + 1) for k in range(known))], known + 1)
+        return integral
 
     return apply
 
@@ -136,10 +136,10 @@ def _composed(taylor: Callable[[Any, int], Sequence[Any]]) -> Unary:
         if not ball.is_series(a):
             return taylor(a, 1)[0]
         outer = taylor(a[0], a.prec)
-        step, found = a - a[0], arb_series([outer[-1]], a.prec)
+        step, total = a - a[0], arb_series([outer[-1]], a.prec)
         for coefficient in reversed(outer[:-1]):
-            found = found * step + coefficient
-        return found
+            total = total * step + coefficient
+        return total
 
     return apply
 
@@ -169,8 +169,8 @@ def _exp2(a: Ball) -> Ball:
 
 
 def _cube_root(a: Ball) -> Ball:
-    found = ball.power(ball.absolute(a), arb(1) / 3)
-    return neg(found) if sign(a) < 0 else found
+    root = ball.power(ball.absolute(a), arb(1) / 3)
+    return neg(root) if sign(a) < 0 else root
 
 
 def _cosh(a: Ball) -> Ball:
@@ -235,14 +235,14 @@ asin = _finite("asin")(_from_steepness(_within(-1, 1, lambda c: c.asin()), _root
 @_finite("log1p")
 def log1p(a: Ball) -> Ball:
     """log(1 + a), as accurate as a is near 0."""
-    found = log(1 + a)
-    return found if isinstance(found, Special) else with_start(found, ball.start(a).log1p())
+    logarithm = log(1 + a)
+    return logarithm if isinstance(logarithm, Special) else with_start(logarithm, ball.start(a).log1p())
 
 
 def _acos(a: Ball) -> Ball:
-    found = neg(asin(a))
+    angle = neg(asin(a))
     first = ball.start(a)
-    return found if isinstance(found, Special) else with_start(found, first.acos())
+    return angle if isinstance(angle, Special) else with_start(angle, first.acos())
 
 
 @_finite("tan")
@@ -274,8 +274,8 @@ def _log_gamma(a: Ball) -> Ball:
 
 def _digamma(order: int, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients of the polygamma function of this order."""
-    found = _terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n))
-    return [found[k + order + 1] * math.perm(k + order + 1, order + 1) for k in range(terms)]
+    log_gamma = _terms_of(terms + order + 1, lambda n: _log_gamma_series(c, n))
+    return [log_gamma[k + order + 1] * math.perm(k + order + 1, order + 1) for k in range(terms)]
 
 
 def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[Any]:
@@ -350,15 +350,15 @@ def _inverse_error(c: Any) -> Any:
 
 def _bessel(kind: str, order: Any, alternating: bool, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients: 2^-k Σ_i ±C(k, i) F_{ν-k+2i} / k!; K has a sign (-1)^k in front instead."""
-    found = []
+    coefficients = []
     for k in range(terms):
         total = ZERO
         for i in range(k + 1):
             term = math.comb(k, i) * getattr(c, kind)(order - k + 2 * i)
             total += -term if alternating and i % 2 else term
         total = total / (2**k * math.factorial(k))
-        found.append(-total if kind == "bessel_k" and k % 2 else total)
-    return found
+        coefficients.append(-total if kind == "bessel_k" and k % 2 else total)
+    return coefficients
 
 
 def _bessel_of(name: str, kind: str, alternating: bool, order: Ball) -> Unary:
@@ -444,8 +444,8 @@ def _is_nan(x: Ball) -> bool:
 
 def copysign(size: Ball, direction: Ball) -> Ball:
     """|size| with the sign of the other; 0 counts as positive."""
-    found = ball.absolute(size)
-    return neg(found) if ball.compared(direction, ZERO) == -1 else found
+    magnitude = ball.absolute(size)
+    return neg(magnitude) if ball.compared(direction, ZERO) == -1 else magnitude
 
 
 def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
@@ -481,10 +481,10 @@ def betaln(a: Ball, b: Ball) -> Ball:
 def multigammaln(a: Ball, d: Ball) -> Ball:
     """log of the multivariate gamma function of this dimension."""
     dimension = ball.whole_number(d)
-    found: Ball = arb.pi().log() * (dimension * (dimension - 1)) / 4
+    total: Ball = arb.pi().log() * (dimension * (dimension - 1)) / 4
     for j in range(dimension):
-        found = add(found, UNARY["lgamma"](sub(a, arb(j) / 2)))
-    return found
+        total = add(total, UNARY["lgamma"](sub(a, arb(j) / 2)))
+    return total
 
 
 def zeta(s: Ball, q: Ball | None = None) -> Ball:
@@ -497,11 +497,11 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
     fixed = ball.fixed(s, "zeta")
 
     def taylor(c: Any, terms: int) -> Sequence[Any]:
-        found, factor = [], ONE
+        coefficients, factor = [], ONE
         for k in range(terms):
-            found.append(factor * (fixed + k).zeta(c))
+            coefficients.append(factor * (fixed + k).zeta(c))
             factor = -factor * (fixed + k) / (k + 1)
-        return found
+        return coefficients
 
     return _composed(taylor)(ball.ball(q))
 

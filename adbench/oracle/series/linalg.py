@@ -102,8 +102,8 @@ class Linalg:
         if ord == "fro":
             return self.vector_norm(x, axis=(-2, -1), keepdims=keepdims)
         if ord in (2, "nuc"):
-            found = self.svdvals(x)
-            return xp.max(found, -1) if ord == 2 else xp.sum(found, -1)
+            values = self.svdvals(x)
+            return xp.max(values, -1) if ord == 2 else xp.sum(values, -1)
         return xp.max(xp.sum(xp.abs(x), -2 if ord == 1 else -1), -1)
 
     def norm(self, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
@@ -116,8 +116,8 @@ class Linalg:
 
     def det(self, a: Any) -> Any:
         """The determinant, also of a singular matrix."""
-        (found,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
-        return found[..., 0, 0][()]
+        (determinants,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
+        return determinants[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetSeries:
         """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
@@ -135,8 +135,8 @@ class Linalg:
         right = np.asarray(self._xp.reals(b), dtype=object)
         vector = right.ndim == 1
         columns = right[:, None] if vector else right
-        (found,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
-        return found[..., 0] if vector else found
+        (solution,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
+        return solution[..., 0] if vector else solution
 
     def inv(self, a: Any) -> Any:
         """The inverse."""
@@ -263,9 +263,9 @@ class Linalg:
 
     def _array(self, matrices: tuple[Rows, ...], batch: tuple[int, ...]) -> Objects:
         real, height = self._real, len(matrices[0])
-        made = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
+        array = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
         for k, rows in enumerate(matrices):
             for i, row in enumerate(rows):
                 for j, value in enumerate(row):
-                    made[k, i, j] = real(real.rounded(value))
-        return made.reshape(batch + made.shape[1:]).view(RealArray)
+                    array[k, i, j] = real(real.rounded(value))
+        return array.reshape(batch + array.shape[1:]).view(RealArray)

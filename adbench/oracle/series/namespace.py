@@ -187,7 +187,7 @@ class Balls(Arrays):
     def _several(self, function: Callable[..., Ball]) -> Callable[..., Any]:
         """Extend a function of several values to scalars, arrays and lists, broadcast by numpy."""
         real, new = self.number, object.__new__
-        made: dict[int, Callable[..., Any]] = {}
+        by_count: dict[int, Callable[..., Any]] = {}
 
         def on_elements(*elements: Any) -> Real:
             result = new(real)
@@ -196,9 +196,9 @@ class Balls(Arrays):
 
         def apply(*arguments: Any) -> Any:
             count = len(arguments)
-            if count not in made:
-                made[count] = self._broadcast(on_elements, count)
-            return made[count](*arguments)
+            if count not in by_count:
+                by_count[count] = self._broadcast(on_elements, count)
+            return by_count[count](*arguments)
 
         return apply
 
@@ -254,8 +254,8 @@ class Balls(Arrays):
         """The real part, the imaginary part or the conjugate of one number."""
 
         def part(element: Any) -> Any:
-            found = getattr(self.one_number(element), name)
-            return found() if name == "conj" else found
+            attribute = getattr(self.one_number(element), name)
+            return attribute() if name == "conj" else attribute
 
         return part
 
@@ -299,10 +299,10 @@ class Balls(Arrays):
             power = ball.terms() >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
             if not power:
                 raise NeedsTerms
-            found = np.empty(np.shape(x), dtype=object)
-            for place in np.ndindex(found.shape):
-                found[place] = self._slope(g, self.reals(x), place, power)
-            return found.view(RealArray) if found.ndim else found[()]
+            slopes = np.empty(np.shape(x), dtype=object)
+            for place in np.ndindex(slopes.shape):
+                slopes[place] = self._slope(g, self.reals(x), place, power)
+            return slopes.view(RealArray) if slopes.ndim else slopes[()]
         finally:
             self._depth -= 1
 

@@ -17,7 +17,7 @@ from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.reference import UNIT_ROUNDOFF
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
-from adbench.oracle.series.evaluation import LEVELS, MOST_TERMS, Curve, Evaluations, Found, Path
+from adbench.oracle.series.evaluation import LEVELS, MOST_TERMS, Curve, Evaluated, Evaluations, Path
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.truth import COMPARING, Settled
 
@@ -41,9 +41,9 @@ def noises(
     errors: list[list[list[float]]] = [[[] for _ in of_curve] for of_curve in truths]
     for draw in range(draws):
         real = noisy_type(seed, draw, form)
-        for (curve, scale), of_curve, found in zip(curves, truths, errors, strict=True):
+        for (curve, scale), of_curve, errors_of_numbers in zip(curves, truths, errors, strict=True):
             for which, error in enumerate(_errors(evaluations, curve, scale, of_curve, real)):
-                found[which].append(error)
+                errors_of_numbers[which].append(error)
     ratio = UNIT_ROUNDOFF / form.unit
     return [[ratio * spread(of_number) for of_number in of_curve] for of_curve in errors]
 
@@ -52,18 +52,20 @@ def _errors(
     evaluations: Evaluations, curve: Curve, scale: float, truths: Sequence[Settled], real: Any
 ) -> Sequence[float]:
     """The error of one draw for every number."""
-    sides: dict[bool, Found | None] = {}
+    sides: dict[bool, Evaluated | None] = {}
     # Use as many bits as the reference, because a ball's width is not noise.
-    how = replace(LEVELS[0], bits=max((truth.found.how.bits for truth in truths if truth.found), default=0), guess=1)
+    how = replace(
+        LEVELS[0], bits=max((truth.evaluated.how.bits for truth in truths if truth.evaluated), default=0), guess=1
+    )
     for truth in truths:
-        if truth.found is not None and truth.mirrored not in sides:
+        if truth.evaluated is not None and truth.mirrored not in sides:
             there = curve.mirrored if truth.mirrored else curve
-            sides[truth.mirrored] = _followed(evaluations, there, truth.found.path, how, real)
+            sides[truth.mirrored] = _followed(evaluations, there, truth.evaluated.path, how, real)
     second = curve.power > 1
     return [_error(which, sides.get(truth.mirrored), truth, scale, second) for which, truth in enumerate(truths)]
 
 
-def _followed(evaluations: Evaluations, curve: Curve, path: Path, how: Arithmetic, real: Any) -> Found | None:
+def _followed(evaluations: Evaluations, curve: Curve, path: Path, how: Arithmetic, real: Any) -> Evaluated | None:
     """The noisy evaluation, with more terms or bits where it needs them, as for a zero pivot; None if none suffice."""
     while True:
         try:
@@ -80,15 +82,15 @@ def _followed(evaluations: Evaluations, curve: Curve, path: Path, how: Arithmeti
             return None
 
 
-def _error(which: int, found: Found | None, truth: Settled, scale: float, second_order: bool) -> float:
+def _error(which: int, evaluated: Evaluated | None, truth: Settled, scale: float, second_order: bool) -> float:
     """The distance of a noisy coefficient from the reference.
 
     A finite reference with a lost coefficient means that float64 overflows in these formulas. Other formulas for the
     value and the first order might not overflow, so a finite result must have three digits.
     """
-    if truth.coefficient is None or found is None:
+    if truth.coefficient is None or evaluated is None:
         return math.inf
-    value, start = found.coefficients[which], found.starts[which]
+    value, start = evaluated.coefficients[which], evaluated.starts[which]
     with arithmetic(COMPARING):
         if value is None or isinstance(value, float) or not arb(value).is_finite():
             lost = isinstance(start, ball.Special) and math.isnan(start.value)

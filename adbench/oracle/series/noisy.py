@@ -60,8 +60,8 @@ def _table(unit: float) -> tuple[list[Steps], NDArray[np.float64]]:
     steps = rng.integers(-(2**STEP_BITS), 2**STEP_BITS, (TABLE, 4), endpoint=True)
     one = int(2**STEP_BITS / unit)
     with arithmetic(Arithmetic()):  # exact because the denominator is a power of two; 53 bits are not
-        made: list[Steps] = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]  # type: ignore[misc]  # four each
-    return made, steps[:, 0] / 2.0**STEP_BITS
+        perturbations: list[Steps] = [tuple(arb(one + step) / one for step in row) for row in steps.tolist()]  # type: ignore[misc]  # four each
+    return perturbations, steps[:, 0] / 2.0**STEP_BITS
 
 
 class Stream:
@@ -187,7 +187,7 @@ def _operators(called: Operator, function: Rounded) -> Operators:
     """The methods `a.__op__(b)` and `b.__rop__(a)`."""
     new = object.__new__
 
-    def made(kind: type[Noisy], a: Ball, b: Ball) -> Noisy:
+    def number_of(kind: type[Noisy], a: Ball, b: Ball) -> Noisy:
         result = new(kind)
         result.ball = function(kind.stream, a, b)
         return result
@@ -196,13 +196,13 @@ def _operators(called: Operator, function: Rounded) -> Operators:
         right = other.ball if type(other) is type(self) else ball_of(other)
         if right is None:
             return with_complex(called, self, other, type(self))
-        return made(type(self), self.ball, right)
+        return number_of(type(self), self.ball, right)
 
     def backward(self: Noisy, other: Any) -> Any:
         left = ball_of(other)
         if left is None:
             return with_complex(called, other, self, type(self))
-        return made(type(self), left, self.ball)
+        return number_of(type(self), left, self.ball)
 
     return forward, backward
 
@@ -300,7 +300,7 @@ def _out_of_range(form: Precision, c: Any) -> float:
 
 
 def _overflow(form: Precision, c: Any) -> float:
-    """The same for f', but another formula avoids underflow: -(a / b) / b for -a / b²."""
+    """The error of f' out of range: only of overflow, since -(a / b) / b avoids the underflow of -a / b²."""
     return math.inf if math.isinf(_out_of_range(form, c)) else 0.0
 
 
@@ -311,7 +311,7 @@ def _is_far(form: Precision, c: Any) -> bool:
 
 
 def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
-    """The same for f' and f'' of y = f(x), from their coefficients."""
+    """The errors of f' and f'' out of range, for y = f(x), from their coefficients."""
     if not (_is_far(form, x[0]) or _is_far(form, y[0])):
         return 0.0, 0.0
     terms = min(x.prec, y.prec)
@@ -325,7 +325,7 @@ def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
 
 
 def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
-    """The same for y = a / b, including 2 a / b³."""
+    """The errors of both derivatives of y = a / b out of range, including 2 a / b³."""
     if not _is_far(form, b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a, edge = 1 / b[0], 1e100 if form is DOUBLE else form.largest ** (1 / 3)
@@ -416,8 +416,8 @@ class Noisy(Real):
     def product(cls, terms: Sequence[Ball]) -> Ball:
         """The product. Libraries divide it by x_i twice: the zero d²/dx_i² is a difference of such quotients."""
         terms = [ball.ball(term) for term in terms]
-        found = functools.reduce(functools.partial(_product, cls.stream), terms, ball.ONE)
-        return found if isinstance(found, Special) else _divided_product(cls.stream, terms, found)
+        product = functools.reduce(functools.partial(_product, cls.stream), terms, ball.ONE)
+        return product if isinstance(product, Special) else _divided_product(cls.stream, terms, product)
 
     @classmethod
     def matrix(cls, rows: list[list[Ball]], *, symmetric: bool, mixing: bool) -> list[list[Ball]]:
@@ -464,10 +464,10 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {"atan2": _angle, "hypot": _root_of
 
 def _chosen(stream: Stream, function: Binary, a: Ball, b: Ball) -> Ball:
     """The larger or smaller of two, whose derivative may come as b' + (a' - b')."""
-    found, gap, steps = function(a, b), ball.sub(a, b), stream.next()
-    if isinstance(found, Special) or type(gap) is not arb_series:
-        return found
-    return ball.add(found, (gap - gap[0]) * (steps[0] - 1))
+    chosen, gap, steps = function(a, b), ball.sub(a, b), stream.next()
+    if isinstance(chosen, Special) or type(gap) is not arb_series:
+        return chosen
+    return ball.add(chosen, (gap - gap[0]) * (steps[0] - 1))
 
 
 def _centred(stream: Stream, function: Binary, x: Ball, mean: Ball) -> Ball:
@@ -507,7 +507,7 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
     partial = np.cumsum(numbers)
     partial[1:][~stream.lost(partial[:-1], numbers[1:])] = 0.0
     partial[0] = 0.0
-    found = [sum(map(arb, values), ball.ZERO) + _roundings(partial, xi[1])]
+    sums = [sum(map(arb, values), ball.ZERO) + _roundings(partial, xi[1])]
     moving = [(j, term) for j, term in enumerate(terms) if type(term) is arb_series]
     count = min((term.prec for _, term in moving), default=1)
     for k in range(1, count):
@@ -515,8 +515,8 @@ def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
         for j, term in moving:
             parts[j] = float(term[k])
         noise = _roundings(np.cumsum(parts[order]), xi[1] if k % 2 else xi[1][::-1])
-        found.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
-    return stream.rounded(arb_series(found, count) if moving else found[0])
+        sums.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
+    return stream.rounded(arb_series(sums, count) if moving else sums[0])
 
 
 def _brief_total(
@@ -535,7 +535,7 @@ def _brief_total(
         if (partial - (whole - part)) + (other - part) != 0 or within.nearest(whole) != whole:
             noise += whole * step
         partial = whole
-    found = [sum(map(arb, values), ball.ZERO) + noise]
+    sums = [sum(map(arb, values), ball.ZERO) + noise]
     precisions = [term.prec for term in terms if type(term) is arb_series]
     for k in range(1, min(precisions, default=1)):
         total, partial, noise = ball.ZERO, 0.0, 0.0
@@ -544,20 +544,20 @@ def _brief_total(
                 total += term[k]
                 partial += float(term[k])
             noise += partial * step
-        found.append(total + noise)
-    return stream.rounded(arb_series(found, len(found)) if precisions else found[0])
+        sums.append(total + noise)
+    return stream.rounded(arb_series(sums, len(sums)) if precisions else sums[0])
 
 
-def _divided_product(stream: Stream, terms: Sequence[Any], found: Any) -> Ball:
+def _divided_product(stream: Stream, terms: Sequence[Any], product: Any) -> Ball:
     """A product with derivatives from its quotients by its factors; none if it underflows."""
     starts = [ball.start(term) for term in terms]
-    underflows = abs(float(ball.start(found))) < stream.form.smallest and not any(start.is_zero() for start in starts)
+    underflows = abs(float(ball.start(product))) < stream.form.smallest and not any(start.is_zero() for start in starts)
     for term, start in zip(terms, starts, strict=True):
         steps = stream.next()
         if type(term) is arb_series and not start.is_zero():
             moved = (term - start) / start
-            found += moved * moved * (ball.start(found) * (steps[1] - 1) * 2)
-    return _known(found, 1) if underflows and type(found) is arb_series else found
+            product += moved * moved * (ball.start(product) * (steps[1] - 1) * 2)
+    return _known(product, 1) if underflows and type(product) is arb_series else product
 
 
 def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
@@ -591,10 +591,10 @@ def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixi
             part += left * part + part * right
         moved.append(part)
     tables = [part.mid().tolist() for part in moved]
-    found = [[_series_of([table[i][j] for table in tables]) for j in range(len(row))] for i, row in enumerate(rows)]
+    perturbed = [[_series_of([table[i][j] for table in tables]) for j in range(len(row))] for i, row in enumerate(rows)]
     return [
         [f if not symmetric or j <= i else r for j, (f, r) in enumerate(zip(*pair, strict=True))]
-        for i, pair in enumerate(zip(found, rows, strict=True))
+        for i, pair in enumerate(zip(perturbed, rows, strict=True))
     ]
 
 
@@ -644,12 +644,12 @@ def spread(errors: Sequence[float]) -> float:
 
 @functools.cache
 def _type_of_draw(draw: int) -> type[Noisy]:
-    made: Any = type(f"Noisy{draw}", (Noisy,), {"__slots__": ()})
-    return made  # type: ignore[no-any-return]
+    kind: Any = type(f"Noisy{draw}", (Noisy,), {"__slots__": ()})
+    return kind  # type: ignore[no-any-return]
 
 
 def noisy_type(seed: int, draw: int, form: Precision = DOUBLE) -> type[Noisy]:
     """The number type of this draw. Only one seed and arithmetic of a draw is in use at a time."""
-    made = _type_of_draw(draw)
-    made.stream = Stream(seed, draw, form)
-    return made
+    kind = _type_of_draw(draw)
+    kind.stream = Stream(seed, draw, form)
+    return kind

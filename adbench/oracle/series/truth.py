@@ -11,7 +11,7 @@ from flint import arb, fmpq
 
 from adbench.oracle.reference import UNKNOWN, Known
 from adbench.oracle.series.ball import Arithmetic, Ball, NeedsBits, arithmetic
-from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluations, Found, NotTold
+from adbench.oracle.series.evaluation import LEVELS, Curve, Evaluated, Evaluations, NotTold
 
 RESOLVED_BITS = 64
 """A ball with this many correct bits determines a float64 number."""
@@ -34,7 +34,7 @@ class Settled:
 
     known: Known
     coefficient: Any = None
-    found: Found | None = None
+    evaluated: Evaluated | None = None
     mirrored: bool = False
 
 
@@ -55,7 +55,7 @@ class Truth:
     def values(self) -> list[Settled]:
         """The numbers at the point."""
         with arithmetic(COMPARING):
-            return [_settled(start, found) for start, found in self.starts]
+            return [_settled(start, evaluated) for start, evaluated in self.starts]
 
     def derivatives(self, curve: Curve, scale: float = 1.0) -> list[Settled]:
         """The coefficient of the curve's power over ``scale``, a power of two, for every number."""
@@ -72,20 +72,20 @@ class Truth:
         settle = self._on_a_line if len(curve.moves) == 1 else self._in_a_plane
         return [settle(which, [side[which] for side in sides], scale) for which in range(len(self.starts))]
 
-    def _sides(self, curve: Curve) -> list[list[tuple[Any, Found]]]:
+    def _sides(self, curve: Curve) -> list[list[tuple[Any, Evaluated]]]:
         """For every number its coefficient, and on an edge those along the other curves too.
 
         A number that no precision distinguishes from zero counts as zero: then the point is on an edge.
         """
         try:
             near = self._resolved(curve)
-            edged = any(found.edged for _, found in near)
+            edged = any(evaluated.edged for _, evaluated in near)
             return [near, *map(self._resolved, curve.others)] if edged else [near]
         except NeedsBits:
             finest = len(LEVELS) - 1
             return [_columns(self.evaluations.along(way, finest, guess=0)) for way in (curve, *curve.others)]
 
-    def _resolved(self, curve: Curve) -> list[tuple[Any, Found]]:
+    def _resolved(self, curve: Curve) -> list[tuple[Any, Evaluated]]:
         """For every number its coefficient and the evaluation that resolved it, at the lowest level that does."""
         best = _columns(self.evaluations.along(curve))
         level = LEVELS.index(replace(best[0][1].how, terms=3, last=False)) if best else len(LEVELS)
@@ -96,28 +96,28 @@ class Truth:
             self.failures += level + 1 == len(LEVELS) and not all(is_resolved(value) for value, _ in best)
         return best
 
-    def _near(self, which: int, value: Any, found: Found, scale: float) -> Settled:
+    def _near(self, which: int, value: Any, evaluated: Evaluated, scale: float) -> Settled:
         """A derivative on no edge; unknown where the number just after the point is another one than at the point.
 
         (-1) ** x is 1 at 0 and undefined next to it, and there a branch of `where` may give a number.
         """
-        here, near = self.starts[which][0], found.starts[which]
+        here, near = self.starts[which][0], evaluated.starts[which]
         if _is_ball(here) and _is_ball(near) and not _meets(here, near):
             return Settled(UNKNOWN)
-        return _settled(value, found, scale)
+        return _settled(value, evaluated, scale)
 
-    def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
+    def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Evaluated]], scale: float) -> Settled:
         """A first-order derivative from both sides."""
-        (value, found), (turned, other_found) = sides
+        (value, evaluated), (turned, other_evaluated) = sides
         other = _times(turned, -1)
         if _is_nan(value) or _is_nan(other) or value is None is other:
             return Settled(UNKNOWN)
         here = self.starts[which][0]
         continuous = [_meets(here, at.starts[which]) for a, at in sides if a is not None]
         if not all(continuous):
-            return self._at_a_jump((value, found), (other, other_found), scale, alone=not any(continuous))
+            return self._at_a_jump((value, evaluated), (other, other_evaluated), scale, alone=not any(continuous))
         if value is None or other is None:
-            known = _settled(other, other_found, scale) if value is None else _settled(value, found, scale)
+            known = _settled(other, other_evaluated, scale) if value is None else _settled(value, evaluated, scale)
             known = replace(known, mirrored=value is None)
             one_sided = known.known.kind == "smooth"
             return replace(known, known=replace(known.known, kind="one-sided")) if one_sided else known
@@ -125,30 +125,32 @@ class Truth:
             same = not _is_ball(value) and not _is_ball(other) and value == other
             return Settled(Known(value, value, 0.0, 0.0, "infinite") if same else ANYTHING)
         if _meets(value, other):
-            return _settled(value, found, scale)
-        return _between(_settled(value, found, scale), _settled(other, other_found, scale))
+            return _settled(value, evaluated, scale)
+        return _between(_settled(value, evaluated, scale), _settled(other, other_evaluated, scale))
 
-    def _at_a_jump(self, one: tuple[Any, Found], other: tuple[Any, Found], scale: float, *, alone: bool) -> Settled:
+    def _at_a_jump(
+        self, one: tuple[Any, Evaluated], other: tuple[Any, Evaluated], scale: float, *, alone: bool
+    ) -> Settled:
         """A slope between those of both sides; also 0 if the value belongs to neither, as of sign at 0."""
         if not (_is_ball(one[0]) and _is_ball(other[0])):
             return Settled(ANYTHING)
         ends = _settled(*one, scale), _settled(*other, scale)
         if not alone:
             return ends[0] if _meets(one[0], other[0]) else _between(*ends)
-        found = _between(*ends)
-        known = replace(found.known, lower=min(0.0, found.known.lower), upper=max(0.0, found.known.upper))
-        return replace(found, known=known)
+        slope = _between(*ends)
+        known = replace(slope.known, lower=min(0.0, slope.known.lower), upper=max(0.0, slope.known.upper))
+        return replace(slope, known=known)
 
-    def _in_a_plane(self, which: int, sides: Sequence[tuple[Any, Found]], scale: float) -> Settled:
+    def _in_a_plane(self, which: int, sides: Sequence[tuple[Any, Evaluated]], scale: float) -> Settled:
         """A second-order derivative from all sides: equal on all, or nonexistent."""
-        here, (value, found) = self.starts[which][0], sides[0]
+        here, (value, evaluated) = self.starts[which][0], sides[0]
         near, mirrored, swapped, slanted = (at.slopes[which] for _, at in sides)
         first = [*zip(near, map(_opposite, mirrored), strict=True), *zip(near, reversed(swapped), strict=True)]
         first += zip(near, (slanted[0], _opposite(slanted[1])), strict=True)
         second = [(value, other) for other, _ in sides[1:3]] + [(value, _opposite(sides[3][0]))]
         smooth = all(_is_ball(a) and _is_ball(b) and _meets(a, b) for a, b in first + second)
         same = smooth and all(_meets(here, at.starts[which]) for _, at in sides)
-        return _settled(value, found, scale) if same else Settled(UNKNOWN)
+        return _settled(value, evaluated, scale) if same else Settled(UNKNOWN)
 
 
 def is_resolved(value: Any) -> bool:
@@ -160,8 +162,8 @@ def is_resolved(value: Any) -> bool:
     return bool(value.abs_upper() < arb(2) ** SMALLEST_POWER)
 
 
-def _columns(found: Found) -> list[tuple[Any, Found]]:
-    return [(value, found) for value in found.coefficients]
+def _columns(evaluated: Evaluated) -> list[tuple[Any, Evaluated]]:
+    return [(value, evaluated) for value in evaluated.coefficients]
 
 
 def _is_ball(value: Any) -> bool:
@@ -187,23 +189,25 @@ def _meets(a: Ball, b: Ball) -> bool:
     return bool(arb(a).overlaps(arb(b)))
 
 
-def _settled(value: Any, found: Found, scale: float = 1.0) -> Settled:
+def _settled(value: Any, evaluated: Evaluated, scale: float = 1.0) -> Settled:
     """A coefficient over a power of two, as float64 with the width of its ball."""
     if value is None or _is_nan(value) or (_is_ball(value) and not arb(value).is_finite()):
         return Settled(UNKNOWN)
     if isinstance(value, float):
-        return Settled(Known(value, value, 0.0, 0.0, "infinite"), None, found)
+        return Settled(Known(value, value, 0.0, 0.0, "infinite"), None, evaluated)
     scaled = arb(value) / arb(scale)
     if scaled.contains(0) and not scaled.is_zero():
         middle, width = 0.0, float(scaled.abs_upper())
     else:
         middle, width = float(scaled), float(scaled.rad())
     kind = "smooth" if math.isfinite(middle) else "infinite"
-    return Settled(Known(middle, middle, width if kind == "smooth" else 0.0, 0.0, kind), value, found)
+    return Settled(Known(middle, middle, width if kind == "smooth" else 0.0, 0.0, kind), value, evaluated)
 
 
 def _between(*ends: Settled) -> Settled:
     """The interval between the derivatives of both sides of a kink."""
     known = [end.known for end in ends]
     lower, upper = min(one.lower for one in known), max(one.upper for one in known)
-    return Settled(Known(lower, upper, max(one.bar for one in known), 0.0, "kink"), ends[0].coefficient, ends[0].found)
+    return Settled(
+        Known(lower, upper, max(one.bar for one in known), 0.0, "kink"), ends[0].coefficient, ends[0].evaluated
+    )

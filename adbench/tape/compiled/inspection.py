@@ -96,12 +96,12 @@ def _input_names(
     inputs: Sequence[Symbol], arguments: FlatArguments, example: Sequence[Any], names: Sequence[str]
 ) -> dict[int, str]:
     """Record of an input -> its name."""
-    found = {}
+    labels = {}
     for (_, slots), arg, name in zip(arguments.rebuilds, example, names, strict=True):
         for slot, label in zip(slots, _labels(arg, name), strict=True):
             if isinstance(slot, int):
-                found[inputs[slot].number] = label
-    return found
+                labels[inputs[slot].number] = label
+    return labels
 
 
 class _TraceWriter:
@@ -116,10 +116,10 @@ class _TraceWriter:
 
     def operation(self, number: int, called: Callable[[Value], str]) -> str:
         """The text of a record's operation; `called` gives its operands' names."""
-        made = made_by(self.trace[number])
-        if made is None:
+        operation = made_by(self.trace[number])
+        if operation is None:
             return self.inputs.get(number) or "input"
-        rule, inputs, params = made
+        rule, inputs, params = operation
         operands = list(map(called, inputs))
         if rule.name in COMPARISONS and len(operands) == 2:
             return f"{operands[0]} {COMPARISONS[rule.name]} {operands[1]}"

@@ -122,7 +122,7 @@ class Rule:
         return self.run(*args, **params)
 
     def evaluate(self, *args: Value, **params: Any) -> Value:
-        """The same, for any rule and arguments."""
+        """The value for any rule and arguments; if an argument is active, recorded or with a tangent."""
         if len(args) == 1:
             top = args[0]
             if not isinstance(top, Active):

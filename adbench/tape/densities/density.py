@@ -174,8 +174,8 @@ class Density:
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
-            given = ", ".join(f"{a} {s}" for a, s in zip(self.arguments, shapes, strict=True))
-            raise ValueError(f"{self.name}: expected shapes that broadcast, got {given}") from None
+            described = ", ".join(f"{a} {s}" for a, s in zip(self.arguments, shapes, strict=True))
+            raise ValueError(f"{self.name}: expected shapes that broadcast, got {described}") from None
 
     def supports(self, plain: Sequence[Value]) -> bool:
         """Whether the density is positive at all of y."""

@@ -146,8 +146,10 @@ def _rows(name: str, y: Value, theta: Value) -> None:
     try:
         np.broadcast_shapes(shape_of(y), shape_of(theta)[:-1])
     except ValueError:
-        given = f"y {shape_of(y)} and {shape_of(theta)}"
-        raise ValueError(f"{name}: expected y to broadcast with the rows of the second argument, got {given}") from None
+        described = f"y {shape_of(y)} and {shape_of(theta)}"
+        raise ValueError(
+            f"{name}: expected y to broadcast with the rows of the second argument, got {described}"
+        ) from None
 
 
 def _rows_of_probabilities(name: str, y: Value, theta: Value) -> None:

@@ -194,8 +194,8 @@ multi_normal_cholesky_lpdf = _multi_normal(
 
 def _dirichlet_check(name: str, theta: Value, alpha: Value) -> None:
     if not shape_of(theta) or not shape_of(alpha) or shape_of(theta)[-1] != shape_of(alpha)[-1]:
-        given = f"{shape_of(theta)} and {shape_of(alpha)}"
-        raise ValueError(f"{name}: expected theta and alpha of shapes (..., k), got {given}")
+        described = f"{shape_of(theta)} and {shape_of(alpha)}"
+        raise ValueError(f"{name}: expected theta and alpha of shapes (..., k), got {described}")
     sums_to_one(name, "theta", theta)
 
 

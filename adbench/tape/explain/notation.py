@@ -87,10 +87,10 @@ def expression(rule: Rule, parts: Sequence[tuple[str, int]], params: dict[str, A
         return f"(1 - {_within(parts[0], ATOM)}) * (1 + {_within(parts[0], ATOM)})", INFIX[multiply][1]
     if rule is getitem:
         return f"{_within(parts[0], ATOM)}[{_index_text(params['index'])}]", ATOM
-    given = [text for text, _ in parts] + [
+    arguments = [text for text, _ in parts] + [
         f"{key}={_short(value)}" for key, value in params.items() if value is not None and value is not False
     ]
-    return f"{rule.name}({', '.join(given)})", ATOM
+    return f"{rule.name}({', '.join(arguments)})", ATOM
 
 
 def _within(part: tuple[str, int], least: int) -> str:

@@ -153,8 +153,8 @@ def interpret(self: Dual, rule: Rule, args: tuple[Value, ...], params: dict[str,
     """`Dual.interpret` without loops for a number's function, and with the operators' formulas."""
     formula = FORMULAS.get(rule)
     if formula is not None:
-        found = _computed(formula, self.level, *args)
-        return _interpret(self, rule, args, params) if found is None else found
+        computed = _computed(formula, self.level, *args)
+        return _interpret(self, rule, args, params) if computed is None else computed
     val, tan = self.val, self.tangent
     if len(args) != 1 or not rule.elementwise or not _is_number(val) or not _is_number(tan):
         return _interpret(self, rule, args, params)

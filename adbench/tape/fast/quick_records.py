@@ -34,13 +34,13 @@ def kept(rule: Rule, active: tuple[bool, ...]) -> tuple[bool, ...]:
         rule.check([None if not is_active else rule for is_active in active])
         everything = (True,) * (1 + len(active))
         if isinstance(rule.reverse, AllInputs):
-            found = everything
+            positions = everything
         else:
             asked = [g for g, is_active in zip(rule.reverse, active, strict=True) if is_active]
             each = [_parameters_read(gradient, len(everything)) for gradient in asked]
-            found = tuple(map(any, zip(*each, strict=True))) if each else (False,) * len(everything)
-        rule.reads[active] = found
-        return found
+            positions = tuple(map(any, zip(*each, strict=True))) if each else (False,) * len(everything)
+        rule.reads[active] = positions
+        return positions
 
 
 def _parameters_read(gradient: Gradient, count: int) -> tuple[bool, ...]:

@@ -99,8 +99,8 @@ class SourceNumber(Name):
             return args[1] if args[0] == 1.0 else e.negative(args[1])
         parts = [self.part(arg) for arg in args]
         if rule in ROWS:
-            given = {name: text for name, (text, _) in zip("ab", parts, strict=False)}
-            part = re.sub(r"\b[ab]\b", lambda name: f"({given[name[0]]})", f"({ROWS[rule][0]})"), ATOM
+            source_of = {name: text for name, (text, _) in zip("ab", parts, strict=False)}
+            part = re.sub(r"\b[ab]\b", lambda name: f"({source_of[name[0]]})", f"({ROWS[rule][0]})"), ATOM
         elif rule in INFIX or rule is e.negative:
             part = expression(rule, parts, params)
         else:
@@ -127,7 +127,7 @@ _REGULAR = "1e-300 < {0} * {0} < 1e300"
 """Whether a partial is neither infinite, nor NaN, nor close to 0."""
 
 _REGULAR_OF = dict.fromkeys((e.maximum, e.minimum, e.sign, e.floor, e.ceil, e.trunc, e.rint), "val == val")
-"""The same, for functions whose partials are 0 or 1: neither a tie nor a NaN."""
+"""The condition for functions whose partials are 0 or 1: neither a tie nor a NaN."""
 
 _REGULAR_OF |= dict.fromkeys((e.degrees, e.radians, e.remainder, c.logit), "val - val == 0.0")
 """Functions whose partials are ordinary numbers where the value is not."""

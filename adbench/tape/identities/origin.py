@@ -9,7 +9,7 @@ from adbench.tape.core.rule import Active, Rule, Value
 Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
 
 
-def made(x: Value) -> Made | None:
+def call_of(x: Value) -> Made | None:
     """The call that made x, if stored: (rule, args, params)."""
     if not isinstance(x, Active):
         return None

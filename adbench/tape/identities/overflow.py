@@ -15,7 +15,7 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.identities.origin import made
+from adbench.tape.identities.origin import call_of
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.values import shape_of, value_of
@@ -23,7 +23,7 @@ from adbench.tape.values import shape_of, value_of
 
 def _exponent(x: Value) -> Value:
     """u if x is exp u and may have overflowed, else None."""
-    call = made(x)
+    call = call_of(x)
     if call is not None and call[0] is e.exp:
         return call[1][0]
     if type(x) is Scalar and x.val == math.inf and len(x.tape):
@@ -88,8 +88,8 @@ def _is_steep(x: Value) -> bool:
     """Whether a symbol of a number is 1 + exp u and its square overflows; adds a guard, so not in loops."""
     if not getattr(x, "symbolic", False) or x.shape or x.tape.outer is not None:
         return False
-    call = made(x)
-    terms = [] if call is None or call[0] is not e.add else [made(term) for term in call[1]]
+    call = call_of(x)
+    terms = [] if call is None or call[0] is not e.add else [call_of(term) for term in call[1]]
     return any(term is not None and term[0] is e.exp for term in terms) and bool(x > 1e150)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
-from adbench.tape.identities.origin import made
+from adbench.tape.identities.origin import call_of
 from adbench.tape.identities.overflow import behind_overflow, divide, log1p, reciprocal
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
@@ -168,7 +168,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
 
 def _squared(x: Value) -> Value:
     """The square of a root; None for any other value."""
-    call = made(x)
+    call = call_of(x)
     if call is None or call[0] not in _SQUARES:
         return None
     rule, args, params = call
@@ -180,7 +180,7 @@ def product(x: Value, y: Value) -> Value:
     """The product of a root with itself, or with another result of the same call; None for any other product."""
     if x is y:
         return _squared(x)
-    a, b = made(x), made(y)
+    a, b = call_of(x), call_of(y)
     if a is None or b is None or a[0] not in _SQUARES or a[0] is not b[0] or a[2] != b[2]:
         return None
     return _squared(x) if all(p is q for p, q in zip(a[1], b[1], strict=True)) else None
@@ -218,7 +218,7 @@ def _power(x: Value, y: Value) -> Value:
     even = _even(y)
     if even == 2.0:
         return _squared(x)
-    call = made(x) if type(y) in (int, float) and y > 2.0 else None
+    call = call_of(x) if type(y) in (int, float) and y > 2.0 else None
     if call is None or call[0] is not e.absolute:
         return None
     return e.power(call[1][0], even) if even else _abs_power(call[1][0], float(y))
@@ -226,7 +226,7 @@ def _power(x: Value, y: Value) -> Value:
 
 def _sqrt(x: Value) -> Value:
     """√u⁴ = u², √u⁶ = |u³|, …"""
-    call = made(x)
+    call = call_of(x)
     half = 0.5 * _even(call[1][1]) if call is not None and call[0] is e.power else 0.0
     if half < 2.0 or call is None:
         return None
@@ -236,7 +236,7 @@ def _sqrt(x: Value) -> Value:
 
 def _cbrt(x: Value) -> Value:
     """∛u³ = u."""
-    call = made(x)
+    call = call_of(x)
     return call[1][0] if call is not None and call[0] is e.power and call[1][1] == 3.0 else None
 
 
@@ -256,12 +256,12 @@ def _knowing(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str,
     x = args[0]
     if type(x) is Scalar and x.val and x.val - x.val == 0.0:
         return top.interpret(rule, args, params)  # neither 0 nor infinite, so not singular
-    if not top.symbolic and (found := KNOWN[rule](*args)) is not None:
-        return found
+    if not top.symbolic and (smoother := KNOWN[rule](*args)) is not None:
+        return smoother
     order = _order(rule, args)
     is_differentiated = order and isinstance(x, Recorded) and is_nested(x.val)
-    if is_differentiated and some(np.equal(value_of(x), 0.0)) and (found := smooth_root(x, order)) is not None:
-        return found
+    if is_differentiated and some(np.equal(value_of(x), 0.0)) and (smoother := smooth_root(x, order)) is not None:
+        return smoother
     is_root = rule is e.sqrt or (rule is e.power and type(args[1]) in (int, float) and 0.0 < args[1] not in (1.0, 2.0))
     result = _remembering(rule, top, args, params) if is_root else top.interpret(rule, args, params)
     if is_differentiated and is_root and (not isinstance(value_of(x), Active) or _is_judged_late(x)):

@@ -48,7 +48,7 @@ def _outside(lower: Value, inner: Value) -> Value:
 
 
 def _blocked_value(lower: Value, adj: Value) -> Value:
-    """The same by blocks, from the last column to the first, mostly by matrix products (Murray 2016, section 3.3)."""
+    """The adjoint of A by blocks, from the last column to the first, mostly by products (Murray 2016, section 3.3)."""
     n = len(lower)
     if n <= 2 * BLOCK:  # fewer calls of numpy
         return _whole_adjoint(lower, adj)
@@ -61,8 +61,8 @@ def _blocked_value(lower: Value, adj: Value) -> Value:
             adj[below, above] -= adj[below, block] @ left
             adj[block, above] -= adj[below, block].T @ lower[below, above]
             adj[block, block] -= np.tril(adj[below, block].T @ under)
-        found = adj[block, block] = _whole_adjoint(diagonal, adj[block, block])
-        adj[block, above] -= (found + found.T) @ left
+        on_diagonal = adj[block, block] = _whole_adjoint(diagonal, adj[block, block])
+        adj[block, above] -= (on_diagonal + on_diagonal.T) @ left
     return adj
 
 

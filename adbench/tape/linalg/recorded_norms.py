@@ -34,15 +34,15 @@ class _Power(NamedTuple):
 
 def smooth_root(u: Any, order: float) -> Value:
     """u ** (1 / order) as a function of the base, for a value on a tape that is such a power or sum; else None."""
-    found = _power(u.tape, u.cell)
-    if found is None:
+    power = _power(u.tape, u.cell)
+    if power is None:
         return _norm(u) if order == 2.0 else None
-    degree = found.exponent / order
-    if degree < 1.0 or degree % 1.0 or not _vanishes(found.base):
+    degree = power.exponent / order
+    if degree < 1.0 or degree % 1.0 or not _vanishes(power.base):
         return None
-    x = _value(u.tape, found)
+    x = _value(u.tape, power)
     root = x if degree == 1.0 else e.power(x, degree)
-    return e.absolute(root) if degree % 2.0 and not found.exponent % 2.0 else root
+    return e.absolute(root) if degree % 2.0 and not power.exponent % 2.0 else root
 
 
 def _norm(u: Any) -> Value:

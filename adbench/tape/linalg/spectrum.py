@@ -96,13 +96,13 @@ def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, wh
 def _groups(equal: Value) -> list[slice]:
     """The runs of two or more equal values, which are neighbours because they are sorted."""
     linked = np.diagonal(equal, 1)
-    found, start = [], 0
+    groups, start = [], 0
     for i in range(len(linked) + 1):
         if i == len(linked) or not linked[i]:
             if i > start:
-                found.append(slice(start, i + 1))
+                groups.append(slice(start, i + 1))
             start = i + 1
-    return found
+    return groups
 
 
 def direction_basis(a: Value) -> Value:

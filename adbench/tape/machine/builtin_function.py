@@ -19,9 +19,9 @@ class _MethodDef(ctypes.Structure):
 
 def _definition(name: str, address: int, takes: int) -> int:
     """The address of a new PyMethodDef. It is never freed, because Python reads it up to the end of the process."""
-    made = _MethodDef(name.encode(), address, takes, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
-    return ctypes.addressof(made)
+    method = _MethodDef(name.encode(), address, takes, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    return ctypes.addressof(method)
 
 
 def builtin_function(name: str, address: int, takes: int, owner: Any = None) -> Any:

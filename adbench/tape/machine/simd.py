@@ -20,7 +20,7 @@ WIDTH = 8
 ZERO_OR_NOT_FINITE, SUBNORMAL = 0x267, 0x090
 """LLVM's masks of classes of numbers."""
 _OF_AVX512 = {ZERO_OR_NOT_FINITE: 0x9F, ZERO_OR_NOT_FINITE | SUBNORMAL: 0xBF}
-"""The same in the instruction of AVX-512."""
+"""LLVM's mask of classes -> that of the instruction of AVX-512."""
 
 Name = str
 """An LLVM value: a name, or a constant."""
@@ -280,8 +280,8 @@ class Simd:
         """Call LLVM's intrinsic of that name, such as `sqrt` or `floor`, at any width."""
         kinds = ", ".join([self.real] * len(args))
         function = self.code.module.declare(f"llvm.{name}.{self.suffix}", f"{self.real} {{}}({kinds})")
-        given = ", ".join(f"{self.real} {a}" for a in args)
-        return self.code.emit(f"call{self.flags if name == 'sqrt' else ''} {self.real} {function}({given})")
+        arguments = ", ".join(f"{self.real} {a}" for a in args)
+        return self.code.emit(f"call{self.flags if name == 'sqrt' else ''} {self.real} {function}({arguments})")
 
     def called(self, name: str, *args: Name) -> Name:
         """Call a function of the C library, lane by lane."""
@@ -360,20 +360,20 @@ class Simd:
             return code.emit(f"call {self.real} {function}({low}, {self.integer} {index}, {high})")
         kind = "[16 x double]"
         names = code.module.declarations
-        found = f"@table{hashlib.sha256(numbers.encode()).hexdigest()[:16]}"
-        names.setdefault(found, f"{found} = private unnamed_addr constant {kind} [{numbers}], align 64")
+        constant = f"@table{hashlib.sha256(numbers.encode()).hexdigest()[:16]}"
+        names.setdefault(constant, f"{constant} = private unnamed_addr constant {kind} [{numbers}], align 64")
         index = self.integers("and", index, self.whole(15))
         if self.width == 1:
-            return code.load(code.emit(f"getelementptr inbounds {kind}, ptr {found}, i64 0, i64 {index}"))
+            return code.load(code.emit(f"getelementptr inbounds {kind}, ptr {constant}, i64 0, i64 {index}"))
         result = "poison"
         for lane in range(self.width):
             one = code.emit(f"extractelement {self.integer} {index}, i64 {lane}")
-            one = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {found}, i64 0, i64 {one}"))
+            one = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {constant}, i64 0, i64 {one}"))
             result = code.emit(f"insertelement {self.real} {result}, double {one}, i64 {lane}")
         return result
 
     def exact(self) -> Simd:
-        """The same without fast-math: for formulas that depend on the rounding of each operation."""
+        """This without fast-math, for formulas that depend on the rounding of each operation."""
         strict = copy.copy(self)
         strict.flags = ""
         return strict

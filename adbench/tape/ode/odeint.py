@@ -146,10 +146,10 @@ def _along(
             rate, moved = jvp(at, (z[:n], [both[i] for i in moving]), (z[n:], list(both[count:])))
             return concatenate([rate, moved])
 
-        given = [*leaves, *(leaf_tans[i] for i in moving)]
+        parameters = [*leaves, *(leaf_tans[i] for i in moving)]
         z0 = concatenate([y0, u0])
         wider = options._replace(atol=np.tile(options.tolerances(n), 2))
-        total = _solution(z0, t0, ts, *given, problem=Problem(pair, wider, problem.sensitivity, Memo()))[:, n:]
+        total = _solution(z0, t0, ts, *parameters, problem=Problem(pair, wider, problem.sensitivity, Memo()))[:, n:]
     if ts_tan is not None:
         total = total + _rates(states, ts, leaves, field) * reshape(ts_tan, (-1, 1))
     return total

@@ -219,14 +219,14 @@ class LazyProduct(CompactJacobian):
 
     def _in_order(self) -> list[LazyProduct]:
         """All lazy products inside this one, each once, in order of creation."""
-        found: dict[int, LazyProduct] = {self.serial: self}
+        by_serial: dict[int, LazyProduct] = {self.serial: self}
         waiting = [self]
         while waiting:
             for _, rest in waiting.pop().terms:
-                if isinstance(rest, LazyProduct) and rest.serial not in found:
-                    found[rest.serial] = rest
+                if isinstance(rest, LazyProduct) and rest.serial not in by_serial:
+                    by_serial[rest.serial] = rest
                     waiting.append(rest)
-        return [found[serial] for serial in sorted(found)]
+        return [by_serial[serial] for serial in sorted(by_serial)]
 
 
 # The algebra

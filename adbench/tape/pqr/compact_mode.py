@@ -55,11 +55,11 @@ def local_jacobian(rule: Rule, i: int, val: Value, inputs: list[Value], params: 
     return _by_products(rule, i, val, inputs, params)
 
 
-def _asked(gradient: Any, val: Value, given: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
+def _asked(gradient: Any, val: Value, seed: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
     try:
-        return gradient(val, given, *inputs, **params)
+        return gradient(val, seed, *inputs, **params)
     except ArithmeticError:
-        return with_infinities(gradient)(val, given, *inputs, **params)
+        return with_infinities(gradient)(val, seed, *inputs, **params)
 
 
 def _missing(rule: Rule, i: int, mode: str) -> RuleError:

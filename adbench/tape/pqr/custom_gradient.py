@@ -50,11 +50,11 @@ def compute_gradient(f: Callable[..., tuple[Value, Any]]) -> Callable[..., Value
 
     @functools.wraps(f)
     def differentiable(*args: Value, **options: Any) -> Value:
-        given = signature.bind(*args, **options)
-        given.apply_defaults()
-        if any_active(list(given.kwargs.values())):
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        if any_active(list(bound.kwargs.values())):
             raise TypeError(f"{name}: a keyword-only argument is an option without derivative; make it positional")
-        return _Once(name, functools.partial(f, **given.kwargs), len(given.args)).rule(*given.args)
+        return _Once(name, functools.partial(f, **bound.kwargs), len(bound.args)).rule(*bound.args)
 
     return differentiable
 

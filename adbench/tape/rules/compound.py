@@ -361,11 +361,11 @@ def _sinc_value(x: Value, n: int) -> Value:
 def _sinc(order: int) -> Rule:
     """The n-th derivative of sinc as a function, whose derivative is the next."""
     name = f"sinc_{order}" if order else "sinc"
-    found: Rule = function_gradients(
+    rule: Rule = function_gradients(
         lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name, fresh=True
     )
-    found.native = name if order < 3 else None
-    return found
+    rule.native = name if order < 3 else None
+    return rule
 
 
 def sinc(x: Value) -> Value:

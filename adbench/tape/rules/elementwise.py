@@ -81,7 +81,7 @@ def _absolute_slope(_v: Value, adj: Value, x: Value) -> Value:
 
 
 def _absolute_along(_v: Value, tan: Value, x: Value) -> Value:
-    """The same for a tangent. Its later use is unknown, so its derivative is NaN where x is 0 and moves."""
+    """The tangent of |x|. Its later use is unknown, so its derivative is NaN where x is 0 and moves."""
     along = tan * sign(x)
     if type(x) in PLAIN or not is_nested(x) or not some(at := np.equal(value_of(x), 0.0)):
         return along

@@ -47,8 +47,8 @@ def function(
         rule.value = getattr(library(module, str(value)), function_there)
         return rule.value(*inputs)
 
-    found = late if isinstance(value, str) else value
-    rule = Rule(name, found, gradients, gradients, elementwise=True, fresh=True, slope=slope)
+    evaluate = late if isinstance(value, str) else value
+    rule = Rule(name, evaluate, gradients, gradients, elementwise=True, fresh=True, slope=slope)
     rule.native = native
     ROWS.append(rule)
     for alias in (name, *aliases.split()):

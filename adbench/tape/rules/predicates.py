@@ -79,10 +79,10 @@ def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
     elif isinstance(condition, MeetingArray):
         holds, condition = condition.holds, condition.view(np.ndarray)
     elif isinstance(condition, Active) and condition.symbolic:
-        made = condition.tape.producer(condition)  # type: ignore[attr-defined]
-        if made is None or made[0].name not in ("equal", "not_equal"):
+        operation = condition.tape.producer(condition)  # type: ignore[attr-defined]
+        if operation is None or operation[0].name not in ("equal", "not_equal"):
             return condition
-        holds = made[0].name == "equal"
+        holds = operation[0].name == "equal"
     else:
         return condition
     same = np.equal(value_of(x), value_of(y))

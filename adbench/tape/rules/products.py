@@ -165,16 +165,16 @@ def _einsum_back(
             back.append(None)
             continue
         others = [(x, s) for i, (x, s) in enumerate(zip(inputs, labels, strict=True)) if i != k]
-        found = [name for name in labels[k] if name in out or any(name in s for _, s in others)]
-        part = _einsum(adj, *(x for x, _ in others), labels=(out, *(s for _, s in others)), out="".join(found))
-        aligned = reshape(part, tuple(n for n in _spaced(labels[k], found, shape_of(part))))
+        shared = [name for name in labels[k] if name in out or any(name in s for _, s in others)]
+        part = _einsum(adj, *(x for x, _ in others), labels=(out, *(s for _, s in others)), out="".join(shared))
+        aligned = reshape(part, tuple(n for n in _spaced(labels[k], shared, shape_of(part))))
         full = tuple(sizes[name] for name in labels[k])
         back.append(sum_to(broadcast_to(aligned, full), shape_of(inputs[k])))
     return back
 
 
-def _spaced(names: str, found: list[str], shape: Shape) -> list[int]:
-    lengths = dict(zip(found, shape, strict=True))
+def _spaced(names: str, present: list[str], shape: Shape) -> list[int]:
+    lengths = dict(zip(present, shape, strict=True))
     return [lengths.get(name, 1) for name in names]
 
 

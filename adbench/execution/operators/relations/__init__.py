@@ -44,22 +44,22 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
 
     Raises Unsupported if the backend itself has no derivative here.
     """
-    found = _Findings(setting, monotonic() + seconds)
-    subjects = _subjects(setting, found)
+    findings = _Findings(setting, monotonic() + seconds)
+    subjects = _subjects(setting, findings)
     for subject in list(subjects.values()):
-        subjects[subject.operator] = _cheap(subject, found)
+        subjects[subject.operator] = _cheap(subject, findings)
     for number, subject in enumerate(_derivatives_first(subjects.values())):
-        if not found.is_over(BY_PREPARING, subject.operator):
-            _prepared_again(subject, choices(setting, subject.operator, number), found)
+        if not findings.is_over(BY_PREPARING, subject.operator):
+            _prepared_again(subject, choices(setting, subject.operator, number), findings)
     for relation, (pair, test) in PAIRS.items():
         both = ", ".join(pair)
         if lacking := [operator for operator in pair if operator not in subjects]:
-            found.leave_out(relation, both, f"the backend itself has no {' and no '.join(lacking)}")
-        elif wrong := [operator for operator in pair if operator in found.repeats]:
-            found.leave_out(relation, both, f"{' and '.join(wrong)} is itself wrong")
+            findings.leave_out(relation, both, f"the backend itself has no {' and no '.join(lacking)}")
+        elif wrong := [operator for operator in pair if operator in findings.repeats]:
+            findings.leave_out(relation, both, f"{' and '.join(wrong)} is itself wrong")
         else:
-            found.ask(relation, both, partial(disagreements, test, *(subjects[operator] for operator in pair)))
-    return found.all()
+            findings.ask(relation, both, partial(disagreements, test, *(subjects[operator] for operator in pair)))
+    return findings.all()
 
 
 def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
@@ -67,43 +67,43 @@ def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
 
     call   the backend's own operator, prepared with all active inputs; `is_right` is judged by its first result
     """
-    found = _Findings(setting, monotonic() + MOST_SECONDS)
+    findings = _Findings(setting, monotonic() + MOST_SECONDS)
     subject = PreparedSubject(setting, operator, call, setting.at.wrt)
     if not subject.is_right:
-        found.repeats[operator] = subject.fault
-    _cheap(subject, found, again=False)
-    return found.all()
+        findings.repeats[operator] = subject.fault
+    _cheap(subject, findings, again=False)
+    return findings.all()
 
 
 def of_rules(setting: Setting, calls: Mapping[Operator, Call], seconds: float) -> Relations:
     """The relations that a derivative rule by a user may break, of operators that are prepared and right here."""
-    found = _Findings(setting, monotonic() + seconds)
+    findings = _Findings(setting, monotonic() + seconds)
     for operator, call in calls.items():
         subject = PreparedSubject(setting, operator, call, setting.at.wrt)
         for relation in OF_RULES if subject.is_right else ():
-            found.ask(relation, operator, partial(CHEAP[relation], subject))
-    return found.all()
+            findings.ask(relation, operator, partial(CHEAP[relation], subject))
+    return findings.all()
 
 
-def sentences(found: Relations, said: Collection[str] = ()) -> list[str]:
+def sentences(relations: Relations, said: Collection[str] = ()) -> list[str]:
     """All faults: broken relations, and one sentence for operators that are themselves wrong.
 
     said   operators whose records already report their faults
     """
-    itself = [operator for operator in found.repeats if operator not in said]
+    itself = [operator for operator in relations.repeats if operator not in said]
     if not itself:
-        return [*found.broken]
-    return [*found.broken, f"wrong by itself ({', '.join(itself)}): {found.repeats[itself[0]]}"]
+        return [*relations.broken]
+    return [*relations.broken, f"wrong by itself ({', '.join(itself)}): {relations.repeats[itself[0]]}"]
 
 
-def _subjects(setting: Setting, found: _Findings) -> dict[Operator, PreparedSubject]:
+def _subjects(setting: Setting, findings: _Findings) -> dict[Operator, PreparedSubject]:
     """The backend's own operators, prepared and called; without compositions, which belong to the harness and have no
     state."""
     subjects: dict[Operator, PreparedSubject] = {}
     refusals = []
     for operator in (operator for operator in setting.case.possible_operators if operator in OPERATORS):
         if (entries := setting.entries(operator)) > MOST_ENTRIES:
-            found.leave_out("all", operator, f"the result has {entries:.1g} entries")
+            findings.leave_out("all", operator, f"the result has {entries:.1g} entries")
             continue
         try:
             subject = subjects[operator] = prepared(setting, operator)
@@ -111,11 +111,11 @@ def _subjects(setting: Setting, found: _Findings) -> dict[Operator, PreparedSubj
             refusals += [refusal] if operator != "value" else []
             continue
         except Exception as error:  # its own record reports this too
-            found.repeats[operator] = described(error)
+            findings.repeats[operator] = described(error)
             continue
         if not subject.is_right:
-            found.repeats[operator] = subject.fault
-    if not subjects.keys() - {"value"} and not found.repeats and refusals:
+            findings.repeats[operator] = subject.fault
+    if not subjects.keys() - {"value"} and not findings.repeats and refusals:
         raise refusals[0]
     return subjects
 
@@ -124,16 +124,16 @@ def _derivatives_first(subjects: Iterable[PreparedSubject]) -> list[PreparedSubj
     return sorted(subjects, key=lambda subject: subject.operator == "value")
 
 
-def _cheap(subject: PreparedSubject, found: _Findings, again: bool = True) -> PreparedSubject:
+def _cheap(subject: PreparedSubject, findings: _Findings, again: bool = True) -> PreparedSubject:
     """Test the cheap relations. After a broken one the operator is prepared again, if `again`."""
     for relation, probe in CHEAP.items():
-        broken = found.ask(relation, subject.operator, partial(probe, subject))
+        broken = findings.ask(relation, subject.operator, partial(probe, subject))
         if broken and again:
             subject = prepared(subject.setting, subject.operator, again=True)
     return subject
 
 
-def _prepared_again(subject: PreparedSubject, chosen: Sequence[tuple[int, ...]], found: _Findings) -> None:
+def _prepared_again(subject: PreparedSubject, chosen: Sequence[tuple[int, ...]], findings: _Findings) -> None:
     """Test the relations that prepare the operator for each of these sets of active inputs."""
     broken: dict[str, str] = {}
     for wrt in chosen:
@@ -141,9 +141,9 @@ def _prepared_again(subject: PreparedSubject, chosen: Sequence[tuple[int, ...]],
             for relation, fault in variant_faults(subject, wrt):
                 broken.setdefault(relation, fault)
         except (Unsupported, NotImplementedError) as refusal:
-            found.leave_out("subsets", subject.operator, f"unsupported: {refusal}")
+            findings.leave_out("subsets", subject.operator, f"unsupported: {refusal}")
     for relation in BY_PREPARING:
-        found.note(relation, subject.operator, [broken[relation]] if relation in broken else [])
+        findings.note(relation, subject.operator, [broken[relation]] if relation in broken else [])
 
 
 @dataclass

@@ -46,12 +46,12 @@ def difference(got: Any, expected: Any, noise: AllowedDifference, sizes: Any = N
     """
     if _structure(got) != _structure(expected):
         return f"got {_structure(got)}; expected {_structure(expected)}"
-    found, wanted = _leaves(got), _leaves(expected)
+    leaves, wanted = _leaves(got), _leaves(expected)
     magnitudes = [np.abs(leaf) for leaf in (wanted if sizes is None else _leaves(sizes))]
     largest = _largest([float(size) for leaf in magnitudes for size in leaf.flat])
     everywhere = (noise.share * largest if largest else 0.0) + noise.floor + np.finfo(np.float64).smallest_normal
     paths = optree.tree_paths(got, namespace=tree.NAMESPACE)
-    for path, a, b, size in zip(paths, found, wanted, magnitudes, strict=True):
+    for path, a, b, size in zip(paths, leaves, wanted, magnitudes, strict=True):
         if a.shape != b.shape:
             return f"got an array of shape {a.shape}; expected {b.shape}"
         with np.errstate(all="ignore"):

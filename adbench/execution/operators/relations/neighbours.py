@@ -90,14 +90,16 @@ class Neighbours:
     @cached_property
     def others(self) -> tuple[Neighbour, ...]:
         """The point with one entry changed; fewer of them if the case is slow."""
-        found, least = list[Neighbour](), 0.0
+        neighbours, least = list[Neighbour](), 0.0
         for leaf, entry in self._places():
-            if least * len(found) > self._seconds:
+            if least * len(neighbours) > self._seconds:
                 break
             begun = perf_counter()
-            found.append(self._neighbour(self._named(leaf, entry), self._stepped(self.at.args, _of_one(leaf, entry))))
+            neighbours.append(
+                self._neighbour(self._named(leaf, entry), self._stepped(self.at.args, _of_one(leaf, entry)))
+            )
             least = min(least or inf, perf_counter() - begun)
-        return tuple(found)
+        return tuple(neighbours)
 
     def nudged(self, there: Neighbour) -> Neighbour:
         """A neighbour with every entry a little different."""
@@ -143,10 +145,10 @@ class Neighbours:
 
         try:
             with np.errstate(all="ignore"):
-                found = {t: g(t * STEP) for k in (0.5, 1.0, 1.5, 2.0, 3.0, 4.0) for t in (k, -k)}
+                curve = {t: g(t * STEP) for k in (0.5, 1.0, 1.5, 2.0, 3.0, 4.0) for t in (k, -k)}
         except Exception:  # outside the domain, where a function may raise anything
             return Neighbour(what, args, np.full(3, np.nan), np.full(3, np.nan))
-        values, size = {t: value for t, (value, _) in found.items()}, max(size for _, size in found.values())
+        values, size = {t: value for t, (value, _) in curve.items()}, max(size for _, size in curve.values())
         coarse, fine = _derivatives(values, 1.0), _derivatives(values, 0.5)
         with np.errstate(all="ignore"):
             errors = 4 * np.abs(coarse - fine) + 2.0**-46 * size / (0.5 * STEP) ** np.arange(3)

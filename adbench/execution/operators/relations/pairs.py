@@ -50,13 +50,13 @@ def symmetric(hvp: PreparedSubject, hessian: PreparedSubject, axes: Any = None) 
     got = hvp.result(hvp.with_vector((v,)))
     got = got if axes is None else symmetrised(got, axes)
     expected, size = (tree.filled(got, [sum(row) for row in table]) for table in (products, sizes))
-    if found := difference(got, expected, noise, size):
-        yield f"H v is not H times v: {found}"
+    if differs := difference(got, expected, noise, size):
+        yield f"H v is not H times v: {differs}"
     for i, row in enumerate(grid):
         for j, block in enumerate(row[: i + 1]):
             turned = np.moveaxis(grid[j][i], range(counts[j]), range(-counts[j], 0)) if counts[j] else grid[j][i]
-            if found := difference(block, turned, noise, np.abs(turned) + np.abs(block)):
-                yield f"the Hessian is not symmetric in inputs {i} and {j}: {found}"
+            if differs := difference(block, turned, noise, np.abs(turned) + np.abs(block)):
+                yield f"the Hessian is not symmetric in inputs {i} and {j}: {differs}"
                 return
 
 
@@ -65,10 +65,10 @@ def disagreements(test: Test, first: PreparedSubject, second: PreparedSubject) -
 
     There a library may follow one convention forward, and another one in reverse (`references.by_conventions`).
     """
-    found = list(test(first, second, None))
-    if found and (axes := first.setting.symmetric_axes) is not None:
-        found = list(test(first, second, axes))
-    yield from found
+    sentences = list(test(first, second, None))
+    if sentences and (axes := first.setting.symmetric_axes) is not None:
+        sentences = list(test(first, second, axes))
+    yield from sentences
 
 
 PAIRS: Mapping[str, tuple[tuple[Operator, Operator], Test]] = {

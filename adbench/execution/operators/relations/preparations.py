@@ -78,8 +78,8 @@ class _OtherParts(Exception):
 
 def _parts(result: Any, count: int) -> Any:
     if not isinstance(result, tuple | list) or len(result) != count:
-        found = f"{len(result)} parts" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
-        raise _OtherParts(f"the result is {found}; expected {count}")
+        actual = f"{len(result)} parts" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise _OtherParts(f"the result is {actual}; expected {count}")
     return result
 
 

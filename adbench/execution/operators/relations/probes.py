@@ -131,8 +131,8 @@ def linear(subject: PreparedSubject) -> Iterator[str]:
             # If the derivative is not finite, neither is 0 times it.
             got = combined(lambda p, q, size: np.where(np.isfinite(size), p, q), got, expected, sizes)
             # A true zero may be a rounding error, which grows with the vector.
-            if found := difference(got, expected, replace(noise, floor=noise.floor * max(1.0, abs(factor))), sizes):
-                yield f"{what}: {found}"
+            if differs := difference(got, expected, replace(noise, floor=noise.floor * max(1.0, abs(factor))), sizes):
+                yield f"{what}: {differs}"
 
 
 def fortran_order(subject: PreparedSubject) -> Iterator[str]:
@@ -179,8 +179,8 @@ def same_array(subject: PreparedSubject) -> Iterator[str]:
         native = tree.leaves(subject.native())
         native[target] = native[source]
         got = subject.result(tree.filled(subject.args, native))
-        if found := difference(got, expected, subject.setting.noise(subject.operator)):
-            yield f"one array passed twice: {found}"
+        if differs := difference(got, expected, subject.setting.noise(subject.operator)):
+            yield f"one array passed twice: {differs}"
             return
     if refused:
         raise NotApplicable(f"with two equal inputs the call raises {type(refused).__name__}") from refused
@@ -222,17 +222,17 @@ def one_entry(subject: PreparedSubject) -> Iterator[str]:
     for number, there in enumerate(near.others):
         if number >= FEWEST_ENTRIES and perf_counter() - begun > MOST_SECONDS * setting.patience:
             break
-        if there.decides(operator) and (found := fault(got := result(there), there)):
+        if there.decides(operator) and (differs := fault(got := result(there), there)):
             again = near.nudged(there)
             is_kept = not difference(got, here, AllowedDifference(0.0))
             if is_kept or (again.decides(operator) and not fault(result(again), again)):
                 what = "the result is that of the inputs before: " if is_kept else ""
-                yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{found}"
+                yield f"after a call with another {there.what} and the same numbers elsewhere: {what}{differs}"
                 return
         if definition(operator).is_first_derivative:  # so that each call follows one that differs in one entry
             result(near.here)
-    if found := difference(result(near.here), here, setting.noise(operator)):
-        yield f"after calls that differ in one entry: {found}"
+    if differs := difference(result(near.here), here, setting.noise(operator)):
+        yield f"after calls that differ in one entry: {differs}"
 
 
 def not_a_number(subject: PreparedSubject) -> Iterator[str]:
@@ -275,18 +275,18 @@ def not_a_number(subject: PreparedSubject) -> Iterator[str]:
 
 def another_thread(subject: PreparedSubject) -> Iterator[str]:
     """A call from another thread than the preparing one."""
-    found: list[Any] = []
+    outcomes: list[Any] = []
 
     def work() -> None:
         try:
-            found.extend(subject.faults("called from another thread", subject.native()))
+            outcomes.extend(subject.faults("called from another thread", subject.native()))
         except Exception as error:  # raised again in the calling thread
-            found.append(error)
+            outcomes.append(error)
 
     thread = Thread(target=work)
     thread.start()
     thread.join()
-    for each in found:
+    for each in outcomes:
         if isinstance(each, Exception):
             raise each
         yield each

@@ -218,8 +218,8 @@ class PreparedSubject:
 
     def faults(self, what: str, native: Args) -> Iterator[str]:
         """A sentence that begins with `what` if the call is wrong at these arguments, which equal those here."""
-        if found := self.disagreement(self.result(native)):
-            yield f"{what}: {found}"
+        if differs := self.disagreement(self.result(native)):
+            yield f"{what}: {differs}"
 
     def disagreement(self, got: Any, expected: Any = None, sizes: Any = None) -> str:
         """Why the result is wrong; "" if it has the same numbers as the first one, or as `expected`.
@@ -228,10 +228,10 @@ class PreparedSubject:
         """
         of_base = expected is None or expected is self.base
         noise = self.setting.noise(self.operator)
-        found = difference(got, self.base if of_base else expected, noise, sizes)
-        if found and of_base and self.is_right and self.setting.judges(self.operator):
+        differs = difference(got, self.base if of_base else expected, noise, sizes)
+        if differs and of_base and self.is_right and self.setting.judges(self.operator):
             return self._judged(got)
-        return found
+        return differs
 
     def _judged(self, result: Any) -> str:
         """The sentence of a wrong verdict; "" for any other."""

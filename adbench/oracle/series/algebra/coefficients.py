@@ -39,8 +39,8 @@ class MatrixSeries:
         zero: Any = fmpq(0) if exact else ZERO
         parts = []
         for k in range(terms):
-            found = [e[k] if is_series(e) else zero if k else e for e in entries]
-            parts.append(make(height, width, found) if k == 0 or any(map(_is_something, found)) else None)
+            numbers = [e[k] if is_series(e) else zero if k else e for e in entries]
+            parts.append(make(height, width, numbers) if k == 0 or any(map(_is_something, numbers)) else None)
         return MatrixSeries(parts, terms, height, width)
 
     def part(self, k: int) -> Any:
@@ -121,13 +121,13 @@ def products(left: Rows, right: Rows) -> Rows | None:
     a, b = MatrixSeries.of(left), MatrixSeries.of(right)
     if a is None or b is None:
         return None
-    found = (a @ b).entries()
+    product = (a @ b).entries()
     if a.terms is None and b.terms is None:
-        return found
+        return product
     rows = [any(map(is_series, row)) for row in left]
     columns = [any(is_series(row[j]) for row in right) for j in range(b.columns)]
     return [
-        [entry if rows[i] or columns[j] else entry[0] for j, entry in enumerate(row)] for i, row in enumerate(found)
+        [entry if rows[i] or columns[j] else entry[0] for j, entry in enumerate(row)] for i, row in enumerate(product)
     ]
 
 
@@ -135,11 +135,11 @@ def solved(a: MatrixSeries, b: MatrixSeries) -> MatrixSeries:
     """X with A X = B by one inverse at t = 0. Raises ZeroDivisionError if that matrix is not provably regular."""
     terms = fewest(a.terms, b.terms)
     first = a.parts[0]
-    found = [_solved_at_start(first, b.parts[0])]
+    solution = [_solved_at_start(first, b.parts[0])]
     for k in range(1, terms or 1):
-        rest = minus(b.part(k), convolved(a.parts, found, k, first=1))
-        found.append(None if rest is None else _solved_at_start(first, rest))
-    return MatrixSeries(found, terms, a.columns, b.columns)
+        rest = minus(b.part(k), convolved(a.parts, solution, k, first=1))
+        solution.append(None if rest is None else _solved_at_start(first, rest))
+    return MatrixSeries(solution, terms, a.columns, b.columns)
 
 
 LARGE = 16
@@ -170,13 +170,13 @@ def determinant_parts(a: MatrixSeries) -> tuple[Any, Ball]:
     inverse = solved(a, identity(a.rows, first))
     # (log det A)' = tr(A^-1 A')
     slopes = [None if part is None else part * (k + 1) for k, part in enumerate(a.parts[1:])]
-    found: list[Any] = [0]
+    logarithm: list[Any] = [0]
     for k in range(a.terms - 1):
         product = convolved(inverse.parts, slopes, k)
-        found.append(0 if product is None else _trace(product) / (k + 1))
-    if all(type(c) in (fmpq, int) for c in found):
-        return start, fmpq_series([fmpq(c) for c in found], prec=a.terms)
-    return start, arb_series([ball(c) for c in found], a.terms)
+        logarithm.append(0 if product is None else _trace(product) / (k + 1))
+    if all(type(c) in (fmpq, int) for c in logarithm):
+        return start, fmpq_series([fmpq(c) for c in logarithm], prec=a.terms)
+    return start, arb_series([ball(c) for c in logarithm], a.terms)
 
 
 def _trace(a: Any) -> Any:

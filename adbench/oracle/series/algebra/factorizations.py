@@ -70,11 +70,11 @@ def lu(rows: Rows) -> tuple[Rows, list[int], int]:
     n = _square(rows)
     work, order, exchanges = [list(row) for row in rows], list(range(n)), 1
     for k in range(n):
-        found = _pivot([work[i][k] for i in range(k, n)]) if k < n - 1 else 0
-        if found is None:
+        offset = _pivot([work[i][k] for i in range(k, n)]) if k < n - 1 else 0
+        if offset is None:
             continue
-        if found:
-            best = k + found
+        if offset:
+            best = k + offset
             work[k], work[best], order[k], order[best] = work[best], work[k], order[best], order[k]
             exchanges = -exchanges
         for i in range(k + 1, n):
@@ -115,15 +115,15 @@ def _is_triangular(rows: Rows, *, lower: bool) -> bool:
 def _substituted(rows: Rows, right: Rows, order: range) -> Rows:
     """X with A X = B for a triangular A, whose rows are taken in this order."""
     n, width = len(rows), len(right[0])
-    found: Rows = [[ZERO] * width for _ in range(n)]
+    solution: Rows = [[ZERO] * width for _ in range(n)]
     known: list[int] = []
     for i in order:
         weights = [rows[i][k] for k in known]
         for j in range(width):
-            rest = sub(right[i][j], dot(weights, [found[k][j] for k in known]))
-            found[i][j] = div(rest, rows[i][i])
+            rest = sub(right[i][j], dot(weights, [solution[k][j] for k in known]))
+            solution[i][j] = div(rest, rows[i][i])
         known.append(i)
-    return found
+    return solution
 
 
 def inverse(rows: Rows) -> Rows:
@@ -146,8 +146,8 @@ def exponential(rows: Rows) -> Rows:
         for i, j in itertools.product(range(n), range(n)) if part is not None else ():
             for block in range(terms - k):
                 whole[block * n + i, (block + k) * n + j] = ball.ball(part[i, j])
-    found = whole.exp()
-    parts = [arb_mat([[found[i, k * n + j] for j in range(n)] for i in range(n)]) for k in range(terms)]
+    power = whole.exp()
+    parts = [arb_mat([[power[i, k * n + j] for j in range(n)] for i in range(n)]) for k in range(terms)]
     return MatrixSeries(parts, a.terms, n, n).entries()
 
 
@@ -171,8 +171,8 @@ def log_determinant(rows: Rows) -> tuple[Ball, Ball]:
     if parts is not None:
         start, growth = parts
         return ball.sign_of(start), add(ball.ball(ball.absolute(start)).log(), ball.ball(growth))
-    found = determinant(rows)
-    return ball.sign_of(found), log(ball.absolute(found))
+    det = determinant(rows)
+    return ball.sign_of(det), log(ball.absolute(det))
 
 
 def _regular_determinant(rows: Rows) -> tuple[Ball, Ball] | None:

@@ -49,17 +49,17 @@ def eigh(rows: Rows, *, vectors: bool = True) -> tuple[list[Ball], Rows]:
     full = [[rows[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
     if any(isinstance(entry, Special) for row in full for entry in row):
         return [NAN] * n, [[NAN] * n for _ in range(n)]
-    found: list[tuple[Ball, list[Ball]]] = []
+    pairs: list[tuple[Ball, list[Ball]]] = []
     for block in components(full):
         values, columns = _connected([[full[i][j] for j in block] for i in block], vectors)
         for k, value in enumerate(values):
             column: list[Ball] = [ZERO] * n
             for i, place in enumerate(block):
                 column[place] = columns[i][k]
-            found.append((value, column))
+            pairs.append((value, column))
     ordered = functools.partial(_order, vectors)
-    found.sort(key=functools.cmp_to_key(ordered))
-    return [value for value, _ in found], [[column[i] for _, column in found] for i in range(n)]
+    pairs.sort(key=functools.cmp_to_key(ordered))
+    return [value for value, _ in pairs], [[column[i] for _, column in pairs] for i in range(n)]
 
 
 def _order(vectors: bool, a: tuple[Ball, Any], b: tuple[Ball, Any]) -> int:
@@ -73,15 +73,15 @@ def _order(vectors: bool, a: tuple[Ball, Any], b: tuple[Ball, Any]) -> int:
 
 def components(rows: Rows) -> list[list[int]]:
     """The indices of a symmetric matrix in groups that no entry connects."""
-    left, found = set(range(len(rows))), []
+    left, groups = set(range(len(rows))), []
     while left:
         group, new = set(), {min(left)}
         while new:
             group |= new
             new = {j for i in new for j in left - group if not is_nothing(rows[i][j])}
         left -= group
-        found.append(sorted(group))
-    return found
+        groups.append(sorted(group))
+    return groups
 
 
 def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
@@ -104,8 +104,8 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
         block = MatrixSeries(
             [cut(part, first, first, cluster.size, cluster.size) for part in blocks], matrix.terms, *[cluster.size] * 2
         )
-        found, turns = _of_block(cluster.value, block, vectors)
-        values += found
+        eigenvalues, turns = _of_block(cluster.value, block, vectors)
+        values += eigenvalues
         for i in range(cluster.size):
             inner[first + i][first : first + cluster.size] = turns[i]
         first += cluster.size
@@ -255,7 +255,7 @@ def _turned(columns: MatrixSeries, turn: Rows) -> Rows:
 def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCluster]]:
     """Left and right vectors of each singular value of a constant matrix, descending; for 0 all of them."""
     m, n = matrix.nrows(), matrix.ncols()
-    found, ball_matrix = [], balls(matrix)
+    pairs, ball_matrix = [], balls(matrix)
     rest = arb_mat(m, m, [int(i == j) for i in range(m) for j in range(m)])
     at_zero = arb_mat(n, 0)
     for cluster in reversed(spectrum(matrix.transpose() * matrix)):
@@ -265,11 +265,11 @@ def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCl
         value = arb(cluster.value).sqrt()
         left = ball_matrix * cluster.basis * (1 / value)
         rest = rest - left * left.transpose()
-        found.append((EigenvalueCluster(value, left), EigenvalueCluster(value, cluster.basis)))
+        pairs.append((EigenvalueCluster(value, left), EigenvalueCluster(value, cluster.basis)))
     free = m - n + at_zero.ncols()
     if free:
-        found.append((EigenvalueCluster(ZERO, range_of(rest, free)), EigenvalueCluster(ZERO, at_zero)))
-    return found
+        pairs.append((EigenvalueCluster(ZERO, range_of(rest, free)), EigenvalueCluster(ZERO, at_zero)))
+    return pairs
 
 
 # At t = 0 ---------------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def spectrum(matrix: Any) -> list[EigenvalueCluster]:
     """The eigenvalues of a constant symmetric matrix with their multiplicities, ascending."""
     n = matrix.nrows()
     rows = matrix.tolist()
-    found = []
+    pairs = []
     try:
         for block in components(rows):
             part = [[rows[i][j] for j in block] for i in block]
@@ -287,17 +287,17 @@ def spectrum(matrix: Any) -> list[EigenvalueCluster]:
                 whole: list[Any] = [ZERO] * n
                 for i, place in enumerate(block):
                     whole[place] = column[i]
-                found.append((value, whole))
-        return _merged(found)
+                pairs.append((value, whole))
+        return _merged(pairs)
     except NeedsBits:
         return _repeated(rows)
 
 
-def _merged(found: list[tuple[Any, list[Any]]]) -> list[EigenvalueCluster]:
+def _merged(pairs: list[tuple[Any, list[Any]]]) -> list[EigenvalueCluster]:
     """Eigenpairs in ascending order; exactly equal eigenvalues together."""
-    found.sort(key=functools.cmp_to_key(_ascending))
+    pairs.sort(key=functools.cmp_to_key(_ascending))
     groups: list[list[tuple[Any, list[Any]]]] = []
-    for pair in found:
+    for pair in pairs:
         if groups and _decided(groups[-1][0][0] - pair[0]) == 0:
             groups[-1].append(pair)
         else:
@@ -325,7 +325,7 @@ def _simple(rows: Rows) -> list[tuple[Any, list[Any]]]:
         values, vectors = matrix.eig(right=True)
     except ValueError as not_isolated:
         raise NeedsBits from not_isolated
-    n, found = len(rows), []
+    n, pairs = len(rows), []
     for k, value in enumerate(values):
         if value.real.contains(0) and _fractions(rows) is not None:
             raise NeedsBits
@@ -333,8 +333,8 @@ def _simple(rows: Rows) -> list[tuple[Any, list[Any]]]:
         largest = max(column, key=lambda z: abs(z.mid()).mid())
         real = [(z / largest).real for z in column]  # the eigenvector of a real matrix, up to a complex factor
         length = sum((x * x for x in real), ZERO).sqrt()
-        found.append((value.real, [x / length for x in real]))
-    return found
+        pairs.append((value.real, [x / length for x in real]))
+    return pairs
 
 
 def _fractions(rows: Rows) -> Any | None:
@@ -358,14 +358,14 @@ def _repeated(rows: Rows) -> list[EigenvalueCluster]:
             roots += [(root.real, multiplicity) for root, _ in factor.complex_roots()]
     roots.sort(key=functools.cmp_to_key(_ascending))
     matrix, unit = arb_mat(exact), arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
-    found = []
+    clusters = []
     for value, multiplicity in roots:
         projector = unit
         for other, _ in roots:
             if other is not value:
                 projector = projector * (matrix - unit * arb(other)) * (1 / (arb(value) - arb(other)))
-        found.append(EigenvalueCluster(value, range_of(projector, multiplicity)))
-    return found
+        clusters.append(EigenvalueCluster(value, range_of(projector, multiplicity)))
+    return clusters
 
 
 def range_of(projector: Any, rank: int) -> Any:

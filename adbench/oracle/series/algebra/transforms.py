@@ -69,12 +69,12 @@ class Fourier:
         """cos and sin of turn 2π j k / n for j < n, k < count, as two matrices."""
         number = self._xp.number
         which = np.outer(np.arange(n), np.arange(count)) % n
-        found = []
+        matrices = []
         for function in (arb.cos_pi_fmpq, arb.sin_pi_fmpq):
             values = [function(fmpq(2 * turn * k, n)) for k in range(n)]
             roots = [number(number.rounded(ball.constant(float(v)) if v.is_exact() else v)) for v in values]
-            found.append(objects(roots, (n,))[which])
-        return found
+            matrices.append(objects(roots, (n,))[which])
+        return matrices
 
 
 def _scale(n: int, turn: int, norm: str | None) -> Any:

@@ -78,10 +78,10 @@ class Batched(Compiled):
         return self._answer(signature, batch)
 
     def _signature(self, arguments: FlatArguments) -> Signature:
-        found = self._signatures.get(arguments.key)
-        if found is None:
-            found = self._signatures[arguments.key] = Signature(self, arguments)
-        return found
+        signature = self._signatures.get(arguments.key)
+        if signature is None:
+            signature = self._signatures[arguments.key] = Signature(self, arguments)
+        return signature
 
     def _answer(self, signature: Signature, batch: Batch) -> Any:
         """The result: first by machine code, then, for what is left, by single calls."""
@@ -105,11 +105,11 @@ class Batched(Compiled):
         while True:
             if signature.programs:
                 data = batch.data if results is None else batch.rows(rows)
-                found, outcomes = self._run(signature, data, batch.is_shared, len(rows))
+                parts, outcomes = self._run(signature, data, batch.is_shared, len(rows))
                 if results is None:
-                    results = found
+                    results = parts
                 else:
-                    for whole, part in zip(results, found, strict=True):
+                    for whole, part in zip(results, parts, strict=True):
                         whole[rows] = part
                 if outcomes == bytes(len(outcomes)):
                     return results, others
@@ -227,7 +227,7 @@ class Batch:
         self.data = [np.asarray(x) for x in self.whole.data]
 
     def at(self, args: Sequence[Any]) -> Batch:
-        """The same with other arguments of the same shapes, each one number or array of doubles."""
+        """This batch with other arguments of the same shapes, each one number or array of doubles."""
         other = Batch.__new__(Batch)
         other.owner, other.whole, other.count, other.settings = self.owner, self.whole, self.count, self.settings
         other.is_shared, other.args = self.is_shared, args

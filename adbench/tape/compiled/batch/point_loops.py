@@ -133,22 +133,22 @@ class _Loops:
             def attempt(j: Name) -> None:
                 def run() -> None:
                     program = self.word(plan["programs"], j, "ptr")
-                    given = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
-                    code.store(code.emit(f"call i32 {program}({given})"), outcome, "i32")
+                    pointers = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
+                    code.store(code.emit(f"call i32 {program}({pointers})"), outcome, "i32")
 
                 self.when(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
 
             def failed() -> None:
-                code.do(f"store i8 {code.emit(f'trunc i32 {found} to i8')}, ptr {self.status(i)}")
+                code.do(f"store i8 {code.emit(f'trunc i32 {code_of_outcome} to i8')}, ptr {self.status(i)}")
 
             self.each("inputs", argument)
             self.each("results", address)
             code.store(str(UNDECIDED), outcome, "i32")
             code.loop(self.counts["programs"], attempt)
-            found = code.load(outcome, "i32")
-            self.when(code.emit(f"icmp eq i32 {found}, 0"), lambda: self.each("results", number), failed)
+            code_of_outcome = code.load(outcome, "i32")
+            self.when(code.emit(f"icmp eq i32 {code_of_outcome}, 0"), lambda: self.each("results", number), failed)
             self.note_next(self.integers("add", i, 1))
-            code.leave_if(code.emit(f"icmp eq i32 {found}, {ERROR}"), "away")
+            code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ERROR}"), "away")
 
         self.note_next("%stop")
         code.loop("%stop", point, "%first")
@@ -209,8 +209,8 @@ class _Loops:
             def run() -> None:
                 code.do(f"store i8 {code.emit(f'trunc i32 {wanted} to i8')}, ptr {self.plan['work']}")
                 program = self.word(self.plan["programs"], j, "ptr")
-                given = f"ptr {self.plan['arguments']}, ptr {self.plan['parts']}, ptr {self.plan['work']}"
-                masks = code.emit(f"call i32 {program}({given})")
+                pointers = f"ptr {self.plan['arguments']}, ptr {self.plan['parts']}, ptr {self.plan['work']}"
+                masks = code.emit(f"call i32 {program}({pointers})")
                 failed = self.integers("and", self.integers("lshr", masks, 8, "i32"), 255, "i32")
                 decided = self.integers("or", self.integers("and", masks, 255, "i32"), failed, "i32")
                 others = self.integers("xor", decided, 255, "i32")

@@ -93,7 +93,7 @@ class Elimination:
         self.code.store(number, self.code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {k}"), "i32")
 
     def factor_in_registers(self, start: Name, pivots: Name) -> None:
-        """The same steps in registers, with selections for exchanges, so that no jump depends on the data."""
+        """Factor the matrix in registers, with selections for exchanges, so that no jump depends on the data."""
         code, one, every = self.code, self.one, range(self.n)
         places = {(i, j): code.element(start, str(i + j * self.line)) for j in every for i in every}
         m = {place: code.load(address) for place, address in places.items()}
@@ -260,14 +260,14 @@ class Elimination:
             code.loop(self.n, step, code.emit(f"add i64 {i}, {rows}"))
         else:
             code.loop(i, step)
-        found = [[code.emit(f"load {many.real}, ptr {sum_}, align 64") for sum_ in row] for row in sums]
+        tile = [[code.emit(f"load {many.real}, ptr {sum_}, align 64") for sum_ in row] for row in sums]
         for q in reversed(order) if inverses else order:
             if inverses:
-                found[q] = [many.binary("fmul", x, inverses[q]) for x in found[q]]
+                tile[q] = [many.binary("fmul", x, inverses[q]) for x in tile[q]]
             for r in order[:q] if inverses else order[q + 1 :]:
                 entry = self.load(diagonal, str(q * self.line + r))
                 factor = many.splat(code.emit(f"fneg double {entry}"))
-                found[r] = [many.intrinsic("fmuladd", factor, y, x) for x, y in zip(found[r], found[q], strict=True)]
+                tile[r] = [many.intrinsic("fmuladd", factor, y, x) for x, y in zip(tile[r], tile[q], strict=True)]
         for r in order:
-            for number, place in zip(found[r], places[r], strict=True):
+            for number, place in zip(tile[r], places[r], strict=True):
                 many.store(number, place)

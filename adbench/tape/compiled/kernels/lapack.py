@@ -73,10 +73,10 @@ def is_matrix(location: Location) -> bool:
 def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
     """A matrix in BLAS's terms: (array, whether its rows are BLAS's rows, leading dimension)."""
     array = emission.in_memory(location)
-    found = orientation(array)
-    if found is None:
+    orientation_of = orientation(array)
+    if orientation_of is None:
         return emission.contiguous(array), False, max(array.shape[1], 1)
-    return array, *found
+    return array, *orientation_of
 
 
 def orientation(array: Buffer) -> tuple[bool, int] | None:

@@ -215,8 +215,8 @@ def cholesky_adjoint(operation: KernelOperation) -> Location | None:
         whole = Buffer.packed(work.base, work.offset, (width, width))
         _adjoint_of_block(emission, corner, block, whole)
         if first:
-            found = emission.pointer(whole), width
-            call_lapack(emission, "dgemm", "N", "N", first, width, width, minus, *left, *found, one, *row)
+            solved = emission.pointer(whole), width
+            call_lapack(emission, "dgemm", "N", "N", first, width, width, minus, *left, *solved, one, *row)
     return emission.result(out)
 
 

@@ -196,10 +196,10 @@ def _of_row(row: Rule) -> Native:
 
 def native(rule: Rule) -> Native | None:
     """The function that writes a rule's value, or None."""
-    found = NATIVE.get(rule)
-    if found is None and rule.native is not None:
-        found = NATIVE[rule] = _of_row(rule)  # a row that was added later
-    return found
+    write = NATIVE.get(rule)
+    if write is None and rule.native is not None:
+        write = NATIVE[rule] = _of_row(rule)  # a row that was added later
+    return write
 
 
 def kernel_of(rule: Rule) -> Kernel | None:

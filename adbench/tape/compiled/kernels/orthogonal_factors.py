@@ -36,11 +36,11 @@ def _shared(operation: KernelOperation, name: str, make: Callable[[], Buffer]) -
     """The factors, computed once for each matrix."""
     emission = operation.emission
     key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
-    found = emission.computed.get(key)
-    if found is None:
-        found = emission.computed[key] = make()
-        emission.retain(found)
-    return found
+    factors = emission.computed.get(key)
+    if factors is None:
+        factors = emission.computed[key] = make()
+        emission.retain(factors)
+    return factors
 
 
 def _values(

@@ -87,9 +87,9 @@ class Block(FusedGroups):
                 self.locations[n] = given[id(symbol)]
         self.given = frozenset(self.locations)  # the caller's memory
         for n in self.numbers:
-            made = None if n in self.locations else made_by(trace[n])
-            if made is not None:
-                self.made[n] = made
+            operation = None if n in self.locations else made_by(trace[n])
+            if operation is not None:
+                self.made[n] = operation
         self.is_straight = all(self.kind(n) == IN_REGISTERS for n in self.made)
         if not self.is_straight:
             self.wait()
@@ -227,14 +227,14 @@ class Block(FusedGroups):
             return Uniform(result, shape, boolean)
         columns = []
         for p in locations:
-            given = self.emission.elements(p)
+            elements = self.emission.elements(p)
             if p.shape == shape:
-                columns.append(given)
-            elif len(given) == 1:
-                columns.append(given * size_of(shape))
+                columns.append(elements)
+            elif len(elements) == 1:
+                columns.append(elements * size_of(shape))
             else:
-                order = np.broadcast_to(np.arange(len(given)).reshape(p.shape), shape).ravel()
-                columns.append(tuple(given[i] for i in order))
+                order = np.broadcast_to(np.arange(len(elements)).reshape(p.shape), shape).ravel()
+                columns.append(tuple(elements[i] for i in order))
         is_one_point = self.emission.width == 1
         if is_one_point and size_of(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
             return Registers(self.in_lanes(write, columns), shape, boolean)

@@ -105,10 +105,10 @@ def move(operation: KernelOperation, rule: Rule, in_place: bool = False) -> Loca
     return emission.result(out)
 
 
-def _numbers(rule: Rule, given: Sequence[Shape], params: dict[str, Any]) -> Any:
+def _numbers(rule: Rule, shapes_of_inputs: Sequence[Shape], params: dict[str, Any]) -> Any:
     """The source of every element of the result: 1 + its position among the inputs' elements, or 0 for a zero."""
     parts, start = [], 1
-    for s in given:
+    for s in shapes_of_inputs:
         parts.append(np.arange(start, start + size_of(s), dtype=float).reshape(s)[()])
         start += size_of(s)
     return np.asarray(rule.value(*parts, **params)).astype(np.int64)
@@ -223,8 +223,8 @@ def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
     table = emission.module.outside(code, id(stored), stored)
 
     def at(j: str) -> str:
-        found = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {j}"), kind)
-        return code.emit(f"sext i32 {found} to i64") if is_short else found
+        entry = code.load(code.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {j}"), kind)
+        return code.emit(f"sext i32 {entry} to i64") if is_short else entry
 
     return at
 

@@ -129,12 +129,12 @@ class Emission:
     def _at_the_beginning(self, write: Callable[[Code], Name], name: Name | None = None) -> Name:
         beginning = Code(self.module, self.width)
         beginning._count = self.code._count
-        found = write(beginning)
+        written = write(beginning)
         self.code._count = beginning._count
         if name is not None:  # under its name in the earlier pieces
-            beginning.lines = [line.replace(f"{found} = ", f"{name} = ") for line in beginning.lines]
+            beginning.lines = [line.replace(f"{written} = ", f"{name} = ") for line in beginning.lines]
         self.code.entry += beginning.lines
-        return name or found
+        return name or written
 
     def is_anchored(self, location: Location) -> bool:
         """Whether later pieces can reach the memory."""
@@ -279,24 +279,26 @@ class Emission:
 
     def retain(self, location: Location) -> None:
         """Count one more value in this memory."""
-        found = self._allocation_of(location)
-        if found is not None:
-            found[1][0] += 1
+        allocation = self._allocation_of(location)
+        if allocation is not None:
+            allocation[1][0] += 1
 
     def release(self, location: Location) -> None:
         """Count one value less; free the memory after the last."""
-        found = self._allocation_of(location)
-        if found is not None:
-            found[1][0] -= 1
-            if found[1][0] == 0:
-                block = found[0]
+        allocation = self._allocation_of(location)
+        if allocation is not None:
+            allocation[1][0] -= 1
+            if allocation[1][0] == 0:
+                block = allocation[0]
                 del self._allocations["%work", block[1]]
                 self.workspace.give_back(block)
 
     def is_unshared(self, location: Location) -> bool:
         """Whether this value is contiguous and alone in its memory."""
-        found = self._allocation_of(location)
-        return found is not None and found[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
+        allocation = self._allocation_of(location)
+        return (
+            allocation is not None and allocation[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
+        )
 
     def _allocation_of(self, location: Location) -> tuple[tuple[int, int], list[int]] | None:
         if not isinstance(location, Buffer) or location.base != "%work":

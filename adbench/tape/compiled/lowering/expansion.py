@@ -41,22 +41,22 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
 def expanded(
     trace: Trace, inputs: Sequence[Symbol], outputs: Sequence[Value]
 ) -> tuple[Trace, list[Symbol], list[Value]]:
-    """The same program on a new trace with as many native rules as possible, or the trace itself if all are native."""
+    """The program on a new trace with as many native rules as possible, or the trace itself if all are native."""
     if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
     numbers = live(trace, outputs)
-    made = [made_by(trace[n]) for n in numbers]
+    operations = [made_by(trace[n]) for n in numbers]
     new = Trace(outer=True)
     leaves = [new.leaf(s.shape) for s in inputs]
     for old, leaf in zip(inputs, leaves, strict=True):
         if old.tape.counter is old:
             new.counter = leaf
     values: dict[int, Value] = dict(zip(map(id, inputs), leaves, strict=True))
-    for n, operation in zip(numbers, made, strict=True):
+    for n, operation in zip(numbers, operations, strict=True):
         if operation is None or id(trace[n][1]) in values:
             continue
-        rule, given, params = operation
-        args = [values.get(id(x), x) if isinstance(x, Active) else x for x in given]
+        rule, operands, params = operation
+        args = [values.get(id(x), x) if isinstance(x, Active) else x for x in operands]
         values[id(trace[n][1])] = _expanded(rule, args, params, trace[n][1])
     return new, leaves, [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
 

@@ -79,16 +79,16 @@ class FusedLoops:
         self.steps = kept[::-1]
 
     def _arrays(self) -> list[Buffer]:
-        found: dict[int, Buffer] = {}
+        arrays: dict[int, Buffer] = {}
         for step in self.steps:
             for x in (*step.operands, *step.stores):
                 if isinstance(x, Buffer):
-                    found[id(x)] = x
+                    arrays[id(x)] = x
         for fold in self.folds:
             for y in (fold.operand, fold.target):
                 if isinstance(y, Buffer):
-                    found[id(y)] = y
-        return list(found.values())
+                    arrays[id(y)] = y
+        return list(arrays.values())
 
 
 def sum_of(code: Code, write: Callable[..., Name], operands: Sequence[int | Location]) -> Registers:

@@ -62,10 +62,10 @@ def _with_code(body: Body) -> Body:
 def _reshaped(y: Value) -> Symbol | None:
     """The symbol whose elements these are, in the same order."""
     while type(y) is Symbol:
-        made = made_by(y.tape[y.number])
-        if made is None or made[0] is not shapes._reshape:
+        operation = made_by(y.tape[y.number])
+        if operation is None or operation[0] is not shapes._reshape:
             return y
-        y = made[1][0]
+        y = operation[1][0]
     return None
 
 
@@ -143,17 +143,17 @@ class _LoopLowering:
 
     def iteration(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Location]) -> None:
         """Write an iteration, from the state at `now` to that at `following`; `number` is the counter as a double."""
-        given: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
+        locations: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
         for j, symbol in enumerate(self.body.state):
-            given[id(symbol)] = self.part(j, now)
-        given |= {id(s): x for s, x in zip(self.body.rows, rows, strict=True)}
-        given |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
+            locations[id(symbol)] = self.part(j, now)
+        locations |= {id(s): x for s, x in zip(self.body.rows, rows, strict=True)}
+        locations |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
         targets = {}
         for j, y in enumerate(self.body.outputs):
             source = _reshaped(y)
             if j not in self.variables and source is not None and source.number not in targets:
                 targets[source.number] = Buffer.packed(following, self.at[j], source.shape)
-        results = self.lower_block(self.emission, self.body.trace, self.body.outputs, given, targets)
+        results = self.lower_block(self.emission, self.body.trace, self.body.outputs, locations, targets)
         self.end_iteration(k, results, following)
 
     def call(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Buffer]) -> None:
@@ -165,8 +165,8 @@ class _LoopLowering:
 
         def write() -> None:
             k, now, following = (read() for read in slots)
-            found = [replace(x, base=base()) for x, base in zip(rows, bases, strict=True)]
-            self.iteration(k, numbers(), now, following, list(map(emission.result, found)))
+            here = [replace(x, base=base()) for x, base in zip(rows, bases, strict=True)]
+            self.iteration(k, numbers(), now, following, list(map(emission.result, here)))
 
         emission.call(write)
 

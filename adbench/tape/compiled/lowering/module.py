@@ -93,9 +93,9 @@ def lower(
     outputs, has_nan, conditions = every[:first], every[first:second], every[second:]
     guards = list(zip(conditions, (outcome for _, outcome in recording.guards), strict=True))
     if width == 1:
-        given = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
+        arguments = {id(s): _argument(emission, k, s) for k, s in enumerate(inputs)}
     else:
-        given = dict(zip(map(id, inputs), _arguments_in_lanes(emission, inputs), strict=True))
+        arguments = dict(zip(map(id, inputs), _arguments_in_lanes(emission, inputs), strict=True))
     targets: dict[int, Buffer] = {}
     outs: list[Buffer | None] = []
     for k, y in enumerate(outputs):
@@ -104,7 +104,7 @@ def lower(
         outs.append(out)
         if out is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = out
-    block = Block(emission, trace, [*outputs, *has_nan], given, targets, guards, piece=PIECES[level])
+    block = Block(emission, trace, [*outputs, *has_nan], arguments, targets, guards, piece=PIECES[level])
     locations = block.lower()
     code = emission.code
     if width > 1:

@@ -106,8 +106,8 @@ class FlatArguments:
     def in_order(self, shapes: Sequence[Any]) -> list[Any]:
         """The shape or the `StaticArgument` of each leaf."""
         rest, slots = iter(shapes), [slot for _, slots in self.rebuilds for slot in slots]
-        found = [StaticArgument(slot[1]) if isinstance(slot, tuple) else next(rest) for slot in slots]
-        return [*found, *rest]
+        leaves = [StaticArgument(slot[1]) if isinstance(slot, tuple) else next(rest) for slot in slots]
+        return [*leaves, *rest]
 
     def nested(self, values: Sequence[Any]) -> list[Any]:
         """The function's arguments, with these values instead of the data."""

@@ -90,11 +90,11 @@ def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
 
 def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
-    given: list[Any] = [None] * len(arguments.examples)
+    flat: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]
     for k, part in zip(active, parts, strict=True):
-        given[k] = part
-    derivative = tuple(arguments.nested(given)[k] for k in owner.wrt)
+        flat[k] = part
+    derivative = tuple(arguments.nested(flat)[k] for k in owner.wrt)
     return derivative[0] if owner.single else derivative
 
 
@@ -103,10 +103,10 @@ def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
     inputs = list(args[: owner.count])
 
     def of_active(x: Any) -> Any:
-        given = list(inputs)
+        flat = list(inputs)
         for k, part in zip(owner.wrt, (x,) if owner.single else x, strict=True):
-            given[k] = part
-        return owner.f(*given)
+            flat[k] = part
+        return owner.f(*flat)
 
     of_active.__name__ = owner.name
     if owner.operator == "value":

@@ -102,14 +102,14 @@ class Signature:
                 )
             except RaisedError as raised:
                 error = raised.__cause__
-        found = eager(self.owner, args)  # it raises the function's own errors again
+        eager_result = eager(self.owner, args)  # it raises the function's own errors again
         if error is not None:
             if _is_fault(error):
                 raise error
             self.eager_because = f"{type(error).__name__}: {error}"
         if not self.owner.options.eager:
             raise NotCompilableError(f"{self.owner.name} does not run as machine code: {reason or self.eager_because}")
-        return found
+        return eager_result
 
     def native(self, args: Sequence[Any], arguments: FlatArguments) -> tuple[CompiledProgram, list[Any]] | str:
         """The result of native code, or why the eager engine has to run."""

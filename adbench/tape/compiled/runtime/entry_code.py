@@ -139,7 +139,7 @@ class _EntryWriter(ObjectCode):
         """Run recordings until the guards of one hold, and move it to the front. Returns the label for failure."""
         code = self.code
         count = self.part(self.state, 0, "i64")
-        head, found, failed, following, front, move = (code.label() for _ in range(6))
+        head, success, failed, following, front, move = (code.label() for _ in range(6))
         before = code.block
         self.go(head)
         code.begin(head)
@@ -150,13 +150,13 @@ class _EntryWriter(ObjectCode):
         slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
         run = code.emit(f"load ptr, ptr {slot}, align 8")
         outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
-        code.leave_if(self.same(outcome, 0, "i32"), found)
+        code.leave_if(self.same(outcome, 0, "i32"), success)
         self.branch(self.same(outcome, 1, "i32"), following, failed)
         code.begin(following)
         code.lines[line] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
         code.do(f"{i}.n = add i64 {i}, 1")
         self.go(head)
-        code.begin(found)
+        code.begin(success)
         self.branch(self.same(i, 0, "i64"), front, move)
         code.begin(move)
         code.store(self.part(self.state, 64), slot, "ptr")
@@ -186,10 +186,10 @@ class _EntryWriter(ObjectCode):
 
     def tuple(self, things: Sequence[Name]) -> Name:
         """Create a tuple, which takes over the references."""
-        made = self.call("PyTuple_New", len(things))
+        new = self.call("PyTuple_New", len(things))
         for k, thing in enumerate(things):
-            self.call("PyTuple_SetItem", made, k, thing)
-        return made
+            self.call("PyTuple_SetItem", new, k, thing)
+        return new
 
 
 def write_entry(

@@ -40,8 +40,8 @@ class NestedEntry:
         rebuilds, after_value = wrt is not None, entry.form == "value+many"
 
         def call(*args: Any) -> Any:
-            leaves, given = flatten(args, namespace=NAMESPACE)
-            parts = run(*leaves) if given == structure else None
+            leaves, nesting = flatten(args, namespace=NAMESPACE)
+            parts = run(*leaves) if nesting == structure else None
             if parts is None:
                 return self._otherwise(*args)
             if not rebuilds:

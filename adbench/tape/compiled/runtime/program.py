@@ -29,7 +29,7 @@ LONG_PROGRAM = 10_000
 """Recordings of more nodes are compiled without optimisation: in a tenth of the time, and little slower to run."""
 
 LONG_SCALAR_PROGRAM = 1_500
-"""The same for recordings of operations on single numbers: they run at most a third slower without optimisation."""
+"""The limit for operations on single numbers, whose programs run at most a third slower without optimisation."""
 
 _READ_OR_PUT = frozenset((LEAF, indexing.getitem, indexing.put, indexing.set_at, ADD_AT))
 

@@ -89,15 +89,15 @@ class Product:
         """The pattern of the matrix."""
         rows, columns = self.shape
         full = np.empty(0, np.int64)
-        found = Dependence(columns)
+        dependence = Dependence(columns)
         try:
-            keys = self._keys(found, rows)
+            keys = self._keys(dependence, rows)
         except TooManyEntriesError:
             keys = None
-        opaque = tuple(sorted(found.opaque))
+        opaque = tuple(sorted(dependence.opaque))
         if self.is_transposed:
             if keys is not None:
-                keys = np.sort(keys % found.columns * rows + keys // found.columns)
+                keys = np.sort(keys % dependence.columns * rows + keys // dependence.columns)
             rows, columns = columns, rows
         if keys is None or keys.size == rows * columns:
             return Pattern((rows, columns), full, full, True, opaque)
@@ -106,20 +106,20 @@ class Product:
         row, column = np.divmod(keys, max(columns, 1))
         return Pattern((rows, columns), row, column, False, opaque)
 
-    def _keys(self, found: Dependence, rows: int) -> Keys:
+    def _keys(self, dependence: Dependence, rows: int) -> Keys:
         sizes = [math.prod(s.shape) for s in self.seeds]
         starts = np.cumsum([0, *sizes])[:-1]
         known = {
-            id(s): np.arange(size) * (found.columns + 1) + start
+            id(s): np.arange(size) * (dependence.columns + 1) + start
             for s, size, start in zip(self.seeds, sizes, starts, strict=True)
         }
-        patterns = found.of(self.trace, self.results, known)
+        patterns = dependence.of(self.trace, self.results, known)
         for k, y in enumerate(self.results):
             unknown = self._without_seeds(y)
             if unknown.any():  # such as an undefined derivative, NaN in all directions
-                everything = np.flatnonzero(unknown)[:, None] * found.columns + np.arange(found.columns)
+                everything = np.flatnonzero(unknown)[:, None] * dependence.columns + np.arange(dependence.columns)
                 patterns[k] = distinct(patterns[k], everything.ravel())
-        return found.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
+        return dependence.joined(patterns, [math.prod(shape_of(y)) for y in self.results])
 
     def _without_seeds(self, y: Value) -> Any:
         """Where a result is not zero although no seed reaches it."""
@@ -132,48 +132,48 @@ class Product:
         count = int(colours.max(initial=-1)) + 1
         sizes = [math.prod(s.shape) for s in self.seeds]
         cuts = np.split(colours, np.cumsum(sizes)[:-1])
-        given = [c.reshape(s.shape).astype(float)[()] for c, s in zip(cuts, self.seeds, strict=True)]
+        seeds = [c.reshape(s.shape).astype(float)[()] for c, s in zip(cuts, self.seeds, strict=True)]
         if count <= 1 or self.is_short(count):
-            parts = [self.at([np.multiply(c == k, 1.0)[()] for c in given], {}) for k in range(count)]
+            parts = [self.at([np.multiply(c == k, 1.0)[()] for c in seeds], {}) for k in range(count)]
             return concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0)
-        return ravel(self.rows(self.results, given, count, self.products_of_matrices(given, count)))
+        return ravel(self.rows(self.results, seeds, count, self.products_of_matrices(seeds, count)))
 
-    def rows(self, wanted: Sequence[Value], given: Sequence[Any], count: int, known: dict[int, Value]) -> Value:
+    def rows(self, wanted: Sequence[Value], colours: Sequence[Any], count: int, known: dict[int, Value]) -> Value:
         """A matrix with these values of the product for each colour, by a loop.
 
-        given   the colours of the seeds' elements
+        colours the colours of the seeds' elements
         known   matrices with the values of other symbols for each colour, by the id of the symbol
         """
         size = sum(math.prod(shape_of(x)) for x in wanted)
 
         def step(i: Value, _state: Sequence[Value]) -> list[Value]:
-            seeds = [NUMBER(PREDICATES[np.equal](c, i)) for c in given]
+            seeds = [NUMBER(PREDICATES[np.equal](c, i)) for c in colours]
             return [self.at(seeds, {symbol: TAKE(matrix, i) for symbol, matrix in known.items()}, wanted)]
 
         return run(step, [np.zeros(size)], count, keep=(0, size))[1:]
 
-    def products_of_matrices(self, given: Sequence[Any], count: int) -> dict[int, Value]:
+    def products_of_matrices(self, every_colour: Sequence[Any], count: int) -> dict[int, Value]:
         """For each product A v or v A of a large matrix and a vector: its values for all colours, as rows of a matrix.
 
         So products with vectors become one product with the matrix of all these vectors, which is several times faster.
         If the vector is a seed and each of its elements has a separate colour, the rows are those of A.
         """
-        found: dict[int, Value] = {}
+        values: dict[int, Value] = {}
         for n in live(self.trace, self.results):
-            made = made_by(self.trace[n])
-            if made is None or made[0] is not products.matmul:
+            operation = made_by(self.trace[n])
+            if operation is None or operation[0] is not products.matmul:
                 continue
-            a, b = made[1]
+            a, b = operation[1]
             vector, matrix = (b, transpose(a)) if len(shape_of(a)) == 2 else (a, b)
             is_inner = [type(x) is Symbol and x.tape is self.trace for x in (vector, matrix)]
             if is_inner != [True, False] or len(vector.shape) != 1 or math.prod(shape_of(matrix)) < LARGE:
                 continue
-            colours = next((c for s, c in zip(self.seeds, given, strict=True) if s is vector), None)
+            colours = next((c for s, c in zip(self.seeds, every_colour, strict=True) if s is vector), None)
             if colours is not None and np.array_equal(colours, np.arange(count)):
-                found[id(self.trace[n][1])] = matrix
+                values[id(self.trace[n][1])] = matrix
             else:
-                found[id(self.trace[n][1])] = products.matmul(self.rows([vector], given, count, found), matrix)
-        return found
+                values[id(self.trace[n][1])] = products.matmul(self.rows([vector], every_colour, count, values), matrix)
+        return values
 
     def at(self, seeds: Sequence[Value], known: dict[int, Value], wanted: Sequence[Value] | None = None) -> Value:
         """The values wanted, by default all results, for these seeds, as a vector."""
@@ -184,8 +184,8 @@ class Product:
     def is_short(self, count: int) -> bool:
         """Whether to record the product once per colour, and not as a loop."""
         numbers = live(self.trace, self.results)
-        made = [made_by(self.trace[n]) for n in numbers]
-        if any(m is not None and m[0] is SCAN for m in made):
+        operations = [made_by(self.trace[n]) for n in numbers]
+        if any(m is not None and m[0] is SCAN for m in operations):
             return False
         is_small = all(math.prod(self.trace[n][1].shape) <= SMALL for n in numbers)
         return is_small and count * len(numbers) <= FEW_OPERATIONS

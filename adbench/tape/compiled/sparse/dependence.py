@@ -71,21 +71,21 @@ class Dependence:
         self, trace: Trace, outputs: Sequence[Value], known: dict[int, Keys], counter: int | None = None
     ) -> list[Keys]:
         """The patterns of the outputs; `known` has those of the inputs, by the id of the symbol."""
-        found = dict(known)
+        pattern_of = dict(known)
         for symbol, rule, inputs, params in self.steps(trace, outputs):
-            if id(symbol) in found:
+            if id(symbol) in pattern_of:
                 continue
-            patterns = [found.get(id(x), NONE) if type(x) is Symbol else NONE for x in inputs]
+            patterns = [pattern_of.get(id(x), NONE) if type(x) is Symbol else NONE for x in inputs]
             if any(p.size for p in patterns):
-                found[id(symbol)] = self.result(rule, symbol, inputs, patterns, params, counter)
-        return [found.get(id(y), NONE) if type(y) is Symbol else NONE for y in outputs]
+                pattern_of[id(symbol)] = self.result(rule, symbol, inputs, patterns, params, counter)
+        return [pattern_of.get(id(y), NONE) if type(y) is Symbol else NONE for y in outputs]
 
     def steps(self, trace: Trace, outputs: Sequence[Value]) -> list[Any]:
         """The operations that the outputs need: symbol, rule, inputs, parameters. Kept, because loops repeat them."""
         key = id(trace), tuple(map(id, outputs))
         if key not in self._steps:
-            made = [(trace[n][1], made_by(trace[n])) for n in live(trace, outputs)]
-            self._steps[key] = [(symbol, *m) for symbol, m in made if m is not None]
+            operations = [(trace[n][1], made_by(trace[n])) for n in live(trace, outputs)]
+            self._steps[key] = [(symbol, *m) for symbol, m in operations if m is not None]
         return self._steps[key]
 
     def result(
@@ -352,23 +352,24 @@ def _mask_of(symbol: Symbol) -> Any:
     while waiting:
         x = waiting[-1]
         masks = x.tape.masks
-        made = x.tape.producer(x)
-        if made is None or made[0] not in _KEEPS_ZEROS or not x.shape:
+        operation = x.tape.producer(x)
+        if operation is None or operation[0] not in _KEEPS_ZEROS or not x.shape:
             masks[x.number] = None
             waiting.pop()
             continue
-        rule, inputs, params = made
+        rule, inputs, params = operation
         missing = [y for y in inputs if type(y) is Symbol and y.number not in y.tape.masks]
         if missing:
             waiting += missing
             continue
         waiting.pop()
-        given = [y.tape.masks[y.number] if type(y) is Symbol else may_differ_from_zero(y) for y in inputs]
-        if all(m is None for m in given) and rule not in (put, shapes._tril, shapes._triu, shapes._zeros):
+        input_masks = [y.tape.masks[y.number] if type(y) is Symbol else may_differ_from_zero(y) for y in inputs]
+        if all(m is None for m in input_masks) and rule not in (put, shapes._tril, shapes._triu, shapes._zeros):
             masks[x.number] = None
             continue
         numbers = [
-            (np.ones(shape_of(y)) if m is None else m.astype(float))[()] for y, m in zip(inputs, given, strict=True)
+            (np.ones(shape_of(y)) if m is None else m.astype(float))[()]
+            for y, m in zip(inputs, input_masks, strict=True)
         ]
         numbers = [np.abs(v) for v in numbers]
         mask = np.abs(rule.value(*numbers, **params)) != 0

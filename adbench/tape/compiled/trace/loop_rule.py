@@ -98,10 +98,10 @@ def live(trace: Trace, outputs: Sequence[Value]) -> list[int]:
     waiting = [y.number for y in outputs if type(y) is Symbol and y.tape is trace]
     needed = set(waiting)
     while waiting:
-        made = made_by(trace[waiting.pop()])
-        if made is None:
+        operation = made_by(trace[waiting.pop()])
+        if operation is None:
             continue
-        for x in made[1]:
+        for x in operation[1]:
             if type(x) is Symbol and x.number not in needed and x.tape is trace:
                 needed.add(x.number)
                 waiting.append(x.number)
@@ -113,9 +113,9 @@ def nodes_with_bodies(trace: Trace) -> int:
     bodies, traces = {id(trace): trace}, [trace]
     for each in traces:
         for record in each:
-            made = made_by(record)
-            if made is not None and made[0] is SCAN and id(made[2]["loop"].body.trace) not in bodies:
-                traces.append(made[2]["loop"].body.trace)
+            operation = made_by(record)
+            if operation is not None and operation[0] is SCAN and id(operation[2]["loop"].body.trace) not in bodies:
+                traces.append(operation[2]["loop"].body.trace)
                 bodies[id(traces[-1])] = traces[-1]
     return sum(map(len, traces))
 
@@ -129,13 +129,13 @@ def replay(
     """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value."""
     for number in live(trace, outputs):
         record = trace[number]
-        made = made_by(record)
-        if made is not None and id(record[1]) not in values:
-            rule, inputs, params = made
-            given = [values.get(id(x), x) if isinstance(x, Active) else x for x in inputs]
+        operation = made_by(record)
+        if operation is not None and id(record[1]) not in values:
+            rule, inputs, params = operation
+            args = [values.get(id(x), x) if isinstance(x, Active) else x for x in inputs]
             if rule.reverse is None and rule.forward is None:  # a comparison: it sees only values
-                given = [value_of(x) for x in given]
-            values[id(record[1])] = instead.get(rule, rule)(*given, **params)
+                args = [value_of(x) for x in args]
+            values[id(record[1])] = instead.get(rule, rule)(*args, **params)
     return [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
 
 
@@ -154,10 +154,10 @@ def record_body(step: Step, state: Sequence[Value]) -> tuple[Body, list[Value], 
     captures: dict[int, Value] = {}
     row_sources: dict[int, int] = {}  # id of a symbol that reads a row -> id of the array
     for number in live(first, outputs):
-        made = made_by(first[number])
-        if made is None:
+        operation = made_by(first[number])
+        if operation is None:
             continue
-        rule, inputs, _ = made
+        rule, inputs, _ = operation
         if rule is TAKE and inputs[1] is i and _is_outside(inputs[0], first):
             rows[id(inputs[0])] = inputs[0]
             row_sources[id(first[number][1])] = id(inputs[0])
@@ -301,8 +301,8 @@ def _back(
     zeros = [np.zeros(s) if s else 0.0 for s in [*map(shape_of, of_captures), *[shape_of(x)[1:] for x in of_rows]]]
     start = [*unpacked(adj, shapes), *zeros]
     back, new_rows, new_captures = record_body(step, start)
-    given = (*start, *new_rows, *new_captures)
-    last = unpacked(scan(*given, loop=Loop(back, n, not loop.backwards, None)), [shape_of(s) for s in start])
+    starts = (*start, *new_rows, *new_captures)
+    last = unpacked(scan(*starts, loop=Loop(back, n, not loop.backwards, None)), [shape_of(s) for s in start])
     sums = iter(last[count : count + len(of_captures)])
     results: list[Value] = [last[k] if wanted[k] else None for k in range(count)]
     at = sum(math.prod(shape_of(s)) for s in start[: count + len(of_captures)])
@@ -311,7 +311,7 @@ def _back(
             results.append(None)
             continue
         size = math.prod(shape_of(x)[1:])
-        history = scan(*given, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
+        history = scan(*starts, loop=Loop(back, n, not loop.backwards, (at, at + size)))[1:]
         results.append(reshape(history if loop.backwards else flip(history, 0), shape_of(x)))
         at += size
     results += [next(sums) if w else None for w in captures_wanted]
@@ -350,8 +350,8 @@ def paired(inputs: Sequence[Value], tans: Sequence[Value], loop: Loop, keep: tup
 
     zeros = [(np.zeros(s) if s else 0.0) if t is None else t for t, s in zip(state_tans, shapes, strict=True)]
     pair, new_rows, new_captures = record_body(step, [*state, *zeros])
-    given = (*state, *zeros, *new_rows, *new_captures)
-    return scan(*given, loop=Loop(pair, loop.n, loop.backwards, keep))
+    starts = (*state, *zeros, *new_rows, *new_captures)
+    return scan(*starts, loop=Loop(pair, loop.n, loop.backwards, keep))
 
 
 def _quotient(x: Value, y: Value) -> Value:

@@ -106,8 +106,8 @@ def _leaks(recording: Recording) -> bool:
     outputs = [*recording.value, *recording.parts, *recording.checked, *(s for s, _ in recording.guards)]
     values = list(outputs)
     for number in live(trace, outputs) if trace.foreign else ():
-        made = made_by(trace[number])
-        values += [] if made is None else made[1]
+        operation = made_by(trace[number])
+        values += [] if operation is None else operation[1]
     return any(isinstance(x, Active) and not (type(x) is Symbol and x.tape is trace) for x in values)
 
 

@@ -98,9 +98,9 @@ def _emitted(
     if body.trace.reads_ahead and n * len(body.trace) < AHEAD_LIMIT:
         raise DependsOnDataError("a short loop that reads ahead is unrolled")
     loop, inputs = Loop(body, n, False, None), (*leaves, *cut(rows, n), *captures)
-    found = source_of(loop, inputs)
-    if found is not None:
-        return with_slopes(loop, inputs, *found)
+    source = source_of(loop, inputs)
+    if source is not None:
+        return with_slopes(loop, inputs, *source)
     if not checkpointed or n < 2 * UNROLL_LIMIT:
         return unpacked(scan(*inputs, loop=loop), shapes)
     inner = math.isqrt(n)
@@ -133,15 +133,15 @@ def source_of(loop: Loop, inputs: Sequence[Value]) -> tuple[Symbol, list[int]] |
     between = []
     while len(active) > 1:
         number = max(active)
-        made = made_by(trace[number])
-        if made is None or not (made[0].elementwise or made[0] is _zeros):
+        operation = made_by(trace[number])
+        if operation is None or not (operation[0].elementwise or operation[0] is _zeros):
             return None
         del active[number]
         between.append(number)
-        found = [v for v in made[1] if type(v) is Symbol and v.active and made[0] is not _zeros]
-        if any(v.shape != shape for v in found):
+        sources = [v for v in operation[1] if type(v) is Symbol and v.active and operation[0] is not _zeros]
+        if any(v.shape != shape for v in sources):
             return None
-        active |= {v.number: v for v in found}
+        active |= {v.number: v for v in sources}
     return next(iter(active.values())), between[::-1]
 
 
@@ -150,8 +150,8 @@ def is_elementwise(body: Body, shape: tuple[int, ...]) -> bool:
     if any(s.shape not in ((), shape) for s in body.state):
         return False
     for number in live(body.trace, body.outputs):
-        made = made_by(body.trace[number])
-        if made is not None and not (made[0].elementwise and body.trace[number][1].shape in ((), shape)):
+        operation = made_by(body.trace[number])
+        if operation is not None and not (operation[0].elementwise and body.trace[number][1].shape in ((), shape)):
             return False
     return True
 
@@ -166,11 +166,11 @@ def with_slopes(loop: Loop, inputs: Sequence[Value], x: Symbol, between: Sequenc
             return values.get(v.number, v.val) if type(v) is Symbol else v
 
         for number in between:
-            rule, given, params = made_by(trace[number])  # type: ignore[misc]  # no input, see above
-            values[number] = rule(*map(value, given), **params)
-        found = [value(v) for v in inputs]
-    plain = [v.val if isinstance(v, Dual) and v.level == level else v for v in found]
-    both = paired(plain, [tangent_of(v, level) if isinstance(v, Dual) else None for v in found], loop, None)
+            rule, operands, params = made_by(trace[number])  # type: ignore[misc]  # no input, see above
+            values[number] = rule(*map(value, operands), **params)
+        evaluated = [value(v) for v in inputs]
+    plain = [v.val if isinstance(v, Dual) and v.level == level else v for v in evaluated]
+    both = paired(plain, [tangent_of(v, level) if isinstance(v, Dual) else None for v in evaluated], loop, None)
     parts = unpacked(both, loop.shapes * 2)
     pairs = zip(parts, parts[len(loop.shapes) :], strict=False)
     return [WITH_SLOPE(y, slope, x) if shape else y for (y, slope), shape in zip(pairs, loop.shapes, strict=True)]

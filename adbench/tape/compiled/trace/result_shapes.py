@@ -55,15 +55,15 @@ SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
 
 def result_shape(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> Shape:
     """The shape of rule(*inputs, **params). Raises ValueError where the inputs' shapes do not fit."""
-    given = [() if x is None else shape_of(x) for x in inputs]
+    shapes_of_inputs = [() if x is None else shape_of(x) for x in inputs]
     if rule.elementwise:
-        first = given[0] if given else ()
-        return first if all(s == first for s in given) else np.broadcast_shapes(*given)
+        first = shapes_of_inputs[0] if shapes_of_inputs else ()
+        return first if all(s == first for s in shapes_of_inputs) else np.broadcast_shapes(*shapes_of_inputs)
     if rule in SHAPES:
-        return SHAPES[rule](given, params)
+        return SHAPES[rule](shapes_of_inputs, params)
     of_params = params.get("result_shape")  # for rules made by `recorded_forms` and `loop_rule`
     if of_params is not None:
         return tuple(of_params)
     with np.errstate(all="ignore"):
-        value = rule.value(*(np.broadcast_to(1.0, s) if s else 1.0 for s in given), **params)
+        value = rule.value(*(np.broadcast_to(1.0, s) if s else 1.0 for s in shapes_of_inputs), **params)
     return tuple(np.shape(value))

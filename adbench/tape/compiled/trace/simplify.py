@@ -50,7 +50,7 @@ def one_number(x: Value) -> float | None:
     return None
 
 
-def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
+def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], producer: Producer) -> Value:
     """A value equal to rule(*inputs) that needs no new record, or None. It may simplify inputs.
 
     Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y), besides `MATRIX_FORMS`. (x + 0
@@ -64,7 +64,7 @@ def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], made: Pr
             ):
                 inputs[i] = number
     simple = _TABLE.get(rule)
-    return None if simple is None else simple(inputs, params, made)
+    return None if simple is None else simple(inputs, params, producer)
 
 
 def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
@@ -77,43 +77,43 @@ def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> 
     return product(*inputs)
 
 
-def _divide(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+def _divide(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
     """x / 1, and c / (1 + exp u) where its square overflows, see `identities`. That adds a guard: not in loops."""
     if type(inputs[1]) is float:
         return inputs[0] if inputs[1] == 1.0 else None
-    total = made(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
+    total = producer(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
     if total is None or total[0] is not e.add or inputs[1].tape.outer is not None:
         return None
     terms = [x for x in total[1] if type(x) is not float or x != 1.0]
-    exponential = made(terms[0]) if len(terms) == 1 else None
+    exponential = producer(terms[0]) if len(terms) == 1 else None
     if exponential is None or exponential[0] is not e.exp or not inputs[1] > 1e150:
         return None
     return inputs[0] * e.expit(-exponential[1][0])
 
 
-def _subtract(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+def _subtract(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
     """x - 0, and x - (-y) as a sum."""
     if type(inputs[1]) is float:
         return inputs[0] if repr(inputs[1]) == "0.0" else None
-    before = made(inputs[1])
+    before = producer(inputs[1])
     return inputs[0] + before[1][0] if before is not None and before[0] is e.negative else None
 
 
-def _negative(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
-    before = made(inputs[0])
+def _negative(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+    before = producer(inputs[0])
     return before[1][0] if before is not None and before[0] is e.negative else None
 
 
-def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+def _add(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
     """A sum with -y is a difference, and c x + c x is (2 c) x. A sum with a result of `put` adds only at the positions
     that are not zero."""
-    first, second = map(made, inputs)
+    first, second = map(producer, inputs)
     if first is not None and second is not None and first[0] is second[0] is e.multiply:
         (a, x), (b, y) = (sorted(p[1], key=lambda v: type(v) is not float) for p in (first, second))
         if type(a) is float and type(b) is float and a == b and x is y:
             return (2.0 * a) * x
     for i in (1, 0):
-        before = made(inputs[i])
+        before = producer(inputs[i])
         if before is None:
             continue
         if before[0] is e.negative:
@@ -124,35 +124,35 @@ def _add(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
     return None
 
 
-def _matmul(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+def _matmul(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
     """A product with a matrix of equal entries is a sum over rows or over columns."""
     a, b = inputs
     if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
         return thin_product(a, b)
     shape = (shape_of(a)[0], shape_of(b)[1])
-    number = _all_entries(a, made)
+    number = _all_entries(a, producer)
     if number is not None:
         return shapes.broadcast_to(reshape(number * reductions.sum(b, 0), (1, shape[1])), shape)
-    number = _all_entries(b, made)
+    number = _all_entries(b, producer)
     if number is not None:
         return shapes.broadcast_to(reshape(number * reductions.sum(a, 1), (shape[0], 1)), shape)
     return thin_product(a, b)
 
 
-def _solve(inputs: list[Value], _params: dict[str, Any], made: Producer) -> Value:
+def _solve(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
     """A system of a Cholesky factor or its transpose is triangular: neither it nor its derivatives need an LU."""
-    factor, transposed, before = inputs[0], False, made(inputs[0])
+    factor, transposed, before = inputs[0], False, producer(inputs[0])
     if before is not None and before[0] is shapes._transpose and len(shape_of(factor)) == 2:
         factor, transposed = before[1][0], before[2]["axes"] == (1, 0)
-        before = made(factor)
+        before = producer(factor)
     if before is None or before[0] is not cholesky_factor._cholesky:
         return None
     return solving.triangular(factor, inputs[1], lower=True, transposed=transposed)
 
 
-def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
+def _sum(inputs: list[Value], params: dict[str, Any], producer: Producer) -> Value:
     """The sum of a matrix product without the product: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj)."""
-    before = made(inputs[0]) if params["axes"] is None else None
+    before = producer(inputs[0]) if params["axes"] is None else None
     if before is None or before[0] is not products.matmul:
         return None
     a, b = before[1]
@@ -162,12 +162,12 @@ def _sum(inputs: list[Value], params: dict[str, Any], made: Producer) -> Value:
     return reductions.sum(reductions.sum(a, 0) * of_rows)
 
 
-def _all_entries(x: Value, made: Producer) -> Value:
+def _all_entries(x: Value, producer: Producer) -> Value:
     """The common value of all entries of a matrix, or None if they are not known to be equal."""
     number = one_number(x)
     if number is not None:
         return number
-    before = made(x)
+    before = producer(x)
     if before is not None and before[0] is shapes._broadcast and shape_of(before[1][0]) == ():
         return before[1][0]
     return None

@@ -186,10 +186,10 @@ class Symbol(Operand):
         counter = self.tape.counter
         if counter is None or counter is self:
             return None if counter is None else 0
-        made = self.tape.producer(self)
-        if made is None or made[0] is not e.add or not any(x is counter for x in made[1]):
+        operation = self.tape.producer(self)
+        if operation is None or operation[0] is not e.add or not any(x is counter for x in operation[1]):
             return None
-        added = made[1][0] if made[1][1] is counter else made[1][1]
+        added = operation[1][0] if operation[1][1] is counter else operation[1][1]
         return int(added) if isinstance(added, float) and added.is_integer() and added > 0 else None
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -141,9 +141,9 @@ class Trace(Tape):
             inputs.append(arg)
         if rule is e.where and not (inputs[0] is True or inputs[0] is False or _is_boolean(inputs[0])):
             return rule(PREDICATES[np.not_equal](inputs[0], 0.0), *inputs[1:])
-        found = simplified(rule, inputs, params, self.producer)
-        if found is not None:
-            return found
+        simpler = simplified(rule, inputs, params, self.producer)
+        if simpler is not None:
+            return simpler
         key = (rule, tuple(keys), hashable(params) if params else None)
         known = self.known.get(key)
         if known is not None:

@@ -107,18 +107,18 @@ def _turned_rates(_v: Value, along: Value, a: Value, x: Value, factors: Value, e
     p, b = matmul(t(u), xv), matmul(t(u), bv)
     even = _quotient((p + t(p)) * (b + t(b)), column(s) - s[..., None, :], same)
     odd = _quotient((p - t(p)) * (b - t(b)), column(s) + s[..., None, :], nothing)
-    found = 0.5 * sum(even + odd, -1)
+    rates = 0.5 * sum(even + odd, -1)
     if rows > columns:
-        found = found + _quotient(sum((bv - matmul(u, b)) * xv, -2), s, zero)
+        rates = rates + _quotient(sum((bv - matmul(u, b)) * xv, -2), s, zero)
     if columns > rows:
         xu, bu = matmul(t(x), u), matmul(t(along), u)
-        found = found + _quotient(sum((bu - matmul(v, t(b))) * xu, -2), s, zero)
+        rates = rates + _quotient(sum((bu - matmul(v, t(b))) * xu, -2), s, zero)
     tied = np.any(np.logical_and(same, ~np.eye(shape_of(s)[-1], dtype=bool)), -1)
     if is_symbol(plain := value_of(s)):
         surely(
             np.logical_not(np.any(np.logical_and(tied, np.logical_not(zero)))), plain, "a decision on singular values"
         )
-    return where(np.logical_or(zero, tied), math.nan, found)
+    return where(np.logical_or(zero, tied), math.nan, rates)
 
 
 def _rates_back(_v: Value, adj: Value, a: Value, x: Value, factors: Value, error: str | None = None) -> Value:

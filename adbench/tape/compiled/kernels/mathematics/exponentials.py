@@ -44,7 +44,7 @@ SIXTEENTH_TERMS = (
     0.008333471924474804,
     0.0013889128990549162,
 )
-"""The same for |r| ≤ log 2 / 32."""
+"""(exp(r) - 1 - r) / r² for |r| ≤ log 2 / 32."""
 
 
 def _sixteenths() -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -83,8 +83,8 @@ class Kernel:
         for i, result in enumerate(results):
             whole = result if len(results) == 1 else code.emit(f"insertvalue {kind} {whole}, {k.real} {result}, {i}")
         code.do(f"ret {kind} {whole}")
-        given = ", ".join(f"{k.real} {n}" for n in names)
-        module.function(f"{linkage}{kind} @{symbol}({given}) {ATTRIBUTES}", code)
+        parameters = ", ".join(f"{k.real} {n}" for n in names)
+        module.function(f"{linkage}{kind} @{symbol}({parameters}) {ATTRIBUTES}", code)
 
     def _load(self, symbol: str, width: int) -> None:
         """Compile the shared function at its first use in the process."""

@@ -38,7 +38,7 @@ LONGEST_UNROLLED = 40
 """Instructions up to which the body of a loop with sums is written once per vector of partial sums. The instructions of
 a longer body take more time than an addition waits, so its partial sums can be in memory."""
 LONGEST_REPEATED = 120
-"""The same for the operations at all indices of a short axis."""
+"""Instructions up to which the operations are written once for each index of a short axis."""
 FAR = 2**18
 """Elements from which a loop that only reads asks for later ones: 2 MB, more than the cache of one core."""
 AHEAD = 1024
@@ -203,7 +203,7 @@ class InnermostAxis(Quotients):
         return len(lines) + (call - 1) * sum("call double @" in line for line in lines)
 
     def instructions(self, call: int) -> int:
-        """The same, before anything is written."""
+        """The number of instructions for one vector, before anything is written."""
         self.sums = []
         self._prepare()
         return self._instructions(call)

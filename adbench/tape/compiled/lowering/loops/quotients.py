@@ -76,7 +76,7 @@ class Quotients:
         return inverse, k.is_one_of(ZERO_OR_NOT_FINITE | SUBNORMAL, inverse)
 
     def _by_inverse(self, k: Simd, step: FusedStep, names: Sequence[Name], of: tuple[Name, Name]) -> Name:
-        """x / y of elements as a product with 1/y, corrected as above; where 1/y is unusable, the quotient."""
+        """x / y of elements as a product with 1/y, corrected by its error; where 1/y is unusable, the quotient."""
         (x, y), (inverse, unusable) = names, of
         if _is_one(step.operands[0]):
             return inverse
