@@ -64,7 +64,8 @@ def attention_rows(q, k, v, g, dq, n, scale, LOW: tl.constexpr, N: tl.constexpr,
     """One row of queries: its gradient, with the scores recomputed key by key."""
     row, c = tl.program_id(0), tl.arange(0, D)
     own, w = tl.load(q + row * D + c).to(tl.float32), tl.load(g + row * D + c).to(tl.float32)
-    top, total, mean = -float("inf"), 0.0, 0.0
+    zero = tl.sum(own * 0, 0)  # of the type that the loop carries
+    top, total, mean = zero - float("inf"), zero, zero
     for j in range(row + 1):
         s = tl.sum(own * tl.load(k + j * D + c).to(tl.float32), 0) * scale
         u = tl.sum(w * tl.load(v + j * D + c).to(tl.float32), 0)
