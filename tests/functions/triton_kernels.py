@@ -66,8 +66,9 @@ def attention_rows(q, k, v, g, dq, n, scale, LOW: tl.constexpr, N: tl.constexpr,
     own, w = tl.load(q + row * D + c).to(tl.float32), tl.load(g + row * D + c).to(tl.float32)
     zero = tl.sum(own * 0, 0)  # of the type that the loop carries
     top, total, mean = zero - float("inf"), zero, zero
-    for j in range(row + 1):
+    for j in tl.static_range(N):
         s = tl.sum(own * tl.load(k + j * D + c).to(tl.float32), 0) * scale
+        s = tl.where(j <= row, s, -float("inf"))
         u = tl.sum(w * tl.load(v + j * D + c).to(tl.float32), 0)
         higher = tl.maximum(top, s)
         shrink = tl.exp(top - higher)
@@ -75,9 +76,9 @@ def attention_rows(q, k, v, g, dq, n, scale, LOW: tl.constexpr, N: tl.constexpr,
         mean = mean * shrink + tl.exp(s - higher) * u
         top = higher
     grad = tl.zeros((D,), tl.float32)
-    for j in range(row + 1):
+    for j in tl.static_range(N):
         key = tl.load(k + j * D + c).to(tl.float32)
-        p = tl.exp(tl.sum(own * key, 0) * scale - top) / total
+        p = tl.where(j <= row, tl.exp(tl.sum(own * key, 0) * scale - top) / total, 0.0)
         u = tl.sum(w * tl.load(v + j * D + c).to(tl.float32), 0)
         grad += p * (u - mean / total) * scale * key
         if LOW:

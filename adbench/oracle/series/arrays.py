@@ -103,7 +103,7 @@ def _rows_times_columns(real: type[Real], left: Any, right: Any) -> Any:
     product = np.empty((left.shape[0], right.shape[1]), dtype=object)
     for i, row in enumerate(left):
         for j, column in enumerate(right.T):
-            terms = [(x * y).ball for x, y in zip(row, column, strict=True)]
+            terms = [real.term(x, y) for x, y in zip(row, column, strict=True)]
             product[i, j] = real(real.total(terms))
     return product
 

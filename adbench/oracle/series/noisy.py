@@ -405,6 +405,12 @@ class Noisy(Real):
         return stream.rounded(result, 0.0 if name in CORRECTLY_ROUNDED else LIBRARY_ULPS)
 
     @classmethod
+    def term(cls, x: Self, y: Self) -> Ball:
+        """A product that is added to others. Types of 16 bits multiply and add in float32, where it is exact."""
+        stream = cls.stream
+        return (x * y).ball if stream.form.inside == stream.form.unit else ball.mul(x.ball, y.ball)
+
+    @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
         """The sum, with partial sums rounded in any order."""
         terms = [ball.ball(term) for term in terms]

@@ -113,6 +113,11 @@ class Real:
         return function(*operands)
 
     @classmethod
+    def term(cls, x: Self, y: Self) -> Ball:
+        """A product that is added to others, as in a matrix product."""
+        return (x * y).ball
+
+    @classmethod
     def total(cls, terms: Sequence[Ball]) -> Ball:
         """The sum of numbers. Subclasses add the noise of partial sums."""
         return functools.reduce(ball.add, terms) if terms else ball.constant(0)
