@@ -25,7 +25,8 @@ from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, tex
     "--format",
     "form",
     type=click.Choice(list(FORMATS)),
-    help="Write this format; default: by the suffix of FILE, else html.",
+    metavar="NAME",
+    help=f"Write this format: {', '.join(FORMATS)}. Default: by the suffix of FILE, else html.",
 )
 @share_option("--margin", "5%", "With several runs: ignore changes in time below this share.")
 @click.option("--from-gradbench", is_flag=True, help="RUN is a gradbench log; show gradbench's own numbers.")

@@ -323,7 +323,8 @@ class _Leaves:
         kind = str(value.dtype).removeprefix("torch.")
         is_whole = kind.startswith(("int", "uint")) and self._takes_whole(name, value.shape)
         if not kind.startswith(("float", "bfloat")) and not is_whole:
-            return lambda leaves: value
+            static = value.cpu() if self.double and _is_tensor(value) else value
+            return lambda leaves: static
         self._note(kind, name)
         array = value
         if _is_tensor(value):

@@ -39,7 +39,7 @@ from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
-from adbench.oracle.evidence import DOUBLE, Precision
+from adbench.oracle.evidence import DOUBLE, Precision, lowest
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -141,7 +141,8 @@ class UserFunction:
         self.constants: Constants = "allow"
         self.shape: tuple[int, ...] = ()  # of the value
         self._plain = in_double(library, arguments.call)
-        self.low: Low | None = None
+        self.low: Low | None = None  # inside, given float64
+        self.given: Low | None = None  # of the arguments, if they keep their types
         self.types: Mapping[str, Precision] = {}  # of arguments below float64
         self._refused = ""
         self._ran: set[CodeType] = set()
@@ -156,13 +157,13 @@ class UserFunction:
     @property
     def precision(self) -> Precision:
         """The lowest arithmetic on the way from the inputs, float64, to the value."""
-        return self.low.precision if self.low else DOUBLE
+        return lowest(*(low.precision for low in (self.low, self.given) if low), DOUBLE)
 
     def keep_types(self, arguments: Arguments, low: Low) -> None:
         """Results are computed in the arguments' own types, `low` the lowest. Points are numbers of them."""
         gone = (*self.arguments.notes, COPIED)
         self.notes = [note for note in self.notes if not note.startswith(gone)]
-        self.low = max(low, self.low or low, key=lambda one: one.precision.unit)
+        self.given = low
         given = zip(arguments.names, arguments.given, strict=True)
         lows = ((name, low_of(like)) for name, like in given)
         self.types = {name: low.precision for name, low in lows if low is not None}
@@ -349,7 +350,9 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(flat, examples, **({"widened": True} if self.low else {}))
+            made: Callable[..., Any] = translate(
+                flat, examples, **({"widened": True} if self.low or self.given else {})
+            )
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data

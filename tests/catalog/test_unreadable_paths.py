@@ -93,7 +93,9 @@ def test_names_in_any_script_work_in_any_locale(tmp_path: Path, locale: dict[str
     assert done.code == 0, done.out + done.err
     missing = adbench_in_a_process(folder, "check", "--function", "größe.py:mäß", "--at", "1.0", **locale)
     assert (missing.code, missing.err.count("\n")) == (2, 1)
-    assert "has no function or object 'mäß'; it has maß" in missing.err.replace("there are:", "it has")
+    assert "has no function or object 'mäß'; did you mean maß? it has maß" in missing.err.replace(
+        "there are:", "it has"
+    )
 
 
 def test_a_name_is_found_in_each_form_of_unicode(tmp_path: Path) -> None:

@@ -420,7 +420,7 @@ def test_a_failure_in_the_value_is_the_librarys_limit_and_not_a_wrong_rule() -> 
     """Batch normalisation writes into its buffers, which torch.func refuses."""
     model = torch.nn.BatchNorm1d(2)
     found = adbench.check(lambda x: model(x).pow(3).sum(), torch.randn(4, 2), modes=("gradient", "jvp"))
-    assert (found.word, [row.mode for row in found.lacking]) == ("right", ["jvp"])
+    assert (found.is_right, [row.mode for row in found.lacking]) == (True, ["jvp"])
     with pytest.raises(UsageError, match="has no attribute 'nothing'"):
         adbench.check(Broken.apply, torch.tensor(1.5))
     found = adbench.check(Broken.apply, torch.tensor(1.5), modes=("value", "gradient"))
@@ -479,7 +479,7 @@ def test_a_module_in_training_is_random_and_the_advice_is_to_call_eval(own_defau
     module = torch.nn.Sequential(torch.nn.Linear(3, 40), torch.nn.Dropout(0.5))
     with pytest.raises(UsageError, match=r"is random: .*; call \.eval\(\) on the module"):
         adbench.check(module, torch.ones(3))
-    assert "(in float64)" in adbench.check(torch.sum, torch.ones(3)).title, "it is float32"
+    assert "(in float64)" in adbench.check(torch.sum, torch.ones(3), precision="float64").title, "it is float32"
     assert "(in float64)" not in adbench.check(torch.sum, torch.ones(3, dtype=torch.float64)).title
 
 

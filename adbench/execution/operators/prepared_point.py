@@ -84,6 +84,12 @@ class CasePoint:
         return precision
 
     @property
+    def values_within(self) -> Precision:
+        """The lowest arithmetic in which the values at float64 inputs are computed: differences need float64."""
+        low = getattr(self.case.f, "low", None)
+        return low.precision if low else DOUBLE
+
+    @property
     def arithmetic(self) -> Precision:
         """The lowest arithmetic by which a result may be judged."""
         return lowest(SINGLE if self.single else DOUBLE, self.within)

@@ -98,8 +98,8 @@ def _computed(
     if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
         unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")
         return _with_unknown(unknown, unknown)
-    if at.within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
-        reason = f"{first.all_outputs.reason}, and differences of its values in {at.within.name} resolve nothing"
+    if at.values_within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
+        reason = f"{first.all_outputs.reason}, and differences of its values in {at.values_within.name} resolve nothing"
         unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:
@@ -116,7 +116,7 @@ def _computed(
 def _values_decide(at: CasePoint) -> bool:
     """Whether the case's values say anything about the derivative: not in lower precision, where values change in
     steps, nor where constants are held or a symmetric matrix is read by another convention."""
-    return at.within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
+    return at.values_within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
 
 
 def with_points(

@@ -85,18 +85,22 @@ class InGivenPrecision(Backend):
         return lambda *leaves: call(leaves)
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The leaves like the given ones; a vector after them like the active ones, or in the value's type."""
+        """The leaves like the given ones, and vectors: a tangent like the active leaves, a cotangent like the value.
+
+        A fallback asks for vectors alone.
+        """
         assert self.arguments is not None
-        arguments, count = self.arguments, len(self.arguments.given)
-        native = [native_leaf(self.library, *pair) for pair in zip(args[:count], arguments.given, strict=True)]
-        active = [
-            given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active
-        ]
-        for vector in args[count:]:
-            if isinstance(vector, tuple):
-                native.append(tuple(_exactly(self.library, *pair) for pair in zip(vector, active, strict=True)))
+        names, given, native = self.arguments.names, self.arguments.given, list[Any]()
+        active = [like for name, like in zip(names, given, strict=True) if name in self.arguments.active]
+        are_leaves = len(args) >= len(given) and not any(isinstance(arg, tuple) for arg in args[: len(given)])
+        for number, arg in enumerate(args):
+            if isinstance(arg, tuple):
+                native.append(tuple(_exactly(self.library, *pair) for pair in zip(arg, active, strict=True)))
+            elif are_leaves and number < len(given):
+                native.append(native_leaf(self.library, arg, given[number]))
             else:
-                native.append(_exactly(self.library, vector, arguments.call(native[:count])))
+                like = self.arguments.call(native[: len(given)]) if are_leaves else active[0]
+                native.append(_exactly(self.library, arg, like))
         return tuple(native)
 
 
@@ -129,7 +133,9 @@ def _tensor(value: Leaf, given: Any) -> Any:
         dtype = getattr(torch, low_type(getattr(given, "dtype", "")) or "float64")
         return source.to(dtype)
     steps = list(zip(given.shape, given.stride(), strict=True))
-    if any(size > 1 and not stride for size, stride in steps):  # expanded: entries share memory
+    if given.shape != source.shape or any(
+        size > 1 and not stride for size, stride in steps
+    ):  # expanded: entries share memory
         return source.to(given.dtype).to(given.device)
     memory = torch.empty(1 + sum((size - 1) * stride for size, stride in steps if size), dtype=given.dtype)
     view = memory.to(given.device).as_strided(given.shape, given.stride())
