@@ -98,7 +98,7 @@ class Precision:
 
 DOUBLE = Precision("float64")
 SHARPER = (10.0, 4.0, 12)
-"""`sigmas`, `roundings` and `draws` for 16 bits: beyond 10 deviations of 12 samples lies one in three million errors."""
+"""`sigmas`, `roundings` and `draws` for 16 bits: one error in three million is beyond 10 deviations of 12 samples."""
 SINGLE = Precision("float32", 2.0**-24, 1e-4, 2.0**-126, (2.0 - 2.0**-23) * 2.0**127, 2.0**-24)
 HALF = Precision("float16", 2.0**-11, 0.05, 2.0**-14, (2.0 - 2.0**-10) * 2.0**15, 2.0**-24, *SHARPER)
 BRAIN = Precision("bfloat16", 2.0**-8, 0.25, 2.0**-126, (2.0 - 2.0**-7) * 2.0**127, 2.0**-24, *SHARPER)
