@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
-from adbench.execution.precision.given import LIBRARIES, InGivenPrecision, Settings, lowest_of
+from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
 from adbench.functions.outputs import Output
@@ -97,13 +98,11 @@ def check(
                they contradict it: a bisection has the derivative of the root, not 0
     constants  "forbid" makes a derivative wrong that leaves out numbers which the function declares constant, by
                `detach`, `no_grad`, `.item()`, `stop_gradient`, ...; "allow" names them in a note
-
     precision  "given": arguments of jax, torch and autograd keep their types and devices, and the table says how many
                units in the last place of that type each number is off; "float64": all arguments are converted
-
-    definition what f computes, in numpy, torch or jax: f may be a kernel that no translation knows, with a backward
-               pass of its own. The table has the value and the gradient of its sum with random weights, in the types of
-               the arguments, next to the errors of the definition's own library
+    definition   a function of numpy, torch or jax that computes what f does: f may then be a kernel that adbench
+               cannot translate. The table has the value and the gradient of its sum with random weights, in the types
+               of the arguments, next to the errors of the definition's library
 
     The reference recomputes your function with 50 digits, at exactly the given numbers, and is proved, if its
     operations are known. Otherwise it comes from differences of its values in float64. The lowest type of the arguments
@@ -123,11 +122,17 @@ def check(
     if operator is not None and modes is not None:
         raise UsageError(f"operator={operator!r} and modes={modes!r} conflict; leave operator out")
     meaning = {"output": output, "branchwise": branchwise, "constants": constants}
+    others = {"backend": backend, "modes": modes, "operator": operator, "precision": precision}
     options = {"wrt": wrt, "seed": seed, "backend": backend, **meaning}
     try:
         with contained():
             if definition is not None:
-                return _against(definition, f, args, kwargs, wrt, seed, points)
+                own = signature(check).parameters
+                if ignored := [name for name, value in {**meaning, **others}.items() if value != own[name].default]:
+                    raise UsageError(f"{ignored[0]} has no meaning with definition; leave it out")
+                from adbench.execution.precision.kernel import KernelCheck  # few checks are of kernels
+
+                return KernelCheck(f, definition, args, kwargs, wrt, seed, REFERENCE_SECONDS).table(points)
             settings = own_settings() if precision == "given" else None
             return _checked(f, args, kwargs, backend, operator or modes, points, options, settings)
     except UserExit as error:
@@ -173,34 +178,6 @@ def _checked(
     )
 
 
-def _against(
-    definition: Callable[..., Any],
-    kernel: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    wrt: Wrt,
-    seed: int,
-    points: int,
-) -> FunctionCheck:
-    """The check of a kernel against its definition."""
-    from adbench.execution.precision.kernel import check_kernel
-
-    settings = own_settings()
-    with double_precision():
-        return check_kernel(
-            kernel,
-            definition,
-            args,
-            kwargs,
-            wrt=wrt,
-            seed=seed,
-            points=points,
-            seconds=REFERENCE_SECONDS,
-            settings=settings,
-            load=lambda name: from_module(name, load(resolve(backends=[name]).catalog.backends[name])),
-        )
-
-
 def _in_given_precision(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -210,7 +187,7 @@ def _in_given_precision(
     settings: Settings | None,
 ) -> Callable[[Backend], Backend]:
     """in_given(backend) -> the backend for arguments in their own types; the backend itself if all are float64."""
-    if settings is None or made.library.name not in LIBRARIES:
+    if settings is None or not made.library.keeps_types:
         return lambda backend: backend
     given = arguments_of(f, args, kwargs, wrt, xp=takes_xp(f), double=False)
     low = lowest_of(given)

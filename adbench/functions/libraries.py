@@ -29,12 +29,14 @@ class Library:
     backend      the default backend
     second       the next one, if the first fails, as for a branch that depends on data
     translator   "module:function" that translates for the oracle; None if no translation is needed
+    keeps_types  whether it computes in types below float64; functions for others are checked in float64
     """
 
     name: str
     backend: str
     translator: str | None
     second: str | None = None
+    keeps_types: bool = False
 
     @property
     def title(self) -> str:
@@ -64,9 +66,9 @@ LIBRARIES: Mapping[str, Library] = {
     library.name: library
     for library in (
         Library("xp", "tape", None),
-        Library("jax", "jax", "adbench.functions.from_jax.jaxprs:jax_text", "jax_eager"),
-        Library("torch", "torch", "adbench.functions.from_torch.tensors:torch_text"),
-        Library("autograd", "autograd", NUMPY_TEXT),
+        Library("jax", "jax", "adbench.functions.from_jax.jaxprs:jax_text", "jax_eager", keeps_types=True),
+        Library("torch", "torch", "adbench.functions.from_torch.tensors:torch_text", keeps_types=True),
+        Library("autograd", "autograd", NUMPY_TEXT, keeps_types=True),
         Library("tape", "tape", NUMPY_TEXT),
         Library("numpy", "tape", NUMPY_TEXT),
     )

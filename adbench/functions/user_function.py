@@ -142,7 +142,7 @@ class UserFunction:
         self.shape: tuple[int, ...] = ()  # of the value
         self._plain = in_double(library, arguments.call)
         self.low: Low | None = None  # inside, given float64
-        self.given: Low | None = None  # of the arguments, if they keep their types
+        self.low_argument: Low | None = None  # if arguments keep their types
         self.types: Mapping[str, Precision] = {}  # of arguments below float64
         self._refused = ""
         self._ran: set[CodeType] = set()
@@ -157,13 +157,13 @@ class UserFunction:
     @property
     def precision(self) -> Precision:
         """The lowest arithmetic on the way from the inputs, float64, to the value."""
-        return lowest(*(low.precision for low in (self.low, self.given) if low), DOUBLE)
+        return lowest(*(low.precision for low in (self.low, self.low_argument) if low), DOUBLE)
 
     def keep_types(self, arguments: Arguments, low: Low) -> None:
         """Results are computed in the arguments' own types, `low` the lowest. Points are numbers of them."""
         gone = (*self.arguments.notes, COPIED)
         self.notes = [note for note in self.notes if not note.startswith(gone)]
-        self.given = low
+        self.low_argument = low
         given = zip(arguments.names, arguments.given, strict=True)
         lows = ((name, low_of(like)) for name, like in given)
         self.types = {name: low.precision for name, low in lows if low is not None}
@@ -351,7 +351,7 @@ class UserFunction:
 
         try:
             made: Callable[..., Any] = translate(
-                flat, examples, **({"widened": True} if self.low or self.given else {})
+                flat, examples, **({"widened": True} if self.low or self.low_argument else {})
             )
         except Unsupported:
             raise

@@ -172,23 +172,23 @@ LEAST_WEIGHT = 0.5
 def direction_weights(seed: int, number: int, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
     """Random weights, one array per leaf: the direction is weights times the leaf's scale."""
     rng = np.random.default_rng([seed, number])
-    return [_weights(rng, shape) for shape in shapes]
+    return [random_weights(rng, shape) for shape in shapes]
 
 
 def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray:
     """Random weights for the outputs of a function; 1 for a scalar."""
     if not shape:
         return np.ones(())
-    return _weights(np.random.default_rng([seed, number, 0x0F]), shape)
+    return random_weights(np.random.default_rng([seed, number, 0x0F]), shape)
 
 
-def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    """Random signs times random odd multiples of 2^-11 between 1/2 and 1.
+def random_weights(rng: np.random.Generator, shape: tuple[int, ...], bits: int = WEIGHT_BITS) -> FloatArray:
+    """Random signs times random odd multiples of 2^-bits between 1/2 and 1.
 
     They differ, so that exchanged numbers change a sum. They have few bits, so that `weighted_sum` is exact. Their
     signs are random, so that errors add up like the steps of a random walk.
     """
-    most = 1 << WEIGHT_BITS
+    most = 1 << bits
     signs = 2.0 * rng.integers(0, 2, size=shape) - 1.0
     return np.asarray(signs * (2.0 * rng.integers(most // 4, most // 2, size=shape) + 1.0) / most, dtype=np.float64)
 

@@ -145,3 +145,101 @@ def test_a_definition_of_something_else_is_refused(definition: Any, words: str) 
     row = KERNELS["gelu"]
     with pytest.raises(UsageError, match=words):
         adbench.check(kernel_of(row), *arguments_of(row, torch.float32), definition=definition)
+
+
+def test_options_without_meaning_for_a_kernel_are_refused() -> None:
+    row = KERNELS["gelu"]
+    for option in ({"modes": "all"}, {"precision": "float64"}, {"branchwise": True}, {"backend": "torch"}):
+        with pytest.raises(UsageError, match="has no meaning with definition"):
+            adbench.check(kernel_of(row), *arguments_of(row, torch.float32), definition=row.definition, **option)
+
+
+def test_a_result_in_a_lower_type_than_the_arguments_is_judged_by_it() -> None:
+    x = torch.tensor([0.3, 1.7, -2.4])
+    table = adbench.check(lambda x: torch.tanh(x).bfloat16(), x, definition=torch.tanh)
+    assert (table.is_right, table.precision) == (True, "bfloat16"), str(table)
+
+
+def test_a_kernel_that_fails_in_a_later_call_is_wrong() -> None:
+    calls = []
+
+    def forgetful(x: Any) -> Any:
+        calls.append(x)
+        if len(calls) > 3:
+            raise RuntimeError("workspace lost")
+        return (x * x).sum()
+
+    table = adbench.check(forgetful, torch.tensor([1.0, 2.0]), definition=lambda x: (x * x).sum())
+    assert table.is_wrong
+    assert "a later call of the kernel raises RuntimeError: workspace lost" in str(table)
+
+
+def test_an_overflow_of_the_kernel_is_wrong_and_no_warning() -> None:
+    x = torch.tensor([12.0, 3.0], dtype=torch.float16)
+    assert adbench.check(lambda x: torch.exp(x).sum().log(), x, definition=lambda x: torch.logsumexp(x, 0)).is_wrong
+
+
+def test_a_definition_in_numpy_keeps_whole_numbers() -> None:
+    def definition(x: Any, t: Any) -> Any:
+        rows = np.arange(3)
+        return np.sum(np.log(np.sum(np.exp(x), axis=1)) - x[rows, t])
+
+    x, t = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 3, 1])
+    table = adbench.check(
+        lambda x, t: torch.nn.functional.cross_entropy(x, t, reduction="sum"), x, t, definition=definition
+    )
+    assert table.is_right, str(table)
+    assert table.proved
+
+
+def test_a_kernel_gets_the_strides_of_its_argument() -> None:
+    strides = set()
+
+    def kernel(x: Any) -> Any:
+        strides.add(x.stride())
+        return (x * x).sum()
+
+    adbench.check(kernel, torch.randn(3, 5).T, definition=lambda x: (x * x).sum())
+    assert {(1, 5), (6, 2)} <= strides
+
+
+def test_a_large_mask_of_infinities_is_no_obstacle() -> None:
+    x = torch.randn(90, 90, generator=torch.Generator().manual_seed(0))
+    mask = torch.zeros(90, 90).masked_fill(torch.ones(90, 90, dtype=torch.bool).triu(1), -torch.inf)
+    table = adbench.check(
+        lambda x, mask: torch.softmax(x + mask, -1),
+        x,
+        mask,
+        definition=lambda x, mask: torch.softmax(x + mask, -1),
+        wrt="x",
+    )
+    assert table.is_right, str(table)
+
+
+def test_a_large_kernel_in_float64_is_refused() -> None:
+    x = torch.ones(5_000, dtype=torch.float64)
+    with pytest.raises(UsageError, match=r"is not proved .*check it at fewer numbers"):
+        adbench.check(lambda x: (x * x).sum(), x, definition=lambda x: (x * x).sum())
+
+
+def test_a_definition_that_fails_in_the_kernels_type_is_named() -> None:
+    def definition(x: Any) -> Any:
+        if x.dtype == torch.bfloat16:
+            raise TypeError("no bfloat16 here")
+        return (x * x).sum()
+
+    with pytest.raises(UsageError, match="the definition raises TypeError: no bfloat16 here"):
+        adbench.check(lambda x: (x * x).sum(), torch.ones(5_000, dtype=torch.bfloat16), definition=definition)
+
+
+def test_complex_results_are_refused() -> None:
+    with pytest.raises(UsageError, match="returns complex numbers"):
+        adbench.check(lambda x: torch.complex(x, x).sum(), torch.ones(2), definition=lambda x: x.sum())
+
+
+def test_assert_gradients_takes_a_definition() -> None:
+    row = KERNELS["softmax"]
+    adbench.assert_gradients(kernel_of(row), *arguments_of(row, torch.float32), definition=row.definition)
+    planted = kernel_of(row, FAULTS["block edge"]())
+    with pytest.raises(AssertionError, match="gradient of kernel against"):
+        adbench.assert_gradients(planted, *arguments_of(row, torch.float32), definition=row.definition)

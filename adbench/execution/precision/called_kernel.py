@@ -6,38 +6,63 @@ Arrays of inputs lie in memory between NaN, so that a kernel that reads beyond a
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adbench.execution.precision.given import InGivenPrecision, native_leaf
+from adbench.execution.precision.given import InGivenPrecision, in_numpy, native_leaf, tensor_like
 from adbench.functions.user_arguments import Arguments, Leaf
+
+Numbers = tuple[NDArray[np.float64], ...]
+"""The value, then the gradient by each active leaf."""
+
+MARGIN = 64
+"""NaN before and behind an array; a multiple of what kernels expect of addresses."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one call gave: its native results and arguments, and the results in numpy as they were then."""
+
+    results: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    numbers: Numbers
+
+    @property
+    def now(self) -> Numbers:
+        """The results in numpy as they are now, after other calls."""
+        return tuple(in_numpy(part).astype(np.float64, copy=True) for part in self.results)
 
 
 @dataclass(frozen=True)
 class CalledKernel:
-    """A kernel at its arguments, and the gradient of the sum of its results with random weights.
-
-    arguments  in their own types
-    backend    runs it
-    """
+    """A kernel at its arguments, which are in their own types; `backend` runs it."""
 
     arguments: Arguments
     backend: InGivenPrecision
-    wrt: tuple[int, ...]
 
-    def run(self, leaves: Sequence[Leaf], weights: Any, strided: bool = False) -> tuple[Any, tuple[Any, ...], Any]:
-        """The value, the gradient by every active leaf, and the arguments after that, all native."""
-        native = tuple(
-            guarded(self.backend.library, *pair, strided) for pair in zip(leaves, self.arguments.given, strict=True)
-        )
-        f = self.backend.function(None, ())  # type: ignore[arg-type]  # it needs neither
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The positions of the active leaves."""
+        return tuple(map(self.arguments.names.index, self.arguments.active))
+
+    def run(self, leaves: Sequence[Leaf], weights: Any, strided: bool = False) -> Ran:
+        """The value, and the gradient of its sum with these weights by every active leaf."""
+        library, call = self.backend.library, self.arguments.call
+        pairs = zip(leaves, self.arguments.given, strict=True)
+        native = tuple(guarded(library, *pair, strided) for pair in pairs)
+
+        def f(*leaves: Any) -> Any:
+            return call(leaves)
+
         value = self.backend.prepare("value", f, native, self.wrt)(*native)
-        w = native_leaf(self.backend.library, weights, value)
-        return value, self.backend.prepare("vjp", f, (*native, w), self.wrt)(*native, w), native
+        w = native_leaf(library, weights, value)
+        results = value, *self.backend.prepare("vjp", f, (*native, w), self.wrt)(*native, w)
+        made = Ran(results, native, ())
+        return replace(made, numbers=made.now)
 
 
 def guarded(library: str, value: Leaf, given: Any, strided: bool) -> Any:
@@ -45,10 +70,8 @@ def guarded(library: str, value: Leaf, given: Any, strided: bool) -> Any:
     if library != "torch" or not np.ndim(value) or not hasattr(given, "stride"):
         return native_leaf(library, value, given)
     torch = importlib.import_module("torch")
-    sizes = [*given.shape]
-    shape = [*sizes[:-1], 2 * sizes[-1]] if strided else sizes
-    margin = 64
-    memory = torch.full((2 * margin + math.prod(shape),), math.nan, dtype=given.dtype, device=given.device)
-    array = memory[margin : margin + math.prod(shape)].view(shape)
-    array = array[..., ::2] if strided else array
-    return array.copy_(torch.from_numpy(np.asarray(value)))
+    source = torch.from_numpy(np.asarray(value))
+    if strided:
+        sizes = [*source.shape[:-1], 2 * source.shape[-1]]
+        given = torch.empty(sizes, dtype=given.dtype, device=given.device)[..., ::2]
+    return tensor_like(given, source, margin=MARGIN)

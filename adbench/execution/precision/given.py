@@ -7,6 +7,7 @@ what rounding in the lowest of these types explains.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
@@ -24,9 +25,6 @@ from adbench.model.operator import Operator
 from adbench.oracle.evidence import DOUBLE, Precision
 
 Settings = Callable[[], AbstractContextManager[None]]
-LIBRARIES = ("torch", "jax", "autograd")
-"""The libraries that compute in lower types. Functions for others are checked in float64."""
-
 NOT_NESTED = 'compositions are checked in float64 only: pass precision="float64"'
 
 
@@ -36,11 +34,15 @@ def precision_of(given: Any) -> Precision:
     return low.precision if low else DOUBLE
 
 
-def lowest_of(arguments: Arguments) -> Low | None:
-    """The lowest type of the active arguments, or None if all are float64."""
-    active = [given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active]
-    lows = [low for low in map(low_of, active) if low is not None]
+def lowest_of(arguments: Arguments, *values: Any) -> Low | None:
+    """The lowest type of the active arguments and of these values, or None if all are float64."""
+    lows = [low for low in map(low_of, (*active_of(arguments), *values)) if low is not None]
     return max(lows, key=lambda low: low.precision.unit, default=None)
+
+
+def active_of(arguments: Arguments) -> list[Any]:
+    """The active arguments as given."""
+    return [given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active]
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,7 @@ class InGivenPrecision(Backend):
         A fallback asks for vectors alone.
         """
         assert self.arguments is not None
-        names, given, native = self.arguments.names, self.arguments.given, list[Any]()
-        active = [like for name, like in zip(names, given, strict=True) if name in self.arguments.active]
+        given, active, native = self.arguments.given, active_of(self.arguments), list[Any]()
         are_leaves = len(args) >= len(given) and not any(isinstance(arg, tuple) for arg in args[: len(given)])
         for number, arg in enumerate(args):
             if isinstance(arg, tuple):
@@ -130,20 +131,27 @@ def _tensor(value: Leaf, given: Any) -> Any:
     torch = importlib.import_module("torch")
     source = torch.from_numpy(np.array(value, dtype=np.float64))
     if not isinstance(given, torch.Tensor):
-        dtype = getattr(torch, low_type(getattr(given, "dtype", "")) or "float64")
-        return source.to(dtype)
-    steps = list(zip(given.shape, given.stride(), strict=True))
-    if given.shape != source.shape or any(
-        size > 1 and not stride for size, stride in steps
-    ):  # expanded: entries share memory
-        return source.to(given.dtype).to(given.device)
-    memory = torch.empty(1 + sum((size - 1) * stride for size, stride in steps if size), dtype=given.dtype)
-    view = memory.to(given.device).as_strided(given.shape, given.stride())
-    return view.copy_(source)
+        return source.to(getattr(torch, low_type(getattr(given, "dtype", "")) or "float64"))
+    return tensor_like(given, source, margin=0)
+
+
+def tensor_like(given: Any, source: Any, margin: int) -> Any:
+    """A tensor of torch with the given one's type, device and strides and these numbers.
+
+    margin: so many NaN lie before and behind it in memory; those between its entries are NaN too.
+    """
+    torch = importlib.import_module("torch")
+    strides, is_same = given.stride(), given.shape == source.shape
+    if not is_same or any(size > 1 and not step for size, step in zip(given.shape, strides, strict=True)):
+        # Another shape, or an expanded tensor, whose entries share memory.
+        strides = torch.empty(source.shape, device="meta").stride()
+    reach = 1 + sum((size - 1) * step for size, step in zip(source.shape, strides, strict=True) if size)
+    memory = torch.full((reach + 2 * margin,), math.nan, dtype=given.dtype, device=given.device)
+    return memory.as_strided(source.shape, strides, margin).copy_(source)
 
 
 def in_numpy(leaf: Any) -> Any:
-    """A number, an array or a tensor of any type and device as float64 in numpy."""
+    """A number, an array or a tensor of any device in numpy; floating-point ones of any type in float64."""
     if hasattr(leaf, "detach"):
-        return leaf.detach().cpu().double().numpy()
+        leaf = widened(leaf.detach()).cpu().numpy()
     return np.asarray(widened(leaf) if hasattr(leaf, "dtype") else leaf)

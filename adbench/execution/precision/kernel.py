@@ -12,37 +12,41 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import optree
-from numpy.typing import NDArray
 
+from adbench.catalog.discovery import load
+from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, subject_of
-from adbench.execution.precision.called_kernel import CalledKernel, guarded
-from adbench.execution.precision.given import (
-    LIBRARIES,
-    InGivenPrecision,
-    Settings,
-    in_numpy,
-    lowest_of,
-    precision_of,
-)
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
+from adbench.execution.precision.given import InGivenPrecision, in_numpy, lowest_of
 from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
-from adbench.functions.libraries import library_name_of_value
+from adbench.functions.libraries import (
+    LIBRARIES,
+    ORDER,
+    Library,
+    double_precision,
+    library_name_of_value,
+    own_settings,
+)
+from adbench.functions.low_precision import Low
 from adbench.functions.outputs import outputs_of
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
-from adbench.functions.user_arguments import Leaf, Wrt, arguments_of, name_of
+from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.functions.user_function import UserFunction, function_case, told
-from adbench.model.backend import Backend
+from adbench.model.backend import from_module
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.oracle.compute import value_reference
-from adbench.oracle.evidence import Precision, lowest
+from adbench.oracle.evidence import DOUBLE
+from adbench.oracle.leaves import random_weights
 from adbench.oracle.subject import Effort
 
 MOST_PROVED = 4_000
@@ -52,46 +56,17 @@ BITS = 7
 """Of the random cotangents, which are numbers of every type. Their products with its numbers are exact in float64."""
 
 STRIDED = "strided inputs"
-Loader = Callable[[str], Backend]
+TOO_LARGE = f"it takes more than {MOST_PROVED:,} numbers, too many for a proof"
 
 
-def weights_of(shape: tuple[int, ...], seed: int) -> Any:
-    """A random cotangent: signs times odd multiples of 2^-7 between 1/2 and 1; 1 for a number."""
-    if not shape:
-        return 1.0
-    rng, most = np.random.default_rng([seed, 0x6B]), 1 << BITS
-    signs = 2.0 * rng.integers(0, 2, shape) - 1.0
-    return signs * (2.0 * rng.integers(most // 4, most // 2, shape) + 1.0) / most
+class KernelCheck:
+    """One check of a kernel at its arguments: `table` runs it.
 
+    wrt       the active arguments, by default all floating-point ones
+    seconds   for each reference
 
-def check_kernel(
-    kernel: Callable[..., Any],
-    definition: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    wrt: Wrt,
-    seed: int,
-    points: int,
-    seconds: float,
-    settings: Settings,
-    load: Loader,
-) -> FunctionCheck:
-    """The table of a kernel: its value and its gradient at each point, then with strided inputs.
-
-    load   name -> backend
-
-    Raises UsageError if the two take or return something else.
+    Raises UsageError if kernel and definition take or return something else.
     """
-    checked = _Check(kernel, definition, args, kwargs, wrt, seed, seconds, settings, load)
-    numbers, outside = points_inside(checked.case, 0, points)
-    for number in numbers:
-        checked.at_point(number)
-    return checked.table(outside, points - len(numbers))
-
-
-class _Check:
-    """One check of a kernel; `rows` and `values` grow."""
 
     def __init__(
         self,
@@ -102,181 +77,169 @@ class _Check:
         wrt: Wrt,
         seed: int,
         seconds: float,
-        settings: Settings,
-        load: Loader,
     ) -> None:
-        self.seed, self.seconds, self.rows, self.values = seed, seconds, list[CheckedMode](), list[CheckedMode]()
-        self.notes: list[str] = []
-        plain = [_plain(arg) for arg in args], {name: _plain(arg) for name, arg in kwargs.items()}
-        is_plain = library_of(definition, *plain).name in ("numpy", "xp", "autograd")
-        self.own = plain if is_plain else (list(args), dict(kwargs))
-        self.definition, self.wrt = definition, wrt
-        self.case = function_case(definition, *self.own, wrt, seed=seed)
-        self.f = _user_function(self.case)
-        self.weights = weights_of(self.f.shape, seed)
-        self.kernel = self._kernel(kernel, args, kwargs, settings, load)
-        self._same_arguments()
-        low = lowest_of(self.kernel.arguments)
-        renamed = replace(self.kernel.arguments, names=self.f.arguments.names)
-        self.gradient_case = self.case
-        if self.f.shape:
-            total = _total_of(definition, self.weights, self.f)
-            self.gradient_case = function_case(total, *self.own, wrt, seed=seed)
-        for f in (self.f, _user_function(self.gradient_case)):
+        self.name, self.seed, self.seconds = name_of(kernel), seed, seconds
+        self.rows, self.values, self.notes = list[CheckedMode](), list[CheckedMode](), list[str]()
+        self._settings = own_settings()
+        with double_precision():
+            plain = [_plain(arg) for arg in args], {name: _plain(arg) for name, arg in kwargs.items()}
+            takes_tensors = library_of(definition, *plain).name in ("torch", "jax")
+            own = (args, kwargs) if takes_tensors else plain
+            self.case = function_case(definition, *own, wrt, seed=seed)
+            self.f = _user_function(self.case)
+            rng, shape = np.random.default_rng([seed, 0x6B]), self.f.shape
+            self.weights: Any = random_weights(rng, shape, BITS) if shape else 1.0
+            self.kernel, low = self._called(kernel, args, kwargs, wrt)
+            self.definition = self._in_own_type(definition, *own, wrt)
+            self.gradient_case = self.case
+            if self.f.shape:
+                self.gradient_case = function_case(_total_of(definition, self.weights, self.f), *own, wrt, seed=seed)
             if low is not None:
-                f.keep_types(renamed, low)
-        self.name = f"{name_of(kernel)} against {name_of(definition)}"
-        self.rival = self._rival(settings, load)
+                in_types = replace(self.kernel.arguments, names=self.f.arguments.names)
+                for f in (self.f, _user_function(self.gradient_case)):
+                    f.keep_types(in_types, low)
 
-    def _kernel(
-        self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], settings: Settings, load: Loader
-    ) -> CalledKernel:
+    def table(self, points: int) -> FunctionCheck:
+        """The value and the gradient at each point, at the first also with strided inputs and in further calls."""
+        with double_precision():
+            numbers, outside = points_inside(self.case, 0, points)
+            for number in numbers:
+                self._at_point(number)
+        made = FunctionCheck.of(
+            self.f,
+            outside,
+            self.notes,
+            backend=self.kernel.backend.name,
+            library=LIBRARIES[self.kernel.backend.library].title,
+            rows=tuple(self.rows),
+            values=tuple(self.values),
+            missing=points - len(numbers),
+        )
+        return replace(made, function=f"{self.name} against {self.f.__name__}")
+
+    def _backend(self, library: Library, arguments: Arguments) -> InGivenPrecision:
+        source = resolve(backends=[library.backend]).catalog.backends[library.backend]
+        return InGivenPrecision.of(from_module(source.name, load(source)), library, arguments, self._settings)
+
+    def _called(
+        self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
+    ) -> tuple[CalledKernel, Low | None]:
+        """The kernel, and the lowest type of its arguments and its result."""
         every: Any = [*args, *kwargs.values()]
         names = set(map(library_name_of_value, optree.tree_leaves(every)))
-        library = next((name for name in LIBRARIES if name in names), library_of(kernel, args, kwargs).name)
-        if library not in LIBRARIES:
-            raise UsageError(f"{name_of(kernel)} is written for {library}; pass arrays of torch or jax to a kernel")
-        from adbench.functions.libraries import LIBRARIES as ROWS
-
-        arguments = arguments_of(kernel, args, kwargs, self.wrt, double=False)
-        wrt = tuple(arguments.names.index(name) for name in arguments.active)
-        made = CalledKernel(
-            arguments, InGivenPrecision.of(load(ROWS[library].backend), ROWS[library], arguments, settings), wrt
-        )
-        with contained(), settings():
-            native = [guarded(library, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
-            try:
+        library = next((LIBRARIES[name] for name in ORDER if name in names), library_of(kernel, args, kwargs))
+        if not library.keeps_types:
+            raise UsageError(f"{self.name} is written for {library.name}; pass arrays of torch or jax to a kernel")
+        arguments = arguments_of(kernel, args, kwargs, wrt, double=False)
+        self._refuse_other_arguments(arguments)
+        native = [guarded(library.name, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
+        try:
+            with contained(), self._settings():
                 value = arguments.call(native)
-            except Exception as error:
-                raise UsageError(f"{name_of(kernel)} raises {told(error)}") from error
-        outputs = outputs_of(value, None, library, name_of(kernel))
-        if outputs is not None:
-            arguments = replace(arguments, outputs=outputs)
-            made = replace(made, arguments=arguments, backend=replace(made.backend, arguments=arguments))
-            value = outputs.of(value)
-        if tuple(np.shape(in_numpy(value))) != self.f.shape:
+        except Exception as error:
+            raise UsageError(f"{self.name} raises {told(error)}") from error
+        if (outputs := outputs_of(value, None, library.name, self.name)) is not None:
+            arguments, value = replace(arguments, outputs=outputs), outputs.of(value)
+        result = in_numpy(value)
+        if np.iscomplexobj(result):
+            raise UsageError(f"{self.name} returns complex numbers; return real ones")
+        if np.shape(result) != self.f.shape:
             raise UsageError(
-                f"{name_of(kernel)} returns the shape {tuple(np.shape(in_numpy(value)))}, its definition "
-                f"{name_of(self.definition)} {self.f.shape}; both must return the same"
+                f"{self.name} returns the shape {np.shape(result)}, its definition {self.f.__name__} {self.f.shape}; "
+                "both must return the same"
             )
-        if tuple(np.shape(in_numpy(value))) and np.iscomplexobj(in_numpy(value)):
-            raise UsageError(f"{name_of(kernel)} returns complex numbers; return real ones")
-        self.result_type = precision_of(value)
-        return made
+        return CalledKernel(arguments, self._backend(library, arguments)), lowest_of(arguments, value)
 
-    def _same_arguments(self) -> None:
-        mine, theirs = self.kernel.arguments, self.f.arguments
-        shapes = [[np.shape(value) for value in each.values] for each in (mine, theirs)]
-        if shapes[0] != shapes[1] or len(mine.active) != len(theirs.active):
+    def _refuse_other_arguments(self, arguments: Arguments) -> None:
+        theirs = self.f.arguments
+        shapes = [[np.shape(value) for value in each.values] for each in (arguments, theirs)]
+        if shapes[0] != shapes[1] or len(arguments.active) != len(theirs.active):
             raise UsageError(
-                f"the kernel takes {', '.join(mine.active)}, its definition {', '.join(theirs.active)}; both must take "
-                "the same arguments in the same order"
+                f"{self.name} takes {', '.join(arguments.active)}, its definition {', '.join(theirs.active)}; both "
+                "must take the same arguments in the same order"
             )
 
-    def _rival(self, settings: Settings, load: Loader) -> CalledKernel | None:
-        """The definition in the kernel's precision by its own library, if that can."""
-        if self.f.library.name not in LIBRARIES or self.f.library.name != self.kernel.backend.library:
+    def _in_own_type(
+        self, definition: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
+    ) -> CalledKernel | None:
+        """The definition in the kernel's types, if it is written for the kernel's library."""
+        if self.f.library.name != self.kernel.backend.library:
             return None
-        arguments = arguments_of(self.definition, *self.own, self.wrt, double=False)
+        arguments = arguments_of(definition, args, kwargs, wrt, double=False)
         arguments = replace(arguments, outputs=self.f.arguments.outputs)
-        backend = InGivenPrecision.of(load(self.f.library.backend), self.f.library, arguments, settings)
-        return CalledKernel(arguments, backend, self.kernel.wrt)
+        return CalledKernel(arguments, self._backend(self.f.library, arguments))
 
-    @property
-    def precision(self) -> Precision:
-        """The arithmetic by which the kernel is judged: the lowest of its arguments and of its result."""
-        return lowest(self.f.precision, self.result_type)
-
-    def at_point(self, number: int) -> None:
-        """Check the value and the gradient at this point; at the first also with strided inputs, and the calls."""
+    def _at_point(self, number: int) -> None:
         where = self.f.point_name(number)
         at, of_sum = point(self.case, 1, number), point(self.gradient_case, 1, number)
         leaves = [np.asarray(arg) if np.ndim(arg) else arg for arg in at.args]
         truth = self._truth(at, of_sum, leaves)
-        beside = self._numbers(self.rival, leaves) if self.rival is not None else None
-        variants = [(where, False)]
-        if not number and any(np.ndim(leaf) for leaf in leaves) and self.kernel.backend.library == "torch":
-            variants.append((STRIDED, True))
-        for place, strided in variants:
-            try:
-                with contained(), np.errstate(all="ignore"):
-                    value, gradient, after = self.kernel.run(leaves, self.weights, strided)
-            except (Unsupported, NotImplementedError) as refusal:
-                self.rows.append(CheckedMode("gradient", place, None, reason=str(refusal)))
-                continue
-            except Exception as error:
-                if strided:  # many kernels refuse them, and say so
-                    self.rows.append(CheckedMode("gradient", place, None, reason=told(error)))
-                    continue
-                raise UsageError(f"{self.name.partition(' ')[0]} raises {told(error)}") from error
-            if changed := self._changed(leaves, after):
-                self.rows.append(CheckedMode.wrong("gradient", place, f"the kernel changes its argument {changed}"))
-            numbers = in_numpy(value), tuple(map(in_numpy, gradient))
-            self.values.append(truth.value(place, numbers[0], beside and beside[0]))
-            self.rows.append(truth.gradient(place, numbers[1], beside and beside[1]))
-            if not number and not strided:
-                self._again(leaves, (value, gradient), numbers)
+        beside: Numbers | None = None
+        if self.definition is not None:
+            with suppress(Exception), contained(), np.errstate(all="ignore"):  # it need not run in these types
+                beside = self.definition.run(leaves, self.weights).numbers
+        ran = self._judge(where, truth, leaves, beside, strided=False)
+        if ran is not None and not number:
+            self._call_again(where, leaves, ran)
+            if self.kernel.backend.library == "torch" and any(map(np.ndim, leaves)):
+                self._judge(STRIDED, truth, leaves, beside, strided=True)
 
-    def _truth(self, at: CasePoint, of_sum: CasePoint, leaves: Sequence[Leaf]) -> Measured | _Proved:
-        sizes = sum(np.size(leaf) for leaf in leaves)
-        if sizes <= MOST_PROVED:
-            known = known_at(of_sum, second_order=False, seconds=self.seconds)
-            if known.first.is_proved:
-                effort = Effort(self.seed, max_outputs=64, max_seconds=self.seconds, precision=self.precision)
-                values = known.first if not self.f.shape else value_reference(subject_of(at), effort)
-                if values.is_proved:
-                    return _Proved(at, of_sum, PointReferences(values), known)
-        if self.rival is None:
-            raise UsageError(
-                f"the definition {name_of(self.definition)} is too large to be proved, or is not translated; write it "
-                "for the kernel's own library, which then computes its gradient in float64"
-            )
-        return Measured.of(self.f, self.rival, leaves, self.weights, self.precision, self.seed)
-
-    def _numbers(self, kernel: CalledKernel, leaves: Sequence[Leaf]) -> tuple[Any, tuple[Any, ...]] | None:
-        """The value and the gradient of a kernel in numpy; None if it fails."""
+    def _judge(
+        self, where: str, truth: Measured | _Proved, leaves: Sequence[Leaf], beside: Numbers | None, *, strided: bool
+    ) -> Ran | None:
+        """Add the rows of one call. Returns what it gave, or None if the kernel refuses these inputs."""
         try:
             with contained(), np.errstate(all="ignore"):
-                value, gradient, _ = kernel.run(leaves, self.weights)
-        except Exception:  # the definition need not run in the kernel's precision
+                ran = self.kernel.run(leaves, self.weights, strided)
+        except Exception as error:  # raised by the kernel; many take no strided inputs
+            if not (strided or isinstance(error, Unsupported | NotImplementedError)):
+                raise UsageError(f"{self.name} raises {told(error)}") from error
+            self.rows.append(CheckedMode("gradient", where, None, reason=told(error)))
             return None
-        return in_numpy(value), tuple(map(in_numpy, gradient))
+        if changed := self._changed(leaves, ran):
+            self.rows.append(CheckedMode.wrong("gradient", where, f"the kernel changes its argument {changed}"))
+        self.values.append(truth.value(where, ran.numbers[0], beside and beside[0]))
+        self.rows.append(truth.gradient(where, ran.numbers[1:], beside and beside[1:]))
+        return ran
 
-    def _changed(self, leaves: Sequence[Leaf], after: Sequence[Any]) -> str:
+    def _truth(self, at: CasePoint, of_sum: CasePoint, leaves: Sequence[Leaf]) -> Measured | _Proved:
+        reason, precision = TOO_LARGE, self.f.precision
+        if sum(map(np.size, leaves)) <= MOST_PROVED:
+            known = known_at(of_sum, second_order=False, seconds=self.seconds)
+            effort = Effort(self.seed, max_outputs=64, max_seconds=self.seconds, precision=precision)
+            values = known.first if not self.f.shape else value_reference(subject_of(at), effort)
+            if known.first.is_proved and values.is_proved:
+                return _Proved(at, of_sum, PointReferences(values), known)
+            reason = known.first.all_outputs.reason or values.all_outputs.reason
+        if self.definition is None or precision is DOUBLE:
+            advice = "check it at fewer numbers, or" if precision is DOUBLE else "write it for the kernel's library, or"
+            raise UsageError(f"the definition {self.f.__name__} is not proved ({reason}); {advice} of known operations")
+        return Measured.of(self.definition, leaves, self.weights, precision, self.seed, reason)
+
+    def _changed(self, leaves: Sequence[Leaf], ran: Ran) -> str:
         """The name of an argument that the kernel changed, or ""."""
-        pairs = zip(self.kernel.arguments.names, leaves, after, strict=True)
+        pairs = zip(self.kernel.arguments.names, leaves, ran.arguments, strict=True)
         return next((name for name, leaf, now in pairs if not np.array_equal(in_numpy(now), leaf, equal_nan=True)), "")
 
-    def _again(self, leaves: Sequence[Leaf], results: tuple[Any, Any], numbers: tuple[Any, tuple[Any, ...]]) -> None:
+    def _call_again(self, where: str, leaves: Sequence[Leaf], first: Ran) -> None:
         """Call the kernel at other numbers and again at these: it must give the same, and keep what it returned."""
-        with contained(), np.errstate(all="ignore"):
-            self.kernel.run([leaf * 0.5 for leaf in leaves], self.weights)
-        kept = in_numpy(results[0]), tuple(map(in_numpy, results[1]))
-        if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(_flat(kept), _flat(numbers), strict=True)):
-            sentence = "a later call of the kernel overwrites the result of an earlier one"
-            self.rows.append(CheckedMode.wrong("gradient", self.f.point_name(0), sentence))
-        again = self._numbers(self.kernel, leaves)
-        if again is None:
+        try:
+            with contained(), np.errstate(all="ignore"):
+                self.kernel.run([leaf * 0.5 for leaf in leaves], self.weights)
+                again = self.kernel.run(leaves, self.weights)
+        except Exception as error:
+            self.rows.append(CheckedMode.wrong("gradient", where, f"a later call of the kernel raises {told(error)}"))
             return
-        errors = (np.abs(a - b) / self.precision.ulps(b) for a, b in zip(_flat(again), _flat(numbers), strict=True))
-        apart = max(float(np.max(each, initial=0.0)) for each in errors)
-        if apart > 0:
+        if not _are_equal(first.numbers, first.now):
+            sentence = "a later call of the kernel overwrites the result of an earlier one"
+            self.rows.append(CheckedMode.wrong("gradient", where, sentence))
+        if not _are_equal(first.numbers, again.numbers):
+            with np.errstate(all="ignore"):
+                errors = [
+                    np.abs(a - b) / self.f.precision.ulps(b) for a, b in zip(again.numbers, first.numbers, strict=True)
+                ]
+            apart = max(float(np.max(each, initial=0.0)) for each in errors)
             self.notes.append(f"two calls at the same numbers differ by up to {apart:.3g} ulp")
-
-    def table(self, outside: Sequence[int], missing: int) -> FunctionCheck:
-        """The result."""
-        f = self.f
-        f.__name__ = self.name
-        return FunctionCheck.of(
-            f,
-            outside,
-            self.notes,
-            backend=self.kernel.backend.name,
-            library=self.kernel.backend.library,
-            rows=tuple(self.rows),
-            values=tuple(self.values),
-            missing=missing,
-        )
 
 
 @dataclass(frozen=True)
@@ -305,7 +268,11 @@ class _Proved:
 
 def _plain(arg: Any) -> Any:
     """An argument with its tensors and jax arrays in numpy."""
-    return optree.tree_map(lambda leaf: np.asarray(in_numpy(leaf)) if library_name_of_value(leaf) else leaf, arg)
+
+    def plain(leaf: Any) -> Any:
+        return in_numpy(leaf) if hasattr(leaf, "dtype") and library_name_of_value(leaf) else leaf
+
+    return optree.tree_map(plain, arg)
 
 
 def _user_function(case: Case) -> UserFunction:
@@ -327,5 +294,5 @@ def _total_of(definition: Callable[..., Any], weights: Any, f: UserFunction) -> 
     return total
 
 
-def _flat(results: tuple[Any, tuple[Any, ...]]) -> list[NDArray[np.float64]]:
-    return [np.asarray(part, dtype=np.float64) for part in (results[0], *results[1])]
+def _are_equal(some: Numbers, others: Numbers) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(some, others, strict=True))

@@ -8,18 +8,18 @@ Every entry is compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.precision.called_kernel import CalledKernel
-from adbench.execution.precision.given import in_numpy, precision_of
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers
+from adbench.execution.precision.given import precision_of
 from adbench.functions.derivative_table import CheckedMode
-from adbench.functions.user_function import UserFunction
-from adbench.model.errors import UsageError
+from adbench.functions.user_function import told
+from adbench.model.errors import UsageError, contained
 from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known
 from adbench.oracle.verdict import Verdict
@@ -31,7 +31,7 @@ AGREEMENT = 1e-6
 
 SHOWN = 64
 METHOD = "the definition's gradient in float64 by its library"
-REASON = "too large for a proof; differences of the definition's values confirm it along two directions"
+CONFIRMED = "differences of the definition's values confirm it along two directions"
 
 
 @dataclass(frozen=True)
@@ -42,33 +42,37 @@ class Measured:
     """
 
     names: tuple[str, ...]
-    truth: tuple[Floats, ...]  # the value, then the gradient by leaf
-    spread: tuple[Floats, ...]
+    truth: Numbers
+    spread: Numbers
     precision: Precision
+    reason: str
 
     @staticmethod
     def of(
-        f: UserFunction, rival: CalledKernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int
+        definition: CalledKernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int, reason: str
     ) -> Measured:
-        """Compute and confirm the truth, and measure the errors. Raises UsageError if the values contradict it."""
-        double = _in_float64(rival)
+        """Compute and confirm the truth, and measure the errors; reason: why there is no proof.
 
-        def truth_at(there: Sequence[Any]) -> tuple[Floats, ...]:
-            value, gradient, _ = double.run(there, weights)
-            return tuple(np.asarray(in_numpy(part), dtype=np.float64) for part in (value, *gradient))
-
-        truth = truth_at(leaves)
-        _confirm(truth_at, truth, leaves, rival.wrt, weights, seed)
+        Raises UsageError if the definition fails in these types, or if its values contradict its gradient.
+        """
+        double = _in_float64(definition)
+        truth = double.run(leaves, weights).numbers
+        _confirm(double, truth, leaves, weights, seed)
         rng, squares = np.random.default_rng([seed, 0x4D]), [np.zeros_like(part) for part in truth]
         for draw in range(DRAWS):
-            there = leaves if draw == 0 else _nearby(leaves, rival.arguments.given, rng)
-            exact = truth if draw == 0 else truth_at(there)
-            value, gradient, _ = rival.run(there, weights)
-            for total, part, known in zip(squares, (value, *gradient), exact, strict=True):
-                error = np.asarray(in_numpy(part), dtype=np.float64) - known
-                total += np.square(np.where(np.isfinite(error), error, np.inf))
+            there = leaves if draw == 0 else _nearby(leaves, definition.arguments.given, rng)
+            exact = truth if draw == 0 else double.run(there, weights).numbers
+            try:
+                with contained():
+                    numbers = definition.run(there, weights).numbers
+            except Exception as error:
+                raise UsageError(f"the definition raises {told(error)} in {precision.name}") from error
+            for total, part, known in zip(squares, numbers, exact, strict=True):
+                with np.errstate(all="ignore"):
+                    apart = np.where(part == known, 0.0, np.abs(part - known))
+                total += np.square(np.where(np.isfinite(apart), apart, np.inf))
         spread = tuple(np.sqrt(total / DRAWS) for total in squares)
-        return Measured(tuple(f.arguments.active), truth, spread, precision)
+        return Measured(definition.arguments.active, truth, spread, precision, reason)
 
     def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
         """The row of the value."""
@@ -88,10 +92,10 @@ class Measured:
         which: slice,
     ) -> CheckedMode:
         parts = [
-            all_entries(name, np.asarray(part, dtype=np.float64), truth, spread, self.precision)
+            all_entries(name, part, truth, spread, self.precision)
             for name, part, truth, spread in zip(names, got, self.truth[which], self.spread[which], strict=True)
         ]
-        verdict, entries = _concluded(parts, self.precision)
+        verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}")
         rivals = {} if beside is None else _numbers_at(entries, dict(zip(names, beside, strict=True)))
         return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
 
@@ -109,10 +113,6 @@ def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Preci
 
     The spread of an entry is at least a quarter of the array's, relative to the entries: six errors may all be small.
     """
-    if got.shape != truth.shape:
-        counts = {"wrong": 1}
-        wrong = EntryEvidence(name, (), math.nan, math.nan, (-math.inf, math.inf), 0.0, "wrong", 0.0, 0.0)
-        return Entries(counts, (wrong,))
     sizes = np.abs(truth)
     with np.errstate(all="ignore"):
         relative = spread / sizes
@@ -146,7 +146,7 @@ def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Preci
     return Entries(counts, shown)
 
 
-def _concluded(parts: Sequence[Entries], by: Precision) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+def _concluded(parts: Sequence[Entries], by: Precision, reason: str) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     counts = {word: sum(part.counts.get(word, 0) for part in parts) for word in ("wrong", "right", "verified", "blind")}
     entries = tuple(entry for part in parts for entry in part.worst)
     total, least = sum(counts.values()), worst(entries)
@@ -162,7 +162,7 @@ def _concluded(parts: Sequence[Entries], by: Precision) -> tuple[Verdict, tuple[
     digits = None if word == "wrong" else min((entry.digits_resolvable for entry in entries), default=None)
     seldom = counts["verified"] + counts["blind"]
     verdict = Verdict(
-        word, sentence, None, least, total, counts["right"], counts["wrong"], seldom, METHOD, REASON,
+        word, sentence, None, least, total, counts["right"], counts["wrong"], seldom, METHOD, reason,
         blind=counts["blind"], digits=digits,
     )  # fmt: skip
     return verdict, entries
@@ -194,27 +194,28 @@ def _nearby(leaves: Sequence[Any], given: Sequence[Any], rng: np.random.Generato
     return moved
 
 
-def _confirm(
-    truth_at: Any, truth: Sequence[Floats], leaves: Sequence[Any], wrt: Sequence[int], weights: Any, seed: int
-) -> None:
+def _confirm(double: CalledKernel, truth: Numbers, leaves: Sequence[Any], weights: Any, seed: int) -> None:
     """Hold the gradient against differences of the weighted values along two random directions."""
     rng = np.random.default_rng([seed, 0xD1])
     for _ in range(2):
-        signs = [rng.choice([-1.0, 1.0], np.shape(leaves[k])) * (np.abs(leaves[k]) + 1e-3) for k in wrt]
-        along = math.fsum(float(np.sum(g * v)) for g, v in zip(truth[1:], signs, strict=True))
-        length = math.sqrt(sum(float(np.square(g * v).sum()) for g, v in zip(truth[1:], signs, strict=True)))
+        moves = {k: rng.choice([-1.0, 1.0], np.shape(leaves[k])) * _scale(leaves[k]) for k in double.wrt}
+        terms = [g * v for g, v in zip(truth[1:], moves.values(), strict=True)]
+        along = math.fsum(float(term.sum()) for term in terms)
+        length = math.sqrt(sum(float(np.square(term).sum()) for term in terms))
 
-        def weighted(step: float, signs: Sequence[Any] = signs) -> float:
-            there = list(leaves)
-            for k, v in zip(wrt, signs, strict=True):
-                there[k] = leaves[k] + step * v
-            return float(np.sum(truth_at(there)[0] * weights))
+        def weighted(step: float, moves: Mapping[int, Any] = moves) -> float:
+            there = [leaf + step * moves[k] if k in moves else leaf for k, leaf in enumerate(leaves)]
+            return float(np.sum(double.run(there, weights).numbers[0] * weights))
 
         slopes = [(weighted(h) - weighted(-h)) / (2 * h) for h in (1e-3, 5e-4)]
-        extrapolated = (4 * slopes[1] - slopes[0]) / 3
-        spread = abs(slopes[1] - slopes[0])
+        extrapolated, spread = (4 * slopes[1] - slopes[0]) / 3, abs(slopes[1] - slopes[0])
         if not abs(extrapolated - along) <= 3 * spread + AGREEMENT * max(length, abs(along)) + 1e-9:
             raise UsageError(
-                "the definition's own gradient in float64 contradicts its values: along a random direction it is "
+                "the definition's gradient in float64 contradicts its values: along a random direction it is "
                 f"{along:.6g}, and differences give {extrapolated:.6g}; check the definition first"
             )
+
+
+def _scale(leaf: Any) -> Any:
+    """How far each number moves, relative to the step; an infinity of a mask stays."""
+    return np.where(np.isfinite(leaf), np.abs(leaf) + 1e-3, 0.0)
