@@ -109,7 +109,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class UserExit(Exception):
-    """A user's code raised SystemExit or KeyboardInterrupt. The class of the instance has the name of what was raised,
+    """A user's code raised SystemExit or KeyboardInterrupt. The class of the instance has the name of that exception,
     so that reports show it like every other exception."""
 
 

@@ -407,7 +407,7 @@ class Run:
         return self.records + self.threaded
 
     def role_of(self, backend: str) -> Role:
-        """What a backend of this run stands for; in a file of an earlier adbench, what its name tells."""
+        """The role of a backend of this run. A file of an earlier adbench has none; there the name decides."""
         if self.roles or f"backends/{backend}" in self.sources:
             return self.roles.get(backend, "library")
         return next((role for name, role in EARLIER_ROLES.items() if backend.startswith(name)), "library")

@@ -32,8 +32,8 @@ MOST_COUNT = 1_000_000
 MOST_THREADS = 1024
 
 Role = Literal["library", "own engine", "comparison"]
-"""What a backend stands for: a library that one can install, adbench's own engine, or neither: derivatives written by
-hand and difference quotients, which libraries are compared with."""
+"""The role of a backend: a library that one can install, adbench's own engine, or a comparison such as derivatives by
+hand and difference quotients."""
 
 EARLIER_ROLES: Mapping[str, Role] = {
     "tape": "own engine",

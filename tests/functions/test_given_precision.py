@@ -162,3 +162,12 @@ def test_an_overflow_in_float16_is_wrong() -> None:
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(UsageError, match="choose from given, float64"):
         adbench.check(lambda x: x.sum(), torch.tensor([0.5]), precision="float8")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_every_derivative_is_judged_in_float32_and_relations_are_named(library: str) -> None:
+    sin = {"torch": torch.sin, "jax": jnp.sin}[library]
+    table = adbench.check(lambda x: (sin(x) * x).sum(), given(library, "float32"), modes="all")
+    assert table.is_right, str(table)
+    assert {row.mode for row in table.lacking} <= {"hvp_forward_over_forward"}  # torch's dual numbers do not nest
+    assert any("relations between calls are checked in float64 only" in note for note in table.notes)

@@ -124,7 +124,7 @@ class CheckPhase:
     @property
     def _is_of_functions(self) -> bool:
         """Whether one process computes references and results, as `adbench.check` does: of a user's functions, without
-        a clock, on one backend. A process of its own would import the function's library once more."""
+        a clock, on one backend. A second process would import the function's library once more."""
         cases = self.context.catalog.cases
         functions = all(isinstance(cases[job.case].f, (UserFunction, Sized)) for job in self.jobs)
         return self.alone and not self.context.settings.time and functions

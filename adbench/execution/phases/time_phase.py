@@ -1,7 +1,7 @@
 """The time phase: launches of fresh resident processes, in which the cells of each group alternate under the clock.
 
 Only the worker whose turn it is runs; all share the same processors. A cell that is lost in a launch is not tried
-again, and the others continue. What is done to a cell is in timing_protocol.py.
+again, and the others continue. The steps of a cell are in timing_protocol.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     time      launches × (imports + for each cell: prepare, first call, warm-up, rounds × epoch, and all beside these)
     memory    for each job and method: prepare, first call, warming call, measured calls, all slower; and the processes
 
-What a launch takes beside its calls (inputs, summaries, verdicts) is as much as these where calls are short.
+Beside its calls a launch reads inputs, sums up results and judges them; where calls are short, that takes as long.
 Nothing in it is fitted: the counts are those of the scheduler, the constants below were measured once.
 """
 
@@ -59,7 +59,7 @@ class Estimate:
     ) -> None:
         self.settings, self.costs = settings, costs
         self._checked, self._missing = frozenset(checked), frozenset(missing)
-        self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # a job is asked for many times
+        self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # it asks for a job many times
         self.workers = room(settings.threads)
 
     def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> ExpectedSeconds:

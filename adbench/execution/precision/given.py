@@ -25,7 +25,6 @@ from adbench.model.operator import Operator
 from adbench.oracle.evidence import DOUBLE, Precision
 
 Settings = Callable[[], AbstractContextManager[None]]
-NOT_NESTED = 'compositions are checked in float64 only: pass precision="float64"'
 
 
 def precision_of(given: Any) -> Precision:
@@ -60,24 +59,20 @@ class InGivenPrecision(Backend):
     def of(backend: Backend, library: Library, arguments: Arguments, settings: Settings) -> InGivenPrecision:
         """The backend for these arguments; it runs with these settings of jax and torch: the user's."""
 
-        def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
-            with settings():
-                call = backend.prepare(operator, f, args, wrt)
-
+        def inside(call: Callable[..., Any]) -> Callable[..., Any]:
             def called(*args: Any) -> Any:
                 with settings():
-                    return backend.waited(call(*args))
+                    return call(*args)
 
             return called
 
+        def prepare(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Call:
+            call = inside(backend.prepare)(operator, f, args, wrt)
+            return inside(lambda *args: backend.waited(call(*args)))
+
         parts = {field.name: getattr(backend, field.name) for field in fields(Backend)}
-        parts |= {
-            "prepare": prepare,
-            "to_numpy": in_numpy,
-            "nested": {},
-            "not_nested": NOT_NESTED,
-            "rounds_inputs": True,
-        }
+        nested = {mode: inside(transform) for mode, transform in backend.nested.items()}
+        parts |= {"prepare": prepare, "to_numpy": in_numpy, "nested": nested, "rounds_inputs": True}
         return InGivenPrecision(**parts, arguments=arguments, library=library.name)
 
     def function(self, case: Case, names: tuple[str, ...], size: int | None = None) -> Callable[..., Any]:

@@ -191,7 +191,7 @@ class KernelCheck:
         try:
             with contained(), np.errstate(all="ignore"):
                 ran = self.kernel.run(leaves, self.weights, strided)
-        except Exception as error:  # raised by the kernel; many take no strided inputs
+        except Exception as error:  # raised by the kernel; many refuse strided inputs
             if not (strided or isinstance(error, Unsupported | NotImplementedError)):
                 raise UsageError(f"{self.name} raises {told(error)}") from error
             self.rows.append(CheckedMode("gradient", where, None, reason=told(error)))

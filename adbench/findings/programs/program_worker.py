@@ -33,7 +33,7 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
-    """The operations of the table for which the library has no function of its own and lacks one of the definition."""
+    """The operations of the table that the library lacks, and whose definition it cannot compute either."""
     family = backend.name.partition("_")[0]
     names = []
     for one in table():

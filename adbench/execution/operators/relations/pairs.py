@@ -14,7 +14,7 @@ from adbench.model.operator import Operator
 from adbench.oracle.structure import symmetrised
 
 Test = Callable[[PreparedSubject, PreparedSubject, Any], Iterator[str]]
-"""A relation of two operators, of everything or, with axes, of what they say of symmetric changes (`symmetrised`)."""
+"""A relation of two operators. With axes it holds for symmetric changes of these inputs only (`symmetrised`)."""
 
 
 def modes(jvp: PreparedSubject, vjp: PreparedSubject, axes: Any = None) -> Iterator[str]:
