@@ -83,7 +83,7 @@ def _of_cases(cells: Cells) -> Iterator[str]:
     elif wins:
         yield from _winners(cells, wins)
     elif not any(race.contested for race in races):
-        yield "No case has two of them that are right and timed, so none is called the fastest."
+        yield "No case has two libraries that are right and timed, so none is called the fastest."
         yield from _right_only(cells)
     else:
         yield _undecided(cells, races)
