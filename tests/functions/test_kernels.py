@@ -243,3 +243,13 @@ def test_assert_gradients_takes_a_definition() -> None:
     planted = kernel_of(row, FAULTS["block edge"]())
     with pytest.raises(AssertionError, match="gradient of kernel against"):
         adbench.assert_gradients(planted, *arguments_of(row, torch.float32), definition=row.definition)
+
+
+def test_a_kernel_may_refuse_numbers_outside_its_domain() -> None:
+    def kernel(x: Any) -> Any:
+        if (x <= 0.9).any():
+            raise ValueError("x must be above 0.9")
+        return torch.log(x).sum()
+
+    table = adbench.check(kernel, torch.tensor([1.5, 1.7]), definition=lambda x: torch.log(x).sum())
+    assert table.is_right, str(table)

@@ -106,8 +106,8 @@ def test_two_launches_decide_nothing() -> None:
         ),
         (
             [runs.record(backend="jax"), runs.record(backend="torch", status="unsupported")],
-            "No case has two libraries that are right and timed, so none is called the fastest. jax is right in the only "
-            "case.",
+            "No case has two libraries that are right and timed, so none is called the fastest. "
+            "jax is right in the only case.",
         ),
     ],
 )
