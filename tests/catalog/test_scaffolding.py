@@ -18,6 +18,7 @@ from adbench.findings.finding import Finding
 from adbench.findings.finding import write as write_finding
 from adbench.findings.programs.random_program import Input, Program, Step
 from tests.bisection.fake_library import wheel
+from tests.results.test_timing_files import ran
 from tests.support.command import adbench, adbench_in_a_process
 from tests.support.files import CASE, RIGHT, git, repository, write
 from tests.support.marks import one_in
@@ -146,6 +147,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.code == 0, done.err
     for name in ("base", "new", "january", "february", "results/time"):
         shutil.copytree(folder / "out", folder / name)
+    write(folder, test_parse="def test_parse(benchmark):\n    benchmark(lambda: int('12'))\n")
+    ran(folder, "-m", "pytest", "-q", "-p", "no:xdist", "test_parse.py", "--benchmark-json=base.json")
+    shutil.copy(folder / "base.json", folder / "new.json")
     later = folder / "february" / "run.json"  # a site refuses two copies of one run
     later.write_text(later.read_text("utf-8").replace('"created": "20', '"created": "21', 1), "utf-8")
     shutil.copy(SESSION, folder / "log.jsonl")

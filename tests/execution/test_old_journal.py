@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from adbench import __version__
 from adbench.execution.session import resume
 from adbench.measure import machine
 from adbench.model.events import Checked, MemoryMeasured, Timed
@@ -44,6 +45,7 @@ def test_reading_applies_the_same_events_as_a_run() -> None:
 def test_an_interrupted_run_resumes_where_it_ended(tmp_path: Path) -> None:
     head, *rest = lines()
     head["run"]["machine"] = machine.describe()  # type: ignore[index]
+    head["run"]["adbench_version"] = __version__  # type: ignore[index]  # another version starts a new run
     head["asked"]["digests"] = {}  # type: ignore[index]  # the files may have changed since
     done = [line for line in rest if line["kind"] in ("checked", "facts") or line.get("number") == 0]
     for line in done:

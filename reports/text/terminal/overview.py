@@ -74,9 +74,9 @@ def end(cells: Cells, width: int, ending: Ending) -> Iterator[Text]:
     """Where the page is, the command that prints the details, and what to type next."""
     yield Text()
     if ending.page:
-        yield _command("Page", formatting.visible(str(ending.page)))
+        yield _command("Page", str(ending.page))
     if ending.more:
-        yield _command("Details", formatting.visible(ending.more))
+        yield _command("Details", ending.more)
     for about, (command, good_for) in zip(("Next", ""), commands(cells, ending), strict=True):
         line = f"{command}  # {good_for}"
         yield _command(about, line if ABOUT + len(line) <= width else command)
@@ -96,7 +96,7 @@ def _line(about: str, text: str, width: int) -> Text:
 
 
 def _command(about: str, command: str) -> Text:
-    line = Text(f"{about:<{ABOUT}}{command}", no_wrap=True)
+    line = Text(f"{about:<{ABOUT}}{formatting.visible(command)}", no_wrap=True)
     line.stylize("bold", 0, len(about))
     return line
 
