@@ -1,4 +1,4 @@
-"""For pytest: two fixtures, available wherever adbench is installed.
+"""For pytest: two fixtures and the audit of a suite, available wherever adbench is installed.
 
 def test_my_gradient(assert_gradients):
     assert_gradients(lambda xp, x: xp.sum(xp.sin(x)), np.array([0.3, 1.2]), backend="jax")
@@ -6,12 +6,15 @@ def test_my_gradient(assert_gradients):
 def test_speed(adbench_cell):
     adbench_cell("normal_log_density", 1000, "jax")     # checked first, then timed by pytest-benchmark
 
+`pytest --adbench-audit` runs each gradient test again with spoiled gradients, see docs/how-to/audit-a-suite.md.
+
 A test made by `@adbench.check_gradients(…)` needs no fixture. If it fails, pytest shows the table alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +22,51 @@ import pytest
 from adbench.optional import pip_install
 
 if TYPE_CHECKING:
+    from adbench.audit.suite import Audit
     from adbench.execution.in_process import ReadyCell
+
+
+AUDIT = "adbench audit"
+"""Name of the plug-in that audits."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the audit."""
+    group = parser.getgroup("adbench", "adbench: what do gradient tests notice?")
+    group.addoption("--adbench-audit", action="store_true", help="Run each gradient test again with spoiled gradients.")
+    group.addoption(
+        "--adbench-audit-report", action="append", default=[], metavar="FILE", type=Path,
+        help="Write the audit to FILE, by its suffix: .html, .json or .xml (JUnit). Repeatable.",
+    )  # fmt: skip
+    group.addoption(
+        "--adbench-audit-limit", type=float, default=300.0, metavar="S", help="Seconds for one unspoiled test."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the audit if it is asked for."""
+    if config.getoption("--adbench-audit"):
+        from adbench.audit.suite import Audit
+        from adbench.reports.formats.audit_files import check_suffix
+
+        for file in config.getoption("--adbench-audit-report"):
+            check_suffix(file)
+        audit = Audit(config.rootpath, config.getoption("--adbench-audit-limit"))
+        config.pluginmanager.register(audit, AUDIT)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The result of the audit."""
+    audit: Audit | None = config.pluginmanager.get_plugin(AUDIT)
+    if audit is not None:
+        from adbench.reports.formats.audit_files import write
+        from adbench.reports.text.audit import text
+
+        terminalreporter.section("adbench: what gradient tests notice")
+        width = terminalreporter._tw.fullwidth
+        terminalreporter.write(text(audit.tests, width=width, colour=terminalreporter.hasmarkup))
+        for file in config.getoption("--adbench-audit-report"):
+            write(audit.tests, file)
 
 
 @pytest.fixture

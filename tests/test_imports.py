@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "adbench.vocabulary": set(),
     "adbench.oracle": {"vocabulary", "sealed_folder", "optional"},
     "adbench.measure": {"optional"},
+    "adbench.audit": set(),
     "adbench.model": {"vocabulary", "oracle", "measure", "optional"},
     "adbench.catalog": {"model", "oracle", "optional"},
     "adbench.results": {"model", "oracle", "measure", "catalog", "version"},
@@ -51,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
         "atlas",
         "bisection",
         "doctor",
+        "audit",
         "tape",
         "version",
         "optional",
@@ -66,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
         "bisection",
         "atlas",
         "doctor",
+        "audit",
         "interop",
         "reports",
         "optional",
@@ -75,14 +78,14 @@ ALLOWED: dict[str, set[str]] = {
     "adbench": set(),
     "adbench.python_run": {"model", "catalog", "execution", "reports", "runs"},
     "adbench.runs": {"model", "catalog", "results", "reports", "optional"},
-    "adbench.pytest_plugin": {"model", "functions", "execution", "optional"},
+    "adbench.pytest_plugin": {"model", "functions", "execution", "audit", "reports", "optional"},
     "adbench.optional": set(),
     "adbench.sealed_folder": set(),
     "adbench.version": set(),
 }
 OUTSIDE = {"backends", "cases", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
-    "atlas", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: command line, logic, report
+    "atlas", "audit", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: its options, logic, report
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip

@@ -106,6 +106,7 @@ class Verbs(UserDict[str, Any]):
 VERBS = Verbs(
     {
         "atlas": "search.atlas:atlas",
+        "audit": "search.audit:audit",
         "bisect": "search.bisect:bisect",
         "check": "check:check",
         "compare": "compare:compare",

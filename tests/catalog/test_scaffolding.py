@@ -183,8 +183,8 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     plans = words[0] in ("run", "check", "bisect") and "--resume" not in words
     if words[0] == "bisect" and not {"--wheels", "--commits"} & set(words):
         words += ["--versions", "0.4.30,0.4.31,0.5.0"]  # as the index would list them
-    if words[0] == "atlas" and "--show" not in words:
-        words += ["--help"]  # it would install releases; a wrong option is an error here, too
+    if words[0] == "audit" or (words[0] == "atlas" and "--show" not in words):
+        words += ["--help"]  # it would run a suite, or install releases; a wrong option is an error here, too
     shorter = {"fuzz": ["--programs", "3"], "conform": ["--list"]}.get(words[0], ["--plan"] if plans else [])
     done = adbench(prepared, *words, *shorter)
     # compare, 5: one launch on a shared machine is too little to decide; fuzz, 1: it found something

@@ -1,0 +1,64 @@
+"""An audited suite as a file: a page, JSON, or JUnit XML in which a test that misses 10 % is a failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from adbench.audit.audited import AuditedTest, document, sentences
+from adbench.model.errors import UsageError
+
+from ..content import formatting
+from ..html import audit as page
+
+
+def junit(tests: Sequence[AuditedTest]) -> str:
+    """JUnit XML: a failure for each test that passes with gradients 10 % too large, skipped for one set aside."""
+    suite = ElementTree.Element("testsuite", name="adbench audit", tests=str(len(tests)))
+    failures = 0
+    for test in tests:
+        found = ElementTree.SubElement(suite, "testcase", classname=formatting.visible(test.file), name=test.test)
+        found.set("name", formatting.visible(test.test))
+        if test.set_aside:
+            ElementTree.SubElement(found, "skipped", message=formatting.visible(test.set_aside))
+        elif "ten_percent" in test.missed:
+            failures += 1
+            message = f"passes with these errors of the gradient: {', '.join(test.missed)}"
+            ElementTree.SubElement(found, "failure", message=message).text = formatting.visible(
+                "; ".join(test.tolerances), keep="\n"
+            )
+    suite.set("failures", str(failures))
+    ElementTree.SubElement(suite, "system-out").text = " ".join(sentences(tests))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+WRITERS: Mapping[str, Callable[[Sequence[AuditedTest]], str]] = {
+    ".html": page.render,
+    ".json": lambda tests: json.dumps(document(tests), indent=1) + "\n",
+    ".xml": junit,
+}
+"""The suffix of a file, and what writes it."""
+
+
+def check_suffix(file: Path) -> None:
+    """Raises UsageError if no format of an audit ends like this file."""
+    if file.suffix not in WRITERS:
+        raise UsageError(f"{file}: the report of an audit ends in {formatting.listed(WRITERS)}; give such a name")
+
+
+def write(tests: Sequence[AuditedTest], file: Path) -> None:
+    """Write the audit to a file, in the format of its suffix. Raises UsageError if that is not possible."""
+    check_suffix(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(WRITERS[file.suffix](tests), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}; give another file") from error
+
+
+def read(file: Path) -> list[AuditedTest]:
+    """The tests of a JSON file that `write` wrote."""
+    return [AuditedTest.of(plain) for plain in json.loads(file.read_text("utf-8"))["tests"]]
