@@ -101,21 +101,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def thin_out(items: list[pytest.Item]) -> None:
     """Of more than six variants of a test, CI takes every third but at most six, the default run a third of those.
 
-    Tests of a group stay, because some count together; so do those of cases and backends, which contributors add.
+    The default run keeps all tests of a group, because they share their setup, and of cases and backends, which
+    contributors add. Of slow ones CI takes as many as of others.
     """
-    tests: dict[str, list[pytest.Item]] = {}
+    tests: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         test, bracket, _ = item.nodeid.partition("[")
+        is_slow = item.get_closest_marker("slow") is not None
         stays = test.startswith(("tests/cases/", "tests/backends/")) or item.get_closest_marker("xdist_group")
-        if bracket and not stays and not item.get_closest_marker("slow"):
-            tests.setdefault(test, []).append(item)
-    for variants in tests.values():
+        if bracket and (is_slow or not stays):
+            tests.setdefault((test, is_slow), []).append(item)
+    for (_, is_slow), variants in tests.items():
         if len(variants) > MANY:
             step = max(3, -(-len(variants) // MANY))
             for i, variant in enumerate(variants):
                 if i % step:
                     variant.add_marker(pytest.mark.exhaustive)
-                elif i // step % 3:
+                elif i // step % 3 and not is_slow:
                     variant.add_marker(pytest.mark.slow)
 
 

@@ -85,7 +85,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 OUTSIDE = {"backends", "cases", "tests", "scripts"}
 SAME_NAME_ON_PURPOSE = {
-    "atlas", "audit", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: its options, logic, report
+    "atlas", "audit", "bisect", "compare", "conform", "doctor", "explain", "history",  # a verb: options, logic, report
     "inventory",  # the rows of `adbench list`, and their table
     "namespace",  # the oracle's, and that of the library
 }  # fmt: skip

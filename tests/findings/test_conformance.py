@@ -252,7 +252,7 @@ def test_the_third_derivative_is_judged_where_the_lower_ones_are_right() -> None
 RIGHT = ("sin", "exp", "logaddexp", "xlogy", "log1p", "softmax", "cumprod", "solve", "max", "median")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_tape_has_no_fault_in_operations_that_it_computes_well() -> None:
     found = swept("tape", *RIGHT)
     assert not found.faults

@@ -28,9 +28,8 @@ def few_without(name: str, number: int) -> frozenset[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "each", [pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("each", [5, 1])
 def test_nine_in_ten_planted_faults_shrink_to_three_operations_in_a_minute(each: int) -> None:
     """One in each `each` functions has a fault."""
     random, sizes, slowest = Random(5), [], 0.0

@@ -234,7 +234,7 @@ def test_no_library_is_called_wrong_at_difficult_points(
     closed(tally, record_property)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_search_for_false_alarms_was_large(total: Counter[str]) -> None:
     entries = sum(total.values())
     if not entries:

@@ -56,7 +56,7 @@ def micros_a_node(f, level):
     return 1e6 * spent / compiled.nodes() / slowness
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", [long, needed_later])
 @pytest.mark.parametrize(("level", "most"), [(2, 130.0), (0, 40.0)])
 def test_compile_time_per_node_is_bounded_at_any_length(program, level, most):
