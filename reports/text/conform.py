@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -15,36 +14,27 @@ from adbench.findings.operations.operation import Operation
 
 from ..content import formatting
 from .drawing import printed
+from .status_line import StatusLine
 
-LINE_SECONDS = 30.0
 MOST_SHOWN = 60
 """Faults in the terminal; the page and the JSON have all."""
 
 
-class ConformProgress:
-    """One line on stderr: on a terminal it is rewritten, elsewhere there is another at most every half minute."""
+class ConformProgress(StatusLine):
+    """How many operations are examined, on stderr."""
 
     def __init__(self, total: int) -> None:
+        super().__init__()
         self._total, self._done, self._faulty = total, 0, 0
-        self._started = self._last = monotonic()
-        self._rewritten = sys.stderr.isatty()
+        self._started = monotonic()
 
     def told(self, operation: Operation, cells: Sequence[ConformanceCell]) -> None:
         """Count an operation."""
         self._done += 1
         self._faulty += any(cell.faults for cell in cells)
-        now = monotonic()
-        if self._rewritten or now - self._last > LINE_SECONDS:
-            self._last = now
-            left = (now - self._started) / self._done * (self._total - self._done)
-            line = f"{self._done} of {self._total} operations, {self._faulty} at fault, {formatting.seconds(left)} left"
-            begin, end = ("\r\x1b[K", "") if self._rewritten else ("", "\n")
-            print(f"{begin}{line}: {operation.name}", end=end, file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._rewritten:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        left = (monotonic() - self._started) / self._done * (self._total - self._done)
+        at_fault = f"{self._faulty} at fault, {formatting.seconds(left)} left"
+        self.show(f"{self._done} of {self._total} operations, {at_fault}: {operation.name}")
 
 
 def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: bool, against: bool) -> str:

@@ -53,7 +53,14 @@ def fuzz(
     from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
+    from adbench.reports.text.planned import duration
+    from adbench.reports.text.status_line import StatusLine
 
+    def told(campaign: Campaign) -> None:
+        left = duration(max(0.0, seconds - campaign.seconds))
+        line.show(f"{campaign.programs} programs, {len(campaign.findings)} findings, at most {left} left")
+
+    line = StatusLine()
     interrupted: BaseException | None = None
     chosen = resolve(backends=backends or ("tape",))
     names = installed(chosen)
@@ -62,7 +69,8 @@ def fuzz(
         with Laboratory.of_workers(context, names, seed) as laboratory:
             campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking())
             try:
-                for one in campaign.run(seconds, programs):
+                for one in campaign.run(seconds, programs, told):
+                    line.end()
                     files = write_files(one, output)
                     if not as_json:
                         before = "known: " if one.known else "at an edge: " if one.edge else ""
@@ -70,6 +78,7 @@ def fuzz(
                         click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
             except KeyboardInterrupt as signalled:  # print the findings first
                 interrupted = signalled
+    line.end()
     if as_json:
         print_json(campaign.to_plain())
     else:
