@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -84,12 +85,13 @@ def described(fault: Fault) -> str:
     return f"{fault.operator} at {where}: got {got}{of}, expected {fault.expected}{digits}{thread}"
 
 
-def table(operations: Sequence[Operation], libraries: Sequence[str]) -> str:
-    """The operations with each library's own function, and the numbers of these."""
+def table(operations: Sequence[Operation], libraries: Sequence[str], width: int) -> str:
+    """The operations with each library's own function, which has further lines if need be, and the numbers of these."""
     families = [library.partition("_")[0] for library in libraries]
     lines = []
     for operation in operations:
         own = [f"{name}: {operation.own[name]}" for name in dict.fromkeys(families) if name in operation.own]
-        lines.append(f"{operation.name:28} {operation.signature:22} {'; '.join(own)}".rstrip())
+        line = f"{operation.name:28} {operation.signature:22} {'; '.join(own)}".rstrip()
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
     bound = ", ".join(f"{sum(n in one.own for one in operations)} of {n}" for n in dict.fromkeys(families))
     return "\n".join([*lines, f"{len(operations)} operations; own functions: {bound}"]) + "\n"
