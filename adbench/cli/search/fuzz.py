@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import print_json
+from adbench.cli.support.console import print_json, width
 from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of, json_option
 
 
@@ -53,6 +53,7 @@ def fuzz(
     from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
+    from adbench.reports.text.marks import wrapped
     from adbench.reports.text.planned import duration
     from adbench.reports.text.status_line import StatusLine
 
@@ -82,7 +83,7 @@ def fuzz(
     if as_json:
         print_json(campaign.to_plain())
     else:
-        click.echo(campaign.summary)
+        click.echo("\n".join(wrapped(line, width()) for line in campaign.summary.splitlines()))
     if interrupted is not None:
         raise interrupted
     for sentence in campaign.unjudged:
