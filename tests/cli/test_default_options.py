@@ -61,7 +61,7 @@ def test_the_command_line_wins(tmp_path: Path, table: str, words: list[str], sho
         ("check]\nold = 'x'", "adbench check --help has no option 'old'"),
         (
             "check]\npoints = 'x'",
-            "Invalid value for '--points': 'x' is not a valid integer range. It is the default in",
+            "Invalid value for '--points': 'x' is not a valid whole number. It is the default in",
         ),
         ("check]\npoints = [1, 2]", "[tool.adbench.check] points = [1, 2]: this option has one value"),
         ("check]\ncase = {a = 1}", "[tool.adbench.check] case = {'a': 1}: write a text or a number, or a list of them"),

@@ -45,7 +45,13 @@ class Seconds(click.FloatRange):
         return found
 
 
-SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(0, MOST_SEED)
+class WholeNumber(click.IntRange):
+    """A number in a range; click's own name for a number, "integer range", is not what a user should write."""
+
+    name = "whole number"
+
+
+SECONDS, COUNT, SEED = Seconds(), WholeNumber(1, MOST_COUNT), WholeNumber(0, MOST_SEED)
 """The types of number options. Every number option has one of them, or is a `quantity`."""
 
 
@@ -215,7 +221,7 @@ def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(1, MOST_THREADS),
+    type=WholeNumber(1, MOST_THREADS),
     default=1,
     show_default=True,
     help="Allow every library this many threads.",
