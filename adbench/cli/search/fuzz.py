@@ -83,7 +83,7 @@ def fuzz(
     if as_json:
         print_json(campaign.to_plain())
     else:
-        click.echo("\n".join(wrapped(line, width()) for line in campaign.summary.splitlines()))
+        click.echo("\n".join(wrapped(text, width()) for text in campaign.summary.splitlines()))
     if interrupted is not None:
         raise interrupted
     for sentence in campaign.unjudged:
