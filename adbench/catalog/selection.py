@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -68,42 +68,50 @@ def installed(chosen: Selection) -> tuple[str, ...]:
     return names
 
 
-def configuration(start: Path) -> dict[str, list[Path]]:
-    """`cases` and `backends` of `[tool.adbench]` in the nearest pyproject.toml that has it, relative to that file.
+def project_table(start: Path) -> tuple[Path, dict[str, Any]]:
+    """The nearest pyproject.toml that has `[tool.adbench]`, and that table; empty without one.
 
-    Raises BadFile for an unreadable file, an unknown key, or a value that is not a list of paths.
+    Raises BadFile for a file that names adbench and cannot be read, and for an unknown key that is no table: tables are
+    those of commands, whose options only the command line knows.
     """
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
-        if not file.is_file():
-            continue
         try:
-            table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("adbench")
+            data = file.read_bytes() if file.is_file() else b""
+            table = tomllib.loads(data.decode()).get("tool", {}).get("adbench") if b"adbench" in data else None
         except (OSError, ValueError) as error:
             raise BadFile(f"{file}: cannot be read: {error}") from error
-        if table is not None:
-            return {key: _configured(file, table, key) for key in KEYS}
-    return {key: [] for key in KEYS}
+        if table is None:
+            continue
+        if not isinstance(table, dict):
+            raise BadFile(f"{file}: [tool.adbench] must be a table; got {table!r}")
+        unknown = sorted(key for key, value in table.items() if key not in KEYS and not isinstance(value, dict))
+        if unknown:
+            keys = f"{', '.join(KEYS)}, and tables of commands, such as [tool.adbench.check]"
+            raise BadFile(f"{file}: [tool.adbench] has no key {unknown[0]!r}; there are: {keys}")
+        return file, table
+    return start / "pyproject.toml", {}
 
 
-def _configured(file: Path, table: dict[str, Any], key: str) -> list[Path]:
+def configuration(start: Path) -> dict[str, list[Path]]:
+    """`cases` and `backends` of the nearest `[tool.adbench]`, relative to its file.
+
+    Raises BadFile, as `project_table` does, and for a value that is not a list of paths.
+    """
+    file, table = project_table(start)
+    return {key: _configured(file, table, key) for key in KEYS}
+
+
+def _configured(file: Path, table: Mapping[str, Any], key: str) -> list[Path]:
     """A list of paths; of backends also a table by name."""
-    if key == "backends" and isinstance(value := table.get(key), dict):
-        _paths(file, {**table, key: []}, key)
+    value = table.get(key, [])
+    if key == "backends" and isinstance(value, dict):
         from adbench.catalog import programs
 
         return programs.configured(file, value, cache_folder())
-    return [file.parent / path for path in _paths(file, table, key)]
-
-
-def _paths(file: Path, table: dict[str, Any], key: str) -> list[str]:
-    unknown = sorted(set(table) - set(KEYS))
-    if unknown:
-        raise BadFile(f"{file}: [tool.adbench] has no key {unknown[0]!r}; there are: {', '.join(KEYS)}")
-    value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
         raise BadFile(f"{file}: [tool.adbench] {key} must be a list of paths; got {value!r}")
-    return value
+    return [file.parent / path for path in value]
 
 
 def _of_program(backend: str, folder: Path, cache: Path) -> str:

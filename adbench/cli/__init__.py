@@ -23,6 +23,8 @@ from adbench.model.errors import AdbenchError, UnknownName, UsageError, UserExit
 from adbench.optional import MissingLibrary
 from adbench.version import __version__
 
+HELP = ("-h", "--help")
+
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is full or gone; those of a file have its name."""
 
@@ -88,8 +90,13 @@ def _run() -> Any:
 
 
 def _advice(error: click.ClickException) -> str:
-    """The help to read, after a message of click's, which reports what was wrong, but not what to do."""
+    """Where to look, after a message of click's, which reports what was wrong, but not what to do."""
     if isinstance(error, click.NoSuchOption | click.BadParameter) and error.ctx is not None:
+        from adbench.cli.support.options import PROJECT_FILE, is_default
+
+        parameter = error.param if isinstance(error, click.BadParameter) else None
+        if parameter is not None and is_default(error.ctx, parameter):
+            return f" It is the default in {PROJECT_FILE}; change it there."
         return f" See {error.ctx.command_path} --help."
     return ""
 
@@ -136,14 +143,18 @@ class Commands(click.Group):
         """The command that the first argument names. Raises UnknownName."""
         if not ctx.resilient_parsing and args[0] not in self.commands:
             raise UnknownName("command", args[0], self.commands)
-        return super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
+        if name and command and not (ctx.resilient_parsing or ctx.params["no_defaults"] or {*HELP} & {*words}):
+            from adbench.cli.support.options import defaults_of
+
+            ctx.default_map = {name: defaults_of(command, name, self.commands, words)}
+        return name, command, words
 
 
-@click.group(
-    cls=Commands, commands=VERBS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=Commands, commands=VERBS, context_settings={"help_option_names": [*HELP], "max_content_width": 100})
 @click.version_option(__version__, prog_name="adbench", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.option("--no-defaults", is_flag=True, help="Ignore the default options in pyproject.toml.")
+def cli(no_defaults: bool) -> None:
     """Check and measure automatic differentiation libraries: correctness, time and memory.
 
     \b
@@ -155,5 +166,6 @@ def cli() -> None:
     adbench list cases                    also: adbench list backends
     adbench doctor                        is this machine fit for measuring?
 
-    A case is a function to differentiate. A backend is a library that differentiates it.
+    A case is a function to differentiate. A backend is a library that differentiates it. [tool.adbench.COMMAND] in
+    pyproject.toml has default options.
     """

@@ -92,7 +92,7 @@ def conform(
     names = select("backend", chosen.catalog.backends, chosen.backends)
     wanted = select("operation", OPERATIONS, operations)
     if listed:
-        click.echo(shown.table([OPERATIONS[name] for name in wanted], names), nl=False)
+        click.echo(shown.table([OPERATIONS[name] for name in wanted], names, width()), nl=False)
         return
     installed(chosen)
     for file in filter(None, (save, output)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.console import colour, print_json
+from adbench.cli.support.console import colour, print_json, width
 from adbench.cli.support.options import PATH, SEED, completion_of, folder_options
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def explain(
     elif as_json:
         print_json(explaining.plain(found))
     else:
-        click.echo(explaining.text(found, colour=colour()))
+        click.echo(explaining.text(found, colour=colour(), width=width()))
 
 
 def _show_digits(case: Case, size: int | None, seed: int, backend: str, *, as_json: bool) -> None:
@@ -89,7 +89,7 @@ def _show_digits(case: Case, size: int | None, seed: int, backend: str, *, as_js
         raise click.UsageError(f"{case.name} has no size {number}; use {case.takes}")
     columns = ("value", *MODES)
     if not as_json:
-        click.echo(f"Correct digits of each operation by {backend} at its own inputs / digits that float64 can hold\n")
+        click.echo(f"Correct digits of each operation by {backend} at its own inputs /\ndigits that float64 can hold\n")
         click.echo(f"{'operation':<40}" + "".join(f"{name:>12}" for name in columns))
     found = []
     for one in lost_digits(case, number, seed, backend):

@@ -50,6 +50,18 @@ class NotPrecise(Exception):
     """The source does not run on series, or not within the time limit; the message is the reason."""
 
 
+def too_long(total: int, max_entries: int, enough: int = 0) -> str:
+    """The reason, with the advice to check fewer entries if there are more than are examined one by one.
+
+    enough   with so many entries the time is enough, if an evaluation's is in proportion to them; 0 if unknown
+    """
+    if total <= max_entries:
+        return TOO_LONG
+    round_number = enough // 10 ** (len(str(enough)) - 1) * 10 ** (len(str(enough)) - 1)
+    fewer = f"at most {round_number:,}" if round_number else "fewer"
+    return f"{TOO_LONG} with {total:,} entries; check {fewer} for a proof"
+
+
 @dataclass(frozen=True)
 class ExaminationPlan:
     """The number of entries and directions that fit into the time, and the draws of the noise."""
@@ -75,7 +87,7 @@ def plan(
             break
         directions -= 1
     if entries < 1:
-        raise NotPrecise(TOO_LONG)
+        raise NotPrecise(too_long(total, max_entries, int(total * evaluations / (3 * each))))
     # Powers of two, so that a slightly slower machine takes the same sample.
     few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
     return ExaminationPlan(few, directions, draws)
@@ -182,7 +194,7 @@ def on_series(
     try:
         return examine(examination(subject, effort, numbers))
     except TooSlow:
-        raise NotPrecise(TOO_LONG) from None
+        raise NotPrecise(too_long(sum(subject.point.sizes), effort.max_entries)) from None
     except NotPrecise:
         raise
     except (Insufficient, NotTold) as error:

@@ -123,15 +123,16 @@ def ends(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Sequence[Row], int
     return rows[: most // 2], len(rows) - most, rows[len(rows) - most // 2 :]
 
 
-def text(found: Explained, *, colour: bool) -> str:
-    """For a terminal: the graph, the forward and the reverse table, then what is compiled. Lines are as long as they
-    are: a table that wraps cannot be read."""
+def text(found: Explained, *, colour: bool, width: int) -> str:
+    """For a terminal of this width: the graph, the forward and the reverse table, then what is compiled. Rows are as
+    long as they are: a table that wraps cannot be read."""
     recorded = found.tape
+    forward = recorded.forward(width if len(recorded.nodes) <= MOST_ROWS else None)  # a row left out is an operation
     parts = [_title(found, colour)]
     graph = recorded.graph().splitlines()
     parts += [
         _headed("Expression graph", _clipped(graph, 0), colour),
-        _headed("Forward: each operation, its value, and its partial derivatives", _table(recorded.forward()), colour),
+        _headed("Forward: each operation, its value, and its partial derivatives", _table(forward), colour),
         _headed("Reverse: additions to each adjoint, from the value back", _table(recorded.reverse()), colour),
         _headed("Gradient", "\n".join(f"∂f/∂{name} = {value}" for name, value in gradient_of(found)), colour),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import textwrap
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -15,36 +15,27 @@ from adbench.findings.operations.operation import Operation
 
 from ..content import formatting
 from .drawing import printed
+from .status_line import StatusLine
 
-LINE_SECONDS = 30.0
 MOST_SHOWN = 60
 """Faults in the terminal; the page and the JSON have all."""
 
 
-class ConformProgress:
-    """One line on stderr: on a terminal it is rewritten, elsewhere there is another at most every half minute."""
+class ConformProgress(StatusLine):
+    """How many operations are examined, on stderr."""
 
     def __init__(self, total: int) -> None:
+        super().__init__()
         self._total, self._done, self._faulty = total, 0, 0
-        self._started = self._last = monotonic()
-        self._rewritten = sys.stderr.isatty()
+        self._started = monotonic()
 
     def told(self, operation: Operation, cells: Sequence[ConformanceCell]) -> None:
         """Count an operation."""
         self._done += 1
         self._faulty += any(cell.faults for cell in cells)
-        now = monotonic()
-        if self._rewritten or now - self._last > LINE_SECONDS:
-            self._last = now
-            left = (now - self._started) / self._done * (self._total - self._done)
-            line = f"{self._done} of {self._total} operations, {self._faulty} at fault, {formatting.seconds(left)} left"
-            begin, end = ("\r\x1b[K", "") if self._rewritten else ("", "\n")
-            print(f"{begin}{line}: {operation.name}", end=end, file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._rewritten:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        left = (monotonic() - self._started) / self._done * (self._total - self._done)
+        at_fault = f"{self._faulty} at fault, {formatting.seconds(left)} left"
+        self.show(f"{self._done} of {self._total} operations, {at_fault}: {operation.name}")
 
 
 def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: bool, against: bool) -> str:
@@ -94,12 +85,13 @@ def described(fault: Fault) -> str:
     return f"{fault.operator} at {where}: got {got}{of}, expected {fault.expected}{digits}{thread}"
 
 
-def table(operations: Sequence[Operation], libraries: Sequence[str]) -> str:
-    """The operations with each library's own function, and the numbers of these."""
+def table(operations: Sequence[Operation], libraries: Sequence[str], width: int) -> str:
+    """The operations with each library's own function, which has further lines if need be, and the numbers of these."""
     families = [library.partition("_")[0] for library in libraries]
     lines = []
     for operation in operations:
         own = [f"{name}: {operation.own[name]}" for name in dict.fromkeys(families) if name in operation.own]
-        lines.append(f"{operation.name:28} {operation.signature:22} {'; '.join(own)}".rstrip())
+        line = f"{operation.name:28} {operation.signature:22} {'; '.join(own)}".rstrip()
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
     bound = ", ".join(f"{sum(n in one.own for one in operations)} of {n}" for n in dict.fromkeys(families))
     return "\n".join([*lines, f"{len(operations)} operations; own functions: {bound}"]) + "\n"

@@ -26,7 +26,7 @@ MOST_TABLES = 12
 def text(found: Sequence[HistoryEntry], width: int) -> str:
     """For people. No line is longer than `width`."""
     if not found:
-        return "No runs found.\n"
+        return "No runs found: no run.json and no journal.jsonl.\nadbench run -o FOLDER writes a run.\n"
     entries = _table(found) if width >= SIDE_BY_SIDE else "\n".join(map(_stacked, found))
     return printed([entries], width=width)
 

@@ -1,4 +1,5 @@
-"""A progress bar and the live table on stderr during a run; a line in a notebook; else nothing."""
+"""Progress on stderr during a run: a bar and the live table on a terminal, else a line now and then; in a notebook one
+line."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from ..content.cells import outcome
 from ..content.formatting import OUTCOMES
 from . import planned
 from .live_table import LiveTable
+from .status_line import LOG_SECONDS
 
 BAR = 12  # columns
 LINE_SECONDS = 0.2  # between two texts of a notebook's line
@@ -30,9 +32,14 @@ class Bar:
     """A context manager; `show(event, remaining)` moves it. Failures are printed above it at once.
 
     left_out   the cells that an earlier message reported as left out
+    started    when the work began, by time.monotonic; now by default
+
+    Where stderr is no terminal, it prints the current step at most every half minute.
     """
 
-    def __init__(self, left_out: str | None = None, console: Console | None = None) -> None:
+    def __init__(
+        self, left_out: str | None = None, console: Console | None = None, started: float | None = None
+    ) -> None:
         self._left_out = left_out or ""
         self._console = console or Console(stderr=True, highlight=False)
         self._progress = Progress(
@@ -48,7 +55,7 @@ class Bar:
             console=self._console, get_renderable=self._seen, transient=True, auto_refresh=True, refresh_per_second=4
         )
         self._task = self._progress.add_task("", total=1.0, left="?")
-        self._started = monotonic()
+        self._started = self._last = monotonic() if started is None else started
 
     def show(self, event: Event, remaining: float) -> None:
         """Show the current step and the progress: the rest takes about `remaining` seconds."""
@@ -60,6 +67,9 @@ class Bar:
             self._tell(record)
         if isinstance(event, Started):
             self._progress.update(self._task, description=_doing(event))
+            if not self._console.is_terminal and monotonic() - self._last > LOG_SECONDS:
+                self._last = monotonic()
+                self.say(f"{planned.duration(elapsed)}, about {planned.duration(remaining)} left: {_doing(event)}")
         elif isinstance(event, Learned) and "settings" in event.facts:
             left_out = str(event.facts["settings"].get("left_out") or "")
             self.say(f"left out: {left_out.removeprefix(self._left_out).removeprefix('; ')}")
@@ -82,7 +92,6 @@ class Bar:
             self._console.print(formatting.visible(text), markup=False)
 
     def __enter__(self) -> Bar:
-        self._started = monotonic()
         if self._console.is_terminal:
             self._live.start()
         return self

@@ -100,6 +100,14 @@ def test_a_check_times_nothing_and_prints_json_when_asked(folder: Path) -> None:
     assert all(record["time"] is None for record in data["records"])
 
 
+def test_a_long_check_says_how_far_it_is_also_without_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["check", "-c", "softplus.py", "-b", "hand.py", "-n", "10", "--operator", "gradient"]
+    assert adbench(folder, *asked).err == ""
+    monkeypatch.setattr("adbench.cli.support.execute.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("adbench.reports.text.progress.LOG_SECONDS", 0.0)
+    assert " left: check softplus 10 hand" in adbench(folder, *asked).err
+
+
 def test_a_crash_is_exit_code_4_and_a_wrong_derivative_beside_it_1(folder: Path) -> None:
     asked = ["check", "-c", "softplus.py", "-n", "1", "--operator", "gradient", "-b", "dies.py"]
     assert adbench(folder, *asked, "-b", "hand.py").code == 4

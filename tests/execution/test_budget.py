@@ -71,13 +71,19 @@ def test_jobs_that_an_earlier_check_found_untimeable_take_no_launch() -> None:
     assert Estimate(Settings(), costs).launch(larger) > 0, "another size can be timed"
 
 
-def test_a_check_that_takes_too_long_is_expected_to_be_skipped() -> None:
-    costs, job = known(), JOBS[0]
-    costs.learn_check(job, 30.0)
-    unlimited, limited = (Settings(time=False, longest_call_seconds=limit) for limit in (None, 5.0))
-    assert Estimate(unlimited, costs).check(job) == 30.0
-    assert Estimate(limited, costs).check(job) == 0
-    assert Estimate(replace(limited, time=True), costs).check(job) == 30.0, "there the limit is for a call"
+def test_a_check_is_expected_to_be_skipped_if_smaller_sizes_predict_that_it_takes_too_long() -> None:
+    costs, small = known(), Job("dear", 10, "other", "gradient")
+    large = replace(small, size=100)
+    costs.learn_check(small, 30.0)
+    costs.learn_check(large, 40.0)
+    costs.learn(large, CellSeconds(0.01, 9.0, 9.0))
+    only_checked, timed = (Settings(time=time, longest_call_seconds=5.0) for time in (False, True))
+    assert Estimate(Settings(time=False), costs).check(large) == 40.0
+    assert Estimate(only_checked, costs).check(large) == 0
+    assert Estimate(only_checked, costs).check(small) == 30.0, "it is checked, which shows how long that takes"
+    assert Estimate(timed, costs).check(large) == 40.0, "smaller sizes do not predict the call"
+    assert Estimate(timed, costs).check(replace(small, size=1000)) == 0
+    assert Estimate(timed, costs).launch(large) == 0
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:

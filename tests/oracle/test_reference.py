@@ -136,8 +136,11 @@ def test_the_plan_takes_fewer_entries_rather_than_longer() -> None:
     assert (sampled.entries, sampled.directions) == (64, 4)
     costs = [plan(1000, n, 64, 4, 6).entries for n in (80, 150, 300, 1000)]
     assert costs == sorted(costs)
-    with pytest.raises(NotPrecise, match="too long"):
+    with pytest.raises(NotPrecise, match="too long on power series with 1,000 entries; check at most 200 for a proof"):
         plan(1000, 10, 64, 4, 6)
+    assert plan(200, 10 * 1000 / 200, 64, 4, 6).entries >= 1, "an evaluation of fewer entries takes less time"
+    with pytest.raises(NotPrecise, match=r"series$"):
+        plan(50, 10, 64, 4, 6)
 
 
 def test_a_reference_on_series_survives_strict_json() -> None:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from adbench.cli import cli
 from adbench.optional import EXTRAS
 from adbench.version import __version__
 
@@ -95,3 +96,40 @@ def test_the_extra_of_each_optional_library_has_it_and_all_has_every_library() -
     assert not {one for one in PROJECT["dependencies"] if re.split("[<>=]", one)[0] in EXTRAS}
     everything = extras["all"][0].removeprefix("autodiff-bench[").removesuffix("]").split(",")
     assert set(extras) - set(everything) == {"aadc", "all", "benchmark", "dask", "drjit", "notebook", "tensorflow"}
+
+
+def test_the_image_has_what_the_wheel_is_built_from_and_extras_that_exist() -> None:
+    """Docker is not everywhere; its steps were tried by hand."""
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    extras = next(line for line in lines if line.startswith("ARG EXTRAS=")).partition("=")[2].split(",")
+    assert set(extras) <= set(PROJECT["optional-dependencies"])
+    ignored, *let_through = (
+        line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] != "#"
+    )
+    assert ignored == "*"
+    there = {line[1:] for line in let_through if line.startswith("!")}
+    targets = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    built_from = {
+        *targets["packages"],
+        *targets["force-include"],
+        *PROJECT["license-files"],
+        PROJECT["readme"],
+        "reports",
+    }
+    assert there == {*built_from, "pyproject.toml", "constraints.txt"}
+    assert all((ROOT / name).exists() for name in there)
+
+
+def test_the_hook_for_pre_commit_is_valid_and_is_a_command() -> None:
+    from pre_commit.clientlib import load_manifest
+
+    (hook,) = load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    command, *words = hook["entry"].split()
+    assert PROJECT["scripts"][command] == "adbench.cli:main"
+    page = (ROOT / "docs" / "how-to" / "run-in-ci.md").read_text(encoding="utf-8")
+    config = yaml.safe_load(page.partition("## Before each commit")[2].partition("```yaml\n")[2].partition("```")[0])
+    (used,) = config["repos"][0]["hooks"]
+    assert used["id"] == hook["id"]
+    assert re.search(used["files"], "model.py")
+    context = cli.commands[words[0]].make_context(words[0], [*words[1:], *used["args"]])
+    assert (context.params["function"], context.params["at"]) == ("model:softplus", ("1.0",))

@@ -62,17 +62,18 @@ def test_constants_are_constants_and_active_inputs_have_their_names(everything):
 
 
 def test_a_terminal_shows_the_graph_and_both_tables(everything):
-    shown = text(told(everything, "hypot"), colour=False)
+    shown = text(told(everything, "hypot"), colour=False, width=80)
     assert "└── v6 sqrt" in shown
     assert "∂v6/∂v5 = 0.5 / v6" in shown
     assert "a5    +=  a6 × (0.5 / v6)" in shown
     assert "\x1b" not in shown
-    assert "\x1b[1m" in text(told(everything, "hypot"), colour=True)
+    assert max(map(len, shown.splitlines())) <= 80, "a second partial has its own line"
+    assert "\x1b[1m" in text(told(everything, "hypot"), colour=True, width=80)
 
 
 def test_of_long_tables_the_first_and_last_rows_are_shown_and_the_rest_counted(everything):
     found = told(everything, "normal_log_density_loop", 200)
-    shown = text(found, colour=False)
+    shown = text(found, colour=False, width=100)
     assert len(shown.splitlines()) < 160
     rows = [node for node in found.tape.nodes if f"\n{node.name} " in shown]
     assert rows[0].name == "v1"
@@ -99,7 +100,7 @@ def test_guards_and_native_code_are_shown_when_asked_for(everything):
     found = told(everything, "projectile", compiled=True)
     assert found.listing is not None
     assert found.listing.guards
-    shown = text(found, colour=False)
+    shown = text(found, colour=False, width=100)
     assert "Guards" in shown
     assert found.listing.guards[0] in shown
     assert plain(found)["compiled"]["assembly"]
@@ -132,7 +133,7 @@ def test_every_trap_has_a_tape_or_a_reason(everything):
 def test_the_sum_of_an_array_is_differentiated_and_that_is_said(everything):
     found = told(everything, "hand_tracking_simple")
     assert found.summed
-    assert "the sum of its elements is differentiated" in text(found, colour=False)
+    assert "the sum of its elements is differentiated" in text(found, colour=False, width=100)
     assert "the sum of its elements is differentiated" in page(found)
 
 
@@ -164,7 +165,7 @@ def test_hostile_names_are_text(tmp_path):
     assert not document.all("b")
     assert "<script>alert(1)</script>" in document.text
     assert "\u202e" not in page(found)
-    assert "\u202e" not in text(found, colour=False)
+    assert "\u202e" not in text(found, colour=False, width=100)
 
 
 def test_each_edge_of_the_graph_is_drawn_once_and_no_node_covers_another(everything):

@@ -44,6 +44,20 @@ def test_off_a_terminal_there_is_no_bar_but_what_is_left_out_is_said() -> None:
     ]
 
 
+def test_off_a_terminal_a_line_now_and_then_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = [1000.0], io.StringIO()
+    monkeypatch.setattr("adbench.reports.text.progress.monotonic", lambda: now[0])
+    with Bar(console=Console(file=out, force_terminal=False, width=60, highlight=False), started=995.0) as bar:
+        for second in range(1000, 1100):
+            now[0] = float(second)
+            bar.show(Started(JOB, "check" if second < 1050 else "time", 2 if second >= 1050 else None), 1100.0 - second)
+    assert out.getvalue().splitlines() == [
+        "adbench: 31 s, about 74 s left: check softplus 10 tape",
+        "adbench: 62 s, about 43 s left: launch 3: softplus 10 gradient",
+        "adbench: 93 s, about 12 s left: launch 3: softplus 10 gradient",
+    ]
+
+
 def test_on_a_terminal_the_bar_tells_what_is_under_way_and_trouble_stands_above_it() -> None:
     text = shown(terminal=True)
     assert "75 s left" in text

@@ -200,7 +200,7 @@ def many(count: int, backends: int = 1) -> Cells:
 def test_many_reasons_are_a_dozen_lines_and_all_of_them_on_request() -> None:
     short = list(reasons.lines(many(100), 80, more="--details"))
     assert len(short) == reasons.MOST_LINES
-    assert short[1] == "  nan: the reason number 0 of several more w… (me/mine#0): number_000_of_many +1"
+    assert short[1] == "  nan: the reason number 0 of several more … (me/mine#0): number_000_of_many +1"
     assert short[-1] == "  … and 40 more reasons: --details"
     assert all("(me/mine#" in line for line in short[1:-1])
     whole = list(reasons.lines(many(100), 80, details=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import print_json
+from adbench.cli.support.console import print_json, width
 from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of, json_option
 
 
@@ -53,7 +53,15 @@ def fuzz(
     from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import write_files
     from adbench.model.settings import Settings
+    from adbench.reports.text.marks import wrapped
+    from adbench.reports.text.planned import duration
+    from adbench.reports.text.status_line import StatusLine
 
+    def told(campaign: Campaign) -> None:
+        left = duration(max(0.0, seconds - campaign.seconds))
+        line.show(f"{campaign.programs} programs, {len(campaign.findings)} findings, at most {left} left")
+
+    line = StatusLine()
     interrupted: BaseException | None = None
     chosen = resolve(backends=backends or ("tape",))
     names = installed(chosen)
@@ -62,7 +70,8 @@ def fuzz(
         with Laboratory.of_workers(context, names, seed) as laboratory:
             campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking())
             try:
-                for one in campaign.run(seconds, programs):
+                for one in campaign.run(seconds, programs, told):
+                    line.end()
                     files = write_files(one, output)
                     if not as_json:
                         before = "known: " if one.known else "at an edge: " if one.edge else ""
@@ -70,10 +79,11 @@ def fuzz(
                         click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
             except KeyboardInterrupt as signalled:  # print the findings first
                 interrupted = signalled
+    line.end()
     if as_json:
         print_json(campaign.to_plain())
     else:
-        click.echo(campaign.summary)
+        click.echo("\n".join(wrapped(text, width()) for text in campaign.summary.splitlines()))
     if interrupted is not None:
         raise interrupted
     for sentence in campaign.unjudged:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, closing, nullcontext, redirect_stdout
+from contextlib import ExitStack, closing, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from adbench.execution.session import Session
     from adbench.model.record import Run
     from adbench.reports.text.progress import Bar
+
+LONG_SECONDS = 30.0  # of a check without a terminal, before it loads the modules that print its progress
 
 
 def make_session(asked: dict[str, Any], **settings: Any) -> Session:
@@ -74,7 +77,7 @@ def execute(
     fail_fast: bool = False,
     allow_nothing: bool = False,
 ) -> tuple[Run, int]:
-    """Run the session under a progress bar, a check only on a terminal; returns the run and the exit code.
+    """Run the session under a progress bar, a short check only on a terminal; returns the run and the exit code.
 
     folder          of the journal
     on              the cluster whose hosts measure; None for this machine
@@ -89,11 +92,14 @@ def execute(
     from adbench.model.errors import LostCluster
 
     interrupt.listen()
-    code = None
-    with _bar(session) as bar:
+    code, begun = None, monotonic()
+    with ExitStack() as stack:
+        bar = stack.enter_context(_bar(session)) if session.settings.time or sys.stderr.isatty() else None
         try:
             with closing(session.events(folder, on)) as events:
                 for event in events:
+                    if bar is None and monotonic() - begun > LONG_SECONDS:
+                        bar = stack.enter_context(_bar(session, begun))
                     if bar is not None:
                         if first:
                             bar.say(first)
@@ -119,13 +125,10 @@ def execute(
     return found, code or exit_code(found.every_record, found.unjudged)
 
 
-def _bar(session: Session) -> AbstractContextManager[Bar | None]:
-    """None for a check without a terminal, where the bar would print nothing."""
-    if not (session.settings.time or sys.stderr.isatty()):
-        return nullcontext()
+def _bar(session: Session, started: float | None = None) -> Bar:
     from adbench.reports.text.progress import Bar
 
-    return Bar(session.settings.left_out)
+    return Bar(session.settings.left_out, started=started)
 
 
 def print_run(found: Run, as_json: bool, details: bool = False, *, without_own: bool = False, **ending: Any) -> None:

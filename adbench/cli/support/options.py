@@ -1,16 +1,19 @@
-"""Options that several verbs share, and the quantities that they take, as people write them: `4G`, `10m`, `2%`."""
+"""Options that several verbs share, the quantities that they take, as people write them: `4G`, `10m`, `2%`, and default
+options: `[tool.adbench.COMMAND]` in the nearest pyproject.toml, for click's `default_map`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from adbench.model.errors import AdbenchError, UsageError
+from adbench.model.errors import AdbenchError, UnknownName, UsageError
 from adbench.model.settings import MOST_COUNT, MOST_SECONDS, MOST_SEED, MOST_THREADS
 
 if TYPE_CHECKING:
@@ -42,7 +45,13 @@ class Seconds(click.FloatRange):
         return found
 
 
-SECONDS, COUNT, SEED = Seconds(), click.IntRange(1, MOST_COUNT), click.IntRange(0, MOST_SEED)
+class WholeNumber(click.IntRange):
+    """A number in a range; click's own name for a number, "integer range", is not what a user should write."""
+
+    name = "whole number"
+
+
+SECONDS, COUNT, SEED = Seconds(), WholeNumber(1, MOST_COUNT), WholeNumber(0, MOST_SEED)
 """The types of number options. Every number option has one of them, or is a `quantity`."""
 
 
@@ -52,13 +61,14 @@ def quantity(of: Callable[[Any], Any]) -> Callable[[click.Context, click.Paramet
     It raises UsageError for other texts.
     """
 
-    def read(_: click.Context, parameter: click.Parameter, text: Any) -> Any:
+    def read(context: click.Context, parameter: click.Parameter, text: Any) -> Any:
         if text is None:
             return None
         try:
             return of(text)
         except AdbenchError as error:
-            raise click.UsageError(f"{parameter.opts[0]}: {error}") from error
+            where = f"{PROJECT_FILE}: " if is_default(context, parameter) else ""
+            raise click.UsageError(f"{where}{parameter.opts[0]}: {error}") from error
 
     return read
 
@@ -211,7 +221,7 @@ def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(1, MOST_THREADS),
+    type=WholeNumber(1, MOST_THREADS),
     default=1,
     show_default=True,
     help="Allow every library this many threads.",
@@ -272,3 +282,72 @@ result_options = combined(
     click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
 )
 """Of a verb whose results CI reads; the name of an option is that of the format."""
+
+PROJECT_FILE = "pyproject.toml"
+ARGUMENTS = {"at", "arg", "wrt", "inputs", "part"}
+OF_FUNCTION = ARGUMENTS | {"branchwise", "constants"}
+REPLACES: Sequence[tuple[set[str], set[str]]] = (
+    ({"quick"}, {"rigorous"}),
+    ({"rigorous"}, {"quick"}),
+    ({"as_json"}, {"markdown"}),
+    ({"markdown"}, {"as_json"}),
+    ({"at"}, {"inputs"}),
+    ({"inputs"}, {"at"}),
+    ({"function"}, ARGUMENTS | {"cases", "suites"}),
+    ({"cases", "suites"}, OF_FUNCTION | {"function"}),
+)
+"""Parameters on the command line, and the defaults that they contradict."""
+
+
+def defaults_of(command: click.Command, name: str, commands: Collection[str], words: Sequence[str]) -> dict[str, Any]:
+    """Parameter -> default value of this command, without those that the command line, `words`, contradicts.
+
+    A key is the long name of an option without its dashes.
+
+    Raises BadFile if the file cannot be used, and UsageError (also as UnknownName) for a key or a value that does not
+    fit.
+    """
+    options = {text: option for option in command.params for text in (*option.opts, *option.secondary_opts)}
+    if not any(text.startswith("--") for text in options):
+        return {}  # and nothing is imported: a shell waits for its completion
+    from adbench.catalog.selection import KEYS, project_table
+
+    file, table = project_table(Path.cwd())
+    if unknown := [key for key in table if key not in (*KEYS, *commands)]:
+        raise UnknownName("command", unknown[0], commands, of=f"{file}: adbench")
+    names = {text[2:]: option for text, option in options.items() if text.startswith("--") and text in option.opts}
+    found: dict[str, Any] = {}
+    for key, value in table.get(name, {}).items():
+        if key not in names:
+            raise UnknownName("option", key, names, of=f"{file}: adbench {name} --help")
+        option = names[key]
+        assert isinstance(option, click.Option)
+        found[str(option.name)] = _value(option, value, f"{file}: [tool.adbench.{name}] {key}")
+    given = {options[text].name for word in words for text in (word.partition("=")[0], word[:2]) if text in options}
+    replaced = {key for keys, others in REPLACES if keys & given for key in others}
+    if "function" not in given | found.keys():
+        replaced |= OF_FUNCTION  # they ask for a function
+    if "resume" in given:  # it keeps the settings of the interrupted run
+        replaced |= found.keys()
+    return {key: value for key, value in found.items() if key not in replaced}
+
+
+def is_default(context: click.Context, parameter: click.Parameter) -> bool:
+    """Whether the value of this parameter is from the file."""
+    return context.get_parameter_source(parameter.name or "") is ParameterSource.DEFAULT_MAP
+
+
+def _value(option: click.Option, value: Any, where: str) -> Any:
+    """The value as click takes it: texts, which it converts as it does on the command line, or a flag."""
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise UsageError(f"{where} = {value!r}: this option takes no value; write true or false")
+        return value
+    values = value if isinstance(value, list) else [value]
+    if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+        raise UsageError(f"{where} = {value!r}: write a text or a number{', or a list of them' * option.multiple}")
+    if option.multiple:
+        return [str(one) for one in values]
+    if isinstance(value, list):
+        raise UsageError(f"{where} = {value!r}: this option has one value; write it without brackets")
+    return str(value)

@@ -80,6 +80,13 @@ class Costs:
             self._usual[job.backend] = median(theirs) if theirs else None
         return self._usual[job.backend]
 
+    def by_size(self, job: Job, *, whole_checks: bool) -> dict[int, float]:
+        """Size -> seconds of a call of the job's cell, or of its whole check, as far as known."""
+        cell = job.case, job.backend, job.operator
+        if whole_checks:
+            return self.checks.get(cell, {})
+        return {size: cost.call for size, cost in self.cells.get(cell, {}).items()}
+
     def of_beside(self, job: Job) -> float:
         """Seconds of a job in a launch beside its preparation and its calls: as it was, or of the nearest size."""
         sizes = self.beside.get((job.case, job.backend, job.operator))

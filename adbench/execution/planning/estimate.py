@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from adbench.execution.parallel import room
-from adbench.execution.phases.failure_policy import PREPARING
+from adbench.execution.phases.failure_policy import PREPARING, expected
 from adbench.execution.phases.memory_phase import jobs_to_measure
 from adbench.execution.planning.costs import START_SECONDS, Costs, backends_of
 from adbench.model.record import Job
@@ -103,9 +103,9 @@ class Estimate:
         if job in self._checked or job.backend in self._missing:
             return 0.0
         known, cost, longest = self.costs.of_check(job), self._cost(job), self.settings.longest_call_seconds
-        limited = cost.call if self.settings.time else known
+        limited = expected(self.costs.by_size(job, whole_checks=not self.settings.time), job.size)
         if longest is not None and limited is not None and limited > longest:
-            return 0.0  # smaller sizes predict it
+            return 0.0  # it is skipped; one that only its own call shows to be too slow is checked, and not timed
         return cost.prepare + cost.first_call + cost.call + JUDGE_SECONDS if known is None else known
 
     def references(self, jobs: Sequence[Job]) -> float:

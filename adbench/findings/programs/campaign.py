@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -78,8 +78,8 @@ class Campaign:
         every = self.findings.values()
         lines = [
             f"{self.programs} programs in {self.seconds:.0f} s ({self.per_second:.0f} a second; "
-            f"{self.shrinking:.0f} s for shrinking), {self.judged} compared with 50 digits, {self.compared} with "
-            f"each other, {self.lost} not judged",
+            f"{self.shrinking:.0f} s for shrinking)",
+            f"{self.judged} compared with 50 digits, {self.compared} with each other, {self.lost} not judged",
             f"{len(self.findings)} findings: {len(self.new)} new, {sum(bool(one.known) for one in every)} known, "
             f"{sum(one.edge and not one.known for one in every)} at edges; seed {self.seed}",
         ]
@@ -93,13 +93,19 @@ class Campaign:
         findings = [{**one.to_plain(), "times": self.times[key]} for key, one in self.findings.items()]
         return {**counts, "per_second": self.per_second, "findings": findings}
 
-    def run(self, seconds: float, most: int | None = None) -> Iterator[Finding]:
-        """Yield each new kind of finding, shrunk, until this time has passed or this many programs were examined."""
+    def run(
+        self, seconds: float, most: int | None = None, told: Callable[[Campaign], None] = lambda _: None
+    ) -> Iterator[Finding]:
+        """Yield each new kind of finding, shrunk, until this time has passed or this many programs were examined.
+
+        `told` gets the campaign after each program.
+        """
         started, following = time.monotonic(), programs(self.seed, self.without)
         while (most is None or self.programs < most) and time.monotonic() - started < seconds:
             program = following()
             yield from self._examined(program, started + seconds)
             self.seconds = time.monotonic() - started
+            told(self)
 
     def _examined(self, program: Program, deadline: float) -> Iterator[Finding]:
         operators = operators_of(self.programs)

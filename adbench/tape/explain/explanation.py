@@ -158,12 +158,15 @@ class Explanation:
             return f"{text_of(self.value)}, a constant"
         return "\n".join(drawn(self.root, {node.name: (node.symbol, node.operands) for node in self.nodes}))
 
-    def forward(self) -> str:
-        """The forward table: variable, operation, value, partials."""
+    def forward(self, width: int | None = None) -> str:
+        """The forward table: variable, operation, value, partials; these below each other if `width` is too small."""
         rows = [["var", "operation", "value", "partials"]]
         for node in self.nodes:
             rows.append([node.name, node.operation, text_of(node.value), *map(str, node.partials)])
-        return aligned(rows)
+        table = aligned(rows)
+        if width is None or max(map(len, table.splitlines())) <= width:
+            return table
+        return aligned([part for row in rows for part in (row[:4], *(["", "", "", partial] for partial in row[4:]))])
 
     def reverse(self) -> str:
         """The reverse table: each addition to an adjoint, and the adjoint after it."""

@@ -55,7 +55,8 @@ def _line(reason: str, cases: Sequence[str], width: int) -> str:
     fits = [text for text in _shortened(cases) if len(text) + len(why) <= room]
     names = max(fits, key=len, default=min(_shortened(cases), key=len))
     if len(why) + len(names) > room:
-        why = f"{why[: max(1, room - len(names) - 1)]}…"
+        begin = why[: max(1, room - len(names) - 2)]
+        why = f"{begin.rpartition(' ')[0] or begin} …"
     return f"  {why}{thread}: {names}"
 
 
