@@ -14,7 +14,7 @@ from adbench.catalog.discovery import load
 from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
-from adbench.execution.operators.references import known_at
+from adbench.execution.operators.references import known_at, lost_digits_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of
@@ -236,6 +236,8 @@ def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int
         results = _PointResults([], [], outside)
         for number in numbers:
             known = _at_point(case, used, asked, number, case.f.point_name(number), results)
+            if used.rounds_inputs and results.rows[-1].loses_digits:
+                results.notes.append(lost_digits_at(point(case, 1, number), known, REFERENCE_SECONDS))
             if related and not number:
                 _relate(Setting(used, case, 1, number, known, patience=PATIENCE), results)
     return results

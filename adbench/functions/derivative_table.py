@@ -78,6 +78,11 @@ class CheckedMode:
         return NOT_HAD if self.verdict is None else SIGNS[self.verdict.word]
 
     @property
+    def loses_digits(self) -> bool:
+        """Whether rounding hides a part of it."""
+        return self.verdict is not None and self.verdict.word in ("verified", "blind")
+
+    @property
     def told(self) -> str:
         """The verdict in a sentence, or the reason why the derivative does not exist."""
         return self.reason if self.verdict is None else self.verdict.sentence
