@@ -29,6 +29,7 @@ from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
 from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, definition, needs_second_order
+from adbench.oracle.leaves import WEIGHT_BITS, weights_of
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = tuple(name for name in OPERATORS if definition(name).order and not definition(name).mode)
@@ -231,13 +232,15 @@ class _PointResults:
 def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int, related: bool) -> _PointResults:
     """Check all points; with `related` also relations between calls at the first."""
     assert isinstance(case.f, UserFunction)
-    with case.f.silent():
+    bits = case.f.precision.bits if used.rounds_inputs else WEIGHT_BITS
+    with case.f.silent(), weights_of(bits):
         numbers, outside = points_inside(case, 0, points)
         results = _PointResults([], [], outside)
         for number in numbers:
             known = _at_point(case, used, asked, number, case.f.point_name(number), results)
-            if used.rounds_inputs and results.rows[-1].loses_digits:
-                results.notes.append(lost_digits_at(point(case, 1, number), known, REFERENCE_SECONDS))
+            first_order = (row for row in results.rows[-len(asked) :] if definition(row.mode).order == 1)
+            if used.rounds_inputs and any(row.loses_digits for row in first_order):
+                results.notes.extend(lost_digits_at(point(case, 1, number), known, REFERENCE_SECONDS))
             if related and not number:
                 _relate(Setting(used, case, 1, number, known, patience=PATIENCE), results)
     return results

@@ -114,14 +114,14 @@ def _computed(
     return PointReferences(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
 
 
-def lost_digits_at(at: CasePoint, known: PointReferences, seconds: float) -> str:
-    """Where rounding loses the digits of a user's function, in a sentence; "" if no operation by itself does."""
+def lost_digits_at(at: CasePoint, known: PointReferences, seconds: float) -> list[str]:
+    """Where rounding loses the digits of a user's function, in a sentence; none if no operation by itself does."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
     if own is None or not known.first.all_outputs.proved:
-        return ""
+        return []
     effort = Effort(at.seed, max_seconds=seconds, precision=at.arithmetic)
     places = lost_at(subject_of(at), effort, known.first, own.line)
-    return f"the digits go at {'; and at '.join(places)}" if places else ""
+    return [f"the digits go at {'; and at '.join(places)}"] if places else []
 
 
 def _values_decide(at: CasePoint) -> bool:

@@ -180,7 +180,7 @@ class KernelCheck:
                 beside = self.definition.run(leaves, self.weights).numbers
         ran = self._judge(where, truth, leaves, beside, strided=False)
         if isinstance(truth, _Proved) and self.rows[-1].loses_digits and self.f.precision is not DOUBLE:
-            self.notes.append(lost_digits_at(of_sum, truth.sums, self.seconds))
+            self.notes.extend(lost_digits_at(of_sum, truth.sums, self.seconds))
         if ran is not None and not number:
             self._call_again(where, leaves, ran)
             if self.kernel.backend.library == "torch" and any(map(np.ndim, leaves)):

@@ -150,7 +150,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class Suspect:
-    """The operations of one name at one place, the factor of digits that the worst loses, and that one in words."""
+    """The operations of one name at one place, the largest loss of digits as a factor, and that operation in words."""
 
     place: str
     numbers: tuple[int, ...]
@@ -159,7 +159,7 @@ class Suspect:
 
 
 def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) -> tuple[str, ...]:
-    """The places where the digits go of the number that rounding hides most, each with its operation.
+    """The places where the digits of the most hidden derivative go, each with its operation.
 
     place   place() -> the line of the source that runs now
 
@@ -171,9 +171,8 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
     which, leaf, index = chosen
 
     def examine(examination: SeriesExamination) -> tuple[str, ...]:
-        move = unit(subject.point, leaf, index, effort.precision)[0] if leaf >= 0 else None
-        curve = Curve.straight(move) if move is not None else Curve(())
-        settled = (examination.truth.derivatives(curve) if move is not None else examination.truth.values())[which]
+        curve = Curve.straight(unit(subject.point, leaf, index, effort.precision)[0])
+        settled = examination.truth.derivatives(curve)[which]
         if settled.evaluated is None:
             return ()
         along = curve.mirrored if settled.mirrored else curve
@@ -188,17 +187,16 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
 
 
 def _most_hidden(known: Reference) -> tuple[int, int, int] | None:
-    """The number with the largest relative noise: which output, its leaf and flat index, or -1 and 0 of the value."""
+    """The derivative with the largest relative noise: which output, its leaf and flat index."""
 
     def hidden(one: Known) -> float:
         return one.noise / one.size if 0 < one.size < math.inf and math.isfinite(one.noise) else 0.0
 
     numbers = []
     for which, (_, row) in enumerate(known.outputs):
-        numbers.append((hidden(row.value), which, -1, 0))
         for leaf, part in enumerate(row.leaves):
             numbers += [(hidden(entry.derivative), which, leaf, entry.index) for entry in part.entries]
-    most, *place = max(numbers, default=(0.0, 0, -1, 0))
+    most, *place = max(numbers, default=(0.0, 0, 0, 0))
     return (place[0], place[1], place[2]) if most > 0 else None
 
 
@@ -216,10 +214,9 @@ def _named(followed: Followed) -> tuple[str, ...]:
             results = repaired | {number: exact.operations[number][2] for number in suspect.numbers}
             tried.append((_noise(truth, followed.noisy(results)), suspect))
         least = min(share for share, _ in tried)
-        # Later operations also get their digits back; the one that loses most is to blame.
-        left, chosen = max(
-            (pair for pair in tried if pair[0] <= least + 0.2 * (left - least)), key=lambda pair: pair[1].growth
-        )
+        # Exact results of later operations help as much, but the largest loss is the cause.
+        near = 1.05 * least + 0.2 * max(0.0, left - least)
+        left, chosen = max((pair for pair in tried if pair[0] <= near), key=lambda pair: pair[1].growth)
         repaired |= {number: exact.operations[number][2] for number in chosen.numbers}
         named.append(chosen)
         suspects.remove(chosen)
@@ -241,7 +238,7 @@ def _apart(a: Any, b: Any) -> float:
 
 
 def _suspects(followed: Followed, exact: Log, noisy: Sequence[Log]) -> list[Suspect]:
-    """The places whose operations lose digits, those that lose most first."""
+    """The places whose operations lose digits, the largest loss first."""
     roundoff, growth = followed.examination.effort.precision.unit, dict[int, tuple[float, int]]()
     with arithmetic(COMPARING):
         for number, operation in enumerate(exact.operations):
