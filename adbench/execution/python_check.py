@@ -85,7 +85,7 @@ def check(
     backend    a name, or the path of a backend's file; by default that of the function's library, and tape for numpy
                and `xp`
     modes      "gradient", "jacobian", "jvp", "vjp", "hvp", "hessian", "hvp_reverse_over_forward", ...; several of
-               these; or "all", in float64 with relations between calls: a rule must not keep results of other inputs.
+               these; or "all", with relations between calls: a rule must not keep results of other inputs.
                By default the gradient, or the Jacobian if the value is an array
     operator   one mode
     points     the number of points: the given one, then mixed signs, zero and negative entries, and then special ones
@@ -260,9 +260,6 @@ def _at_point(
 
 def _relate(setting: Setting, results: _PointResults) -> None:
     """Add a row for broken relations between calls, or a note that they hold."""
-    if setting.backend.rounds_inputs:  # they call at numbers that are none of the type
-        results.notes.append('relations between calls are checked in float64 only: precision="float64"')
-        return
     with np.errstate(all="ignore"), silent_callbacks():
         relations = of_rules(setting, results.calls, RELATIONS_SECONDS)
     if broken := sentences(relations):
