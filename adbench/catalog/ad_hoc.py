@@ -9,7 +9,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from inspect import Parameter, isclass, isfunction, signature
 from pathlib import Path
@@ -41,6 +41,8 @@ SIZE = "the size"
 
 Make = Callable[..., Case]
 """make(f, args, kwargs, **options) -> the case of one point."""
+Passed = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class AdHoc:
     output  of several results, the one that counts; none: every floating-point one
     branchwise   the derivative along the program's branch is meant
     constants    "forbid": numbers that the function declares constant are active all the same
+    double  modules are imported with float64 defaults; not for a kernel, which runs with its own
     """
 
     name: str
@@ -69,12 +72,17 @@ class AdHoc:
     output: str | None = None
     branchwise: bool = False
     constants: str = "allow"
+    double: bool = field(default=True, repr=False)
 
     def function(self) -> Callable[..., Any]:
-        """The function, its module imported with float64 defaults. Raises UsageError if it is missing."""
-        return named_function(self.name, self.path, "--function")
+        """The function. Raises UsageError if it is missing."""
+        return self.named(self.name, "--function")
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def named(self, name: str, option: str) -> Callable[..., Any]:
+        """The function of that name, for this option. Raises UsageError if it is missing."""
+        return named_function(_absolute(name), self.path, option, double=self.double)
+
+    def arguments(self) -> Passed:
         """The positional and the keyword arguments. Raises UsageError in one line where they do not fit."""
         values, by_name = argument_values.positional(self.at)
         keywords = argument_values.named(self.arg)
@@ -86,13 +94,20 @@ class AdHoc:
         """The function at these arguments; with `inputs` at any size. Raises UsageError as the others do."""
         options = {name: getattr(self, name) for name in ("backend", "output", "branchwise", "constants")}
         f, make = self.function(), partial(make, wrt=self.wrt or None, **options)
+        arguments = self.arguments_by_size()
         if self.inputs is None:
-            return make(f, *self.arguments())
-        inputs = named_function(self.inputs, self.path, "--inputs")
-        f_sized = Sized(lambda n: make(f, *self._arguments_of_size(inputs, n)), self.inputs)
+            return make(f, *arguments(SIZES[0]))
+        f_sized = Sized(lambda n: make(f, *arguments(n)), self.inputs)
         return replace(f_sized.of_size(SIZES[0]), f=f_sized, inputs=f_sized.inputs, sizes=SIZES)
 
-    def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments_by_size(self) -> Callable[[int], Passed]:
+        """arguments(n) -> those for size n; without `inputs` the same for all. Raises UsageError in one line."""
+        if self.inputs is None:
+            passed = self.arguments()
+            return lambda n: passed
+        return partial(self._arguments_of_size, self.named(self.inputs, "--inputs"))
+
+    def _arguments_of_size(self, inputs: Callable[..., Any], n: int) -> Passed:
         """What inputs(n) returns: a tuple is the positional arguments, all else is one argument."""
         try:
             with contained():
@@ -159,11 +174,15 @@ def at_size(case: Case, size: int) -> Case:
     return replace(case.f.of_size(size), name=case.name, file=case.file, sizes=(size,))
 
 
-def named_function(name: str, path: Sequence[str], option: str) -> Callable[..., Any]:
-    """The function of that name. Raises UsageError in one line for a fault in its module, or if it is no function."""
+def named_function(name: str, path: Sequence[str], option: str, *, double: bool = True) -> Callable[..., Any]:
+    """The function of that name; double: its module is imported with float64 defaults.
+
+    Raises UsageError in one line for a fault in its module, or if it is no function.
+    """
     where, attributes = _split(name, option)
     sys.path[:0] = [entry for entry in path if entry not in sys.path[: len(path)]]
-    import_in_double()
+    if double:
+        import_in_double()
     value: Any = _module(where, path)
     parts = attributes.split(".")
     for place, attribute in enumerate(parts):

@@ -10,7 +10,13 @@ from typing import Any
 import click
 
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
-from adbench.cli.support.function_options import FunctionCommand, function_options, print_function, with_function
+from adbench.cli.support.function_options import (
+    FunctionCommand,
+    function_options,
+    print_function,
+    print_kernel,
+    with_function,
+)
 from adbench.cli.support.options import (
     COUNT,
     details_option,
@@ -24,6 +30,12 @@ from adbench.cli.support.options import (
 @click.command(cls=FunctionCommand)
 @selection_options
 @function_options
+@click.option(
+    "--definition",
+    metavar="MODULE:D",
+    help="Judge --function, a kernel that adbench cannot translate, by this function, which computes the same. "
+    "--inputs can make its arguments in any type, on any device.",
+)
 @click.option(
     *("--output", "part"),
     metavar="PART",
@@ -67,6 +79,7 @@ def check(
     details: bool,
     on: str | None,
     allow_nothing: bool,
+    definition: str | None,
     **asked: Any,
 ) -> None:
     """Check values and derivatives, without timing them.
@@ -83,7 +96,10 @@ def check(
     adbench check -b my_backend.py --junit check.xml --sarif check.sarif
     adbench check --function mymodule:f --at 1.0 2.0
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
+    adbench check --function kernels:softmax --definition kernels:plain --inputs kernels:rows -n 64
     """
+    if definition is not None:
+        sys.exit(print_kernel(asked, definition, as_json))
     everything, own = with_function(asked)
     session = make_session(everything, time=False, memory=False, quick=True)
     if plan_only:

@@ -14,7 +14,7 @@ from adbench.catalog.discovery import load
 from adbench.catalog.selection import installed, resolve
 from adbench.execution.operators import fallback
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
-from adbench.execution.operators.references import known_at
+from adbench.execution.operators.references import known_at, lost_digits_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of
@@ -29,6 +29,7 @@ from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
 from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, definition, needs_second_order
+from adbench.oracle.leaves import WEIGHT_BITS, weights_of
 from adbench.oracle.verdict import Verdict
 
 ANY_MODE = tuple(name for name in OPERATORS if definition(name).order and not definition(name).mode)
@@ -84,7 +85,7 @@ def check(
     backend    a name, or the path of a backend's file; by default that of the function's library, and tape for numpy
                and `xp`
     modes      "gradient", "jacobian", "jvp", "vjp", "hvp", "hessian", "hvp_reverse_over_forward", ...; several of
-               these; or "all", in float64 with relations between calls: a rule must not keep results of other inputs.
+               these; or "all", with relations between calls: a rule must not keep results of other inputs.
                By default the gradient, or the Jacobian if the value is an array
     operator   one mode
     points     the number of points: the given one, then mixed signs, zero and negative entries, and then special ones
@@ -231,11 +232,15 @@ class _PointResults:
 def _at_points(case: Case, used: Backend, asked: Sequence[Operator], points: int, related: bool) -> _PointResults:
     """Check all points; with `related` also relations between calls at the first."""
     assert isinstance(case.f, UserFunction)
-    with case.f.silent():
+    bits = case.f.precision.bits if used.rounds_inputs else WEIGHT_BITS
+    with case.f.silent(), weights_of(bits):
         numbers, outside = points_inside(case, 0, points)
         results = _PointResults([], [], outside)
         for number in numbers:
             known = _at_point(case, used, asked, number, case.f.point_name(number), results)
+            first_order = (row for row in results.rows[-len(asked) :] if definition(row.mode).order == 1)
+            if used.rounds_inputs and any(row.loses_digits for row in first_order):
+                results.notes.extend(lost_digits_at(point(case, 1, number), known, REFERENCE_SECONDS))
             if related and not number:
                 _relate(Setting(used, case, 1, number, known, patience=PATIENCE), results)
     return results
@@ -255,9 +260,6 @@ def _at_point(
 
 def _relate(setting: Setting, results: _PointResults) -> None:
     """Add a row for broken relations between calls, or a note that they hold."""
-    if setting.backend.rounds_inputs:  # they call at numbers that are none of the type
-        results.notes.append('relations between calls are checked in float64 only: precision="float64"')
-        return
     with np.errstate(all="ignore"), silent_callbacks():
         relations = of_rules(setting, results.calls, RELATIONS_SECONDS)
     if broken := sentences(relations):

@@ -78,6 +78,11 @@ class CheckedMode:
         return NOT_HAD if self.verdict is None else SIGNS[self.verdict.word]
 
     @property
+    def loses_digits(self) -> bool:
+        """Whether rounding hides a part of it."""
+        return self.verdict is not None and self.verdict.word in ("verified", "blind")
+
+    @property
     def told(self) -> str:
         """The verdict in a sentence, or the reason why the derivative does not exist."""
         return self.reason if self.verdict is None else self.verdict.sentence
@@ -225,8 +230,11 @@ class FunctionCheck:
         by += " (in float64)" if any(re.search(r"though given as b?float", note) for note in self.notes) else ""
         many = f"{len(self.rows) - len(self.lacking)} derivatives" if len(self.rows) > 1 else row.mode
         if verdict.word == "wrong" and len(self.rows) > 1:
-            wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in (*self.rows, *self.values))
-            many = f"{wrong} of {len(self.rows)} derivatives"
+            every, kinds = self.rows, "derivatives"
+            if any(one.verdict is not None and one.verdict.word == "wrong" for one in self.values):
+                every, kinds = (*self.values, *self.rows), "values and derivatives"
+            wrong = sum(one.verdict is not None and one.verdict.word == "wrong" for one in every)
+            many = f"{wrong} of {len(every)} {kinds}"
         kind = f" in {self.precision}" if self.precision else ""
         return f"{row.sign} {words.get(verdict.word, verdict.word)}: {many} of {self.function} by {by}{kind}; {truth}"
 

@@ -36,7 +36,7 @@ class _Copies:
         if isinstance(f, MethodType):
             function = self.of_function(f.__func__)
             return f if function is f.__func__ else MethodType(function, f.__self__)
-        if not isinstance(f, FunctionType) or f.__module__.partition(".")[0] in ("torch", "numpy", "builtins"):
+        if not isinstance(f, FunctionType) or (f.__module__ or "").partition(".")[0] in ("torch", "numpy", "builtins"):
             return f
         if id(f) in self._known:
             return self._known[id(f)]

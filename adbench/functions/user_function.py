@@ -8,18 +8,22 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import linecache
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
+from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Literal
 
 import numpy as np
 
+from adbench.functions import user_arguments
 from adbench.functions.libraries import (
     Library,
     double_precision,
@@ -46,6 +50,9 @@ Constants = Literal["allow", "forbid"]
 
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
+
+MOST_TEXT = 60
+"""Characters of a line of code in a message."""
 
 COPIED = "the function runs with float64 copies of these objects"
 _LIBRARY = re.compile(
@@ -302,10 +309,21 @@ class UserFunction:
 
     def place(self) -> str:
         """The line of the user's code that runs now, on numbers of the oracle: "mine.py, line 5"; "" if unknown."""
+        file, line = self._running
+        return f"{Path(file).name}, line {line}" if file else ""
+
+    def line(self) -> str:
+        """The same with its text."""
+        text = linecache.getline(*self._running).strip()
+        return " ".join(filter(None, (self.place(), f"`{textwrap.shorten(text, MOST_TEXT)}`" if text else "")))
+
+    @property
+    def _running(self) -> tuple[str, int]:
         lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None)]
         if self.library.name == "jax":
             lines = sys.modules["adbench.functions.from_jax.jaxprs"].running_lines()
-        return next((f"{Path(file).name}, line {line}" for file, line in lines if _is_theirs(file)), "")
+        inside = takewhile(lambda one: one[0] != user_arguments.__file__, lines)  # which calls the function
+        return next(((file, line) for file, line in inside if _is_theirs(file)), ("", 0))
 
     def is_of_value(self, error: BaseException) -> bool:
         """Whether an exception comes from code that computes the value, not from a derivative rule."""

@@ -60,6 +60,11 @@ class Precision:
     draws: int = 6
 
     @property
+    def bits(self) -> int:
+        """Of its significand, with the hidden one."""
+        return 1 - math.frexp(self.unit)[1]
+
+    @property
     def rounding(self) -> float:
         """The tolerated relative error of the rounding of a number."""
         return self.roundings * self.unit

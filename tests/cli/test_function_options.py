@@ -50,6 +50,9 @@ class Scaled(torch.autograd.Function):
         return g * torch.exp(x)
 
 def wrong(x): return torch.sum(Scaled.apply(x))
+def right(x): return torch.sum((torch.exp(x.float()) * x.float()).to(x.dtype))
+def plain(x): return torch.sum(torch.exp(x) * x)
+def halves(n): return torch.linspace(-1, 1, n).bfloat16()
 """
 
 
@@ -120,6 +123,17 @@ def test_a_wrong_custom_gradient_of_torch_is_found(folder: Path) -> None:
     assert [entry["index"] for entry in record["entries"][:2]] == [[0], [1]]
 
 
+def test_a_kernel_is_judged_by_its_definition_in_the_types_that_another_function_makes(folder: Path) -> None:
+    asked = ["--definition", "torch_of_cli.py:plain", "--inputs", "torch_of_cli.py:halves", "-n", "2", "3"]
+    right = adbench(folder, "check", "--function", "torch_of_cli.py:right", *asked)
+    assert right.code == 0, right.out + right.err
+    assert " ".join(right.out.split()).count("in bfloat16; truth proved") == 2
+    assert right.out.splitlines()[-1].endswith(f"check --function torch_of_cli.py:right {' '.join(asked)}")
+    wrong = adbench(folder, "check", "--function", "torch_of_cli.py:wrong", *asked, "--json")
+    assert wrong.code == 1, wrong.out + wrong.err
+    assert [table["word"] for table in json.loads(wrong.out)] == ["wrong", "wrong"]
+
+
 def test_points_around_the_given_one_leave_out_where_there_is_no_value(folder: Path) -> None:
     done = adbench(folder, "check", "--function", "mine_of_cli:log", "--at", "2", "--points", "3")
     assert done.code == 0, done.err
@@ -159,6 +173,7 @@ def test_a_run_measures_a_function_at_the_sizes_that_another_function_makes(fold
     assert {len(record.entries) for record in found.records if record.job.operator == "gradient"} == {10, 3}
 
 
+KERNEL = ("--function", "torch_of_cli:wrong", "--definition", "torch_of_cli:plain")
 WRONG = [
     (("--at", "1"), "--at needs a function; add --function module:f"),
     (("--function", "mine_of_cli:f", "--at", "1", "2", "-c", "hypot"), "--function replaces the cases; remove --case"),
@@ -171,6 +186,12 @@ WRONG = [
     (("--function", "mine_of_cli:f", "--at", "1", "x"), "'x' is not a number"),
     (("--function", "mine_of_cli:f", "--at", "1", "2", "--wrt", "c"), "wrt: 'c' is not a floating-point argument"),
     (("--function", "mine_of_cli:f", "--attt", "1"), "No such option"),
+    (("--definition", "mine_of_cli:f"), "--definition needs the function that it defines; add --function module:f"),
+    ((*KERNEL, "--at", "1", "-b", "tape"), "-b has no meaning with --definition; leave it out"),
+    ((*KERNEL, "--at", "[1, 2]", "-n", "3"), "-n has no meaning without --inputs"),
+    ((*KERNEL, "--inputs", "torch_of_cli:halves", "-n", "x"), "-n 'x' is not a size"),
+    (("--function", "torch_of_cli:wrong", "--definition", "torch_of_cli:none", "--at", "1"), "'none'"),
+    (("--function", "torch_of_cli:wrong", "--definition", "mine_of_cli:tiny", "--at", "[1, 2]"), "returns the shape"),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.options import given_options
 
 if TYPE_CHECKING:
     from adbench.execution.session import Session
@@ -43,13 +44,7 @@ def report_inactive_inputs(session: Session, word: str = "warning") -> bool:
 
 def refuse_contradictions(context: click.Context) -> None:
     """Raises UsageError for options that do not go together."""
-    from click.core import ParameterSource
-
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    ]
+    given = given_options(context)
     if "--resume" in given and (
         others := sorted(set(given) - {"--resume", "--json", "--on", "--details", "--allow-nothing", "--without-own"})
     ):

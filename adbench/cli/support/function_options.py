@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.options import combined
+from adbench.cli.support.console import print_json
+from adbench.cli.support.options import combined, given_options
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
+OF_KERNELS = {"--function", "--definition", "--at", "--arg", "--wrt", "--inputs", "-n", "--points", "--seed", "--json"}
+"""Options with a meaning for `--definition`."""
 
 function_options = combined(
     click.option(
@@ -106,8 +109,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
         return kept, None
     if kept.get("cases") or kept.get("suites"):
         raise UsageError("--function replaces the cases; remove --case and --suite")
-    if asked["inputs"] and asked["at"]:
-        raise UsageError("--at and --inputs both give the arguments; remove one of them")
+    _refuse_two_sources(asked)
     from adbench.functions.own_function import requested
 
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
@@ -126,6 +128,36 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
     else:
         click.echo(f"{own_function.text(found, own, checks)}\nagain: {again()}")
     return own_function.exit_code(checks, code, allow_nothing=allow_nothing)
+
+
+def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> int:
+    """Print the kernel's value and gradient next to those of its definition, for each size; returns the exit code.
+
+    Raises UsageError, in one line, for a fault in the kernel, its definition or the options.
+    """
+    from adbench.catalog.ad_hoc import ad_hoc
+    from adbench.execution.precision.kernel_by_name import kernel_checks
+    from adbench.execution.python_check import REFERENCE_SECONDS
+    from adbench.functions.own_function import exit_code
+
+    if asked["function"] is None:
+        raise UsageError("--definition needs the function that it defines; add --function module:f")
+    if ignored := [option for option in given_options(click.get_current_context()) if option not in OF_KERNELS]:
+        raise UsageError(f"{ignored[0]} has no meaning with --definition; leave it out")
+    _refuse_two_sources(asked)
+    with redirect_stdout(sys.stderr):
+        named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
+        tables = kernel_checks(named, definition, asked["sizes"], asked["points"], asked["seed"], REFERENCE_SECONDS)
+    if as_json:
+        print_json([table.to_dict() for table in tables])
+    else:
+        click.echo("\n\n".join(map(str, tables)) + f"\nagain: {again()}")
+    return 1 if any(table.is_wrong for table in tables) else exit_code(tables, 0, allow_nothing=False)
+
+
+def _refuse_two_sources(asked: Mapping[str, Any]) -> None:
+    if asked["inputs"] and asked["at"]:
+        raise UsageError("--at and --inputs both give the arguments; remove one of them")
 
 
 def again() -> str:

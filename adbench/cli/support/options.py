@@ -214,6 +214,15 @@ selection_options = combined(
 """They choose cases, backends and sizes, the same for every verb; each may be given several times."""
 
 
+def given_options(context: click.Context) -> list[str]:
+    """The options that the command line has, by their first names."""
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if option.name and context.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+    ]
+
+
 def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """The cases, backends and sizes that the user chose, by option, for a command that is suggested."""
     return {"-c": asked["cases"], "-b": asked["backends"], "-n": asked["sizes"]}

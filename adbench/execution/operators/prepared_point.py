@@ -94,6 +94,23 @@ class CasePoint:
         """The lowest arithmetic by which a result may be judged."""
         return lowest(SINGLE if self.single else DOUBLE, self.within)
 
+    @property
+    def types(self) -> Mapping[str, Precision]:
+        """The types below float64 in which a user's function takes its inputs, by name."""
+        types: Mapping[str, Precision] = getattr(self.case.f, "types", {})
+        return types
+
+    def in_types(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs as numbers of their types."""
+        if not self.types:
+            return args
+        forms = (self.types.get(name, DOUBLE) for name in self.names)
+        return tuple(rounded_to(form, arg) for form, arg in zip(forms, args, strict=True))
+
+    def in_vector_type(self, vector: Any) -> Any:
+        """A vector as numbers of the lowest of these types."""
+        return rounded_to(lowest(DOUBLE, *self.types.values()), vector)
+
     def text(self, xp: Any, *args: Any) -> Any:
         """The case on any namespace, its inputs in order."""
         return function_of(self.case, self.names, xp)(*args)
@@ -173,6 +190,17 @@ class CasePoint:
         if count := batch_points(operator):
             elsewhere, args = replace(self, args=elsewhere).stacked(count), self.stacked(count)
         return backend.native_inputs((*elsewhere, *vector)), backend.native_inputs((*args, *vector))
+
+
+def rounded_to(form: Precision, arg: Any) -> Any:
+    """The floating-point leaves as numbers of this type."""
+
+    def rounded(leaf: Any) -> Any:
+        if form is DOUBLE or not tree.is_active(leaf):
+            return leaf
+        return form.rounded(leaf) if isinstance(leaf, np.ndarray) else float(form.rounded(leaf))
+
+    return tree.map_leaves(rounded, arg)
 
 
 def point(case: Case, size: int, seed: int, *, single: bool = False) -> CasePoint:

@@ -20,6 +20,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points, needs, needs_second_order
 from adbench.oracle.compute import DIFFERENCES, declared, reference
+from adbench.oracle.diagnosis.cancellation import lost_at
 from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.leaves import is_symmetric
 from adbench.oracle.operators import judge_operator
@@ -111,6 +112,16 @@ def _computed(
     if not hessian:
         return PointReferences(first, hvp)
     return PointReferences(first, hvp, remember("hessian", lambda: hessian_reference(subject, effort)))
+
+
+def lost_digits_at(at: CasePoint, known: PointReferences, seconds: float) -> list[str]:
+    """Where rounding loses the digits of a user's function, in a sentence; none if no operation by itself does."""
+    own = at.case.f if isinstance(at.case.f, UserFunction) else None
+    if own is None or not known.first.all_outputs.proved:
+        return []
+    effort = Effort(at.seed, max_seconds=seconds, precision=at.arithmetic)
+    places = lost_at(subject_of(at), effort, known.first, own.line)
+    return [f"the digits go at {'; and at '.join(places)}"] if places else []
 
 
 def _values_decide(at: CasePoint) -> bool:

@@ -72,6 +72,8 @@ class InGivenPrecision(Backend):
 
         parts = {field.name: getattr(backend, field.name) for field in fields(Backend)}
         nested = {mode: inside(transform) for mode, transform in backend.nested.items()}
+        if library.name == "jax" and "vjp" in nested:
+            nested["vjp"] = _of_its_type(nested["vjp"])
         parts |= {"prepare": prepare, "to_numpy": in_numpy, "nested": nested, "rounds_inputs": True}
         return InGivenPrecision(**parts, arguments=arguments, library=library.name)
 
@@ -100,11 +102,21 @@ class InGivenPrecision(Backend):
         return tuple(native)
 
 
+def _of_its_type(vjp: Callable[..., Any]) -> Callable[..., Any]:
+    """jax's vjp(g, x, w), which takes no w but of the type of g's value."""
+
+    def called(g: Callable[..., Any], x: Any, w: Any) -> Any:
+        jax = importlib.import_module("jax")
+        return vjp(g, x, jax.numpy.asarray(w, dtype=jax.eval_shape(g, x).dtype))
+
+    return called
+
+
 def _exactly(library: str, value: Leaf, given: Any) -> Any:
     """A part of a vector like the given number. Raises Unsupported if it is not a number of the type."""
     precision = precision_of(given)
     if not np.array_equal(precision.rounded(value), value):
-        raise Unsupported(f"the vectors of this check have ten bits, more than {precision.name}; ask for the gradient")
+        raise Unsupported(f"{precision.name} has no numbers for the vectors of this check; ask for the gradient")
     return native_leaf(library, value, given)
 
 

@@ -22,7 +22,7 @@ import optree
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
-from adbench.execution.operators.references import known_at, subject_of
+from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
 from adbench.execution.precision.given import InGivenPrecision, in_numpy, lowest_of
 from adbench.execution.precision.measured import Measured
@@ -179,6 +179,8 @@ class KernelCheck:
             with suppress(Exception), contained(), np.errstate(all="ignore"):  # it need not run in these types
                 beside = self.definition.run(leaves, self.weights).numbers
         ran = self._judge(where, truth, leaves, beside, strided=False)
+        if isinstance(truth, _Proved) and self.rows[-1].loses_digits and self.f.precision is not DOUBLE:
+            self.notes.extend(lost_digits_at(of_sum, truth.sums, self.seconds))
         if ran is not None and not number:
             self._call_again(where, leaves, ran)
             if self.kernel.backend.library == "torch" and any(map(np.ndim, leaves)):

@@ -23,6 +23,8 @@ from adbench.oracle.reference import Known, Reference
 
 RELATIVE = 1e-9
 LEAST_NOISE = 1e-13
+"""Of float64; of lower types by their unit roundoff, up to the other one."""
+LARGEST_LEAST_NOISE = 2.0**-5
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ def noise_of(references: Sequence[Reference], by: Precision = DOUBLE) -> Allowed
     """Rounding noise at a point, in this arithmetic: 20 standard deviations of the oracle's samples."""
     rows = [row for known in references for row in (*(row for _, row in known.outputs), *known.sums)]
     values, derivatives = [row.value for row in rows], [one for row in rows for one in row.derivatives]
-    share, factor = max(LEAST_NOISE, _share(values), _share(derivatives)), by.unit / DOUBLE.unit
-    floor = LEAST_NOISE * (_largest([one.size for one in (*values, *derivatives)]) or 1.0)
+    factor = by.unit / DOUBLE.unit
+    least = min(factor * LEAST_NOISE, LARGEST_LEAST_NOISE)
     return AllowedDifference(
-        factor * share, factor * floor, RELATIVE if by is DOUBLE else max(1e5 * RELATIVE, 8 * by.unit)
+        share=max(least, factor * max(_share(values), _share(derivatives))),
+        floor=least * (_largest([one.size for one in (*values, *derivatives)]) or 1.0),
+        relative=RELATIVE if by is DOUBLE else max(1e5 * RELATIVE, 8 * by.unit),
     )
 
 

@@ -39,6 +39,7 @@ SAMPLED = 4
 MOST_SECONDS = 0.05  # for the differences of one case, without its compilation
 
 CHANGE = 2.0**-4  # of one entry, relative, towards zero: most domains contain the smaller number
+LARGE_CHANGE = 2.0**-1  # of types below float64, whose rounding hides a smaller one
 NUDGE = 2.0**-6  # of every entry, for a second look that meets no earlier inputs
 STEP = 2.0**-8  # of t: a relative change of every active entry
 AGREEMENT = 1e-5  # of the terms: how far a result may be from the differences
@@ -73,7 +74,7 @@ class Neighbours:
         rng = np.random.default_rng([at.seed, at.size, 0x1E])
         self.cotangent = cotangent(at.shape, at.seed)
         self.w = self.cotangent if at.shape else 1.0
-        self.v = tree.like(tuple(at.args[i] for i in at.wrt), lambda x: _direction(rng, x))
+        self.v = at.in_vector_type(tree.like(tuple(at.args[i] for i in at.wrt), lambda x: _direction(rng, x)))
         parts = iter(self.v)
         by_input = {i: next(parts) for i in at.wrt}
         self._v = [  # of each leaf of all inputs
@@ -95,9 +96,9 @@ class Neighbours:
             if least * len(neighbours) > self._seconds:
                 break
             begun = perf_counter()
-            neighbours.append(
-                self._neighbour(self._named(leaf, entry), self._stepped(self.at.args, _of_one(leaf, entry)))
-            )
+            change = LARGE_CHANGE if self.at.types else CHANGE
+            moved = self.at.in_types(self._stepped(self.at.args, _of_one(leaf, entry, change)))
+            neighbours.append(self._neighbour(self._named(leaf, entry), moved))
             least = min(least or inf, perf_counter() - begun)
         return tuple(neighbours)
 
@@ -105,7 +106,7 @@ class Neighbours:
         """A neighbour with every entry a little different."""
         rng = np.random.default_rng([self.at.seed, 0x2E])
         args = self._stepped(there.args, lambda _, x: NUDGE * rng.uniform(-1.0, -0.5, x.shape) * x)
-        return self._neighbour(there.what, args)
+        return self._neighbour(there.what, self.at.in_types(args))
 
     def args(self, operator: Operator, there: Neighbour) -> Args:
         """The arguments of a call there, in numpy."""
@@ -193,11 +194,11 @@ class Neighbours:
         return f"{self.at.names[which]}{''.join(ends)}"
 
 
-def _of_one(leaf: int, entry: int) -> Change:
+def _of_one(leaf: int, entry: int, size: float) -> Change:
     def change(number: int, x: FloatArray) -> FloatArray:
         step = np.zeros_like(x)
         if number == leaf:
-            step.flat[entry] = -CHANGE * x.flat[entry] or CHANGE
+            step.flat[entry] = -size * x.flat[entry] or size
         return step
 
     return change

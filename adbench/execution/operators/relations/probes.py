@@ -177,6 +177,8 @@ def same_array(subject: PreparedSubject) -> Iterator[str]:
             refused = error
             continue
         native = tree.leaves(subject.native())
+        if len({str(getattr(native[k], "dtype", "")) for k in (source, target)}) > 1:
+            continue
         native[target] = native[source]
         got = subject.result(tree.filled(subject.args, native))
         if differs := difference(got, expected, subject.setting.noise(subject.operator)):
@@ -208,7 +210,9 @@ def one_entry(subject: PreparedSubject) -> Iterator[str]:
     if not subject.is_right:
         raise NotApplicable("the operator itself is wrong")
     near, begun = setting.neighbours, perf_counter()
-    tolerance = max(10 * setting.noise(operator).relative, 2 * (setting.backend.claimed_relative_error or 0.0))
+    noise = setting.noise(operator)
+    allowed = 2 * (noise.relative + noise.share) if setting.at.types else 10 * noise.relative
+    tolerance = max(allowed, 2 * (setting.backend.claimed_relative_error or 0.0))
 
     def result(there: Neighbour) -> Any:
         return subject.result(setting.native(near.args(operator, there)))

@@ -103,7 +103,8 @@ class Setting:
     def general(self, operator: Operator) -> Args:
         """A vector like it, without powers of two."""
         rng = np.random.default_rng([self.seed, 29])
-        return tuple(tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+        vectors = (tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+        return tuple(map(self.at.in_vector_type, vectors))
 
     @cached_property
     def symmetric_axes(self) -> Any:
