@@ -349,6 +349,21 @@ class Simd:
         function = self.code.module.declare(f"llvm.vector.reduce.or.v{self.width}i1", f"i1 {{}}({self.bit})")
         return self.code.emit(f"call i1 {function}({self.bit} {condition})")
 
+    def shuffled(self, a: Name, b: Name, lanes: Sequence[int]) -> Name:
+        """Lanes of two vectors; those of the second follow those of the first."""
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.code.emit(f"shufflevector {self.real} {a}, {self.real} {b}, <{len(lanes)} x i32> <{order}>")
+
+    def transposed(self, lines: Sequence[Name]) -> list[Name]:
+        """The columns of a square of eight vectors: exchange halves, then quarters, then neighbours."""
+        lines = list(lines)
+        for s in (4, 2, 1):
+            for a in (a for a in range(WIDTH) if not a & s):
+                pair = lines[a], lines[a + s]
+                lines[a] = self.shuffled(*pair, [k if not k & s else WIDTH + k - s for k in range(WIDTH)])
+                lines[a + s] = self.shuffled(*pair, [k + s if not k & s else WIDTH + k for k in range(WIDTH)])
+        return lines
+
     def lookup(self, table: Sequence[float], index: Name) -> Name:
         """table[index & 15], for a table of sixteen numbers: one instruction of AVX-512, or a load for each lane."""
         numbers, code = ", ".join(f"double {literal(x)}" for x in table), self.code

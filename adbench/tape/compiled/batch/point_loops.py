@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.machine.llvm import Loaded
-from adbench.tape.machine.simd import WIDTH, Code, Module, Name
+from adbench.tape.machine.simd import WIDTH, Code, Module, Name, Simd
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
 """The words of a plan.
@@ -269,9 +269,8 @@ class _Loops:
                 columns = [self.lane_vector(inside, self.integers("add", c, lane)) for lane in LANES]
                 lines = [code.element(row, c) for row in rows]
                 sources, targets = (lines, columns) if to_block else (columns, lines)
-                for vector, target in zip(
-                    self.transposed([code.load(s, VECTOR) for s in sources]), targets, strict=True
-                ):
+                vectors = Simd(code, WIDTH).transposed([code.load(s, VECTOR) for s in sources])
+                for vector, target in zip(vectors, targets, strict=True):
                     code.store(vector, target, VECTOR)
 
             def column(c: Name) -> None:
@@ -295,23 +294,6 @@ class _Loops:
     def lane_vector(self, pointer: Name, k: Name) -> Name:
         """The address of vector k of a block."""
         return self.code.emit(f"getelementptr inbounds {VECTOR}, ptr {pointer}, i64 {k}")
-
-    def transposed(self, rows: Sequence[Name]) -> list[Name]:
-        """The columns of a square of eight rows: exchange halves, then quarters, then neighbours."""
-        rows = list(rows)
-        for distance in (4, 2, 1):
-            for i in LANES:
-                if not i & distance:
-                    a, b = rows[i], rows[i + distance]
-                    first = [lane if not lane & distance else 8 + lane - distance for lane in LANES]
-                    second = [lane + distance if not lane & distance else 8 + lane for lane in LANES]
-                    rows[i], rows[i + distance] = self.shuffled(a, b, first), self.shuffled(a, b, second)
-        return rows
-
-    def shuffled(self, a: Name, b: Name, order: Sequence[int]) -> Name:
-        """Elements of two vectors in this order."""
-        lanes = ", ".join(f"i32 {k}" for k in order)
-        return self.code.emit(f"shufflevector {VECTOR} {a}, {VECTOR} {b}, <{WIDTH} x i32> <{lanes}>")
 
 
 LANES = range(WIDTH)

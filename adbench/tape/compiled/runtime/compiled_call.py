@@ -263,10 +263,14 @@ class Compiled(Native):  # type: ignore[misc]
 
     def call_any(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, found by the signature of these arguments."""
-        signature = self._signatures.get(arguments.key)
-        if signature is None:
-            signature = self._signatures[arguments.key] = Signature(self, arguments)
-        return signature.answer(args, arguments)
+        return self.signature(arguments).answer(args, arguments)
+
+    def signature(self, arguments: FlatArguments) -> Signature:
+        """The signature of these arguments."""
+        known = self._signatures.get(arguments.key)
+        if known is None:
+            known = self._signatures[arguments.key] = Signature(self, arguments)
+        return known
 
     def add_entry(self, entry: CompiledEntry | NestedEntry) -> None:
         """Add the entry point of another signature; the previous entry passes other calls on to it."""
