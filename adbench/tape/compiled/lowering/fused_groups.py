@@ -22,15 +22,7 @@ from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes, mo
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, FusedStep, Operand
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    size_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.lowering.value_locations import ValueLocations
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import Symbol

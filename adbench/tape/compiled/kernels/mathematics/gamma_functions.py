@@ -11,12 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adbench.tape.compiled.kernels.mathematics.double_double import (
-    fast_two_sum,
-    polynomial,
-    two_product,
-    two_sum,
-)
+from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, two_product, two_sum
 from adbench.tape.compiled.kernels.mathematics.logarithms import log, log_double
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.compiled.kernels.mathematics.trigonometry import cos, sin, tan
