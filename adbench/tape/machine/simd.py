@@ -147,6 +147,21 @@ class Code:
         self.do(f"br label %{head}")
         self.begin(after)
 
+    def either(
+        self, condition: Name, first: Callable[[], Any], second: Callable[[], Any] = lambda: None, kind: str = ""
+    ) -> Name:
+        """Run one of two pieces of code. With a type, the result is the value of the one that ran."""
+        after, values = self.label(), []
+        labels = self.label(), self.label()
+        self.do(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
+        for label, write in zip(labels, (first, second), strict=True):
+            self.begin(label)
+            value = write()
+            values.append(f"[ {value}, %{self.block} ]")
+            self.do(f"br label %{after}")
+        self.begin(after)
+        return self.emit(f"phi {kind} {', '.join(values)}") if kind else ""
+
     def variable(self, kind: str) -> Name:
         """Memory on the stack for one value."""
         self._count += 1

@@ -90,21 +90,17 @@ class InnermostAxis(Quotients):
         if not conditions:
             self._vectors(start, stop)
             return
-        fast, slow, after = code.label(), code.label(), code.label()
         usable = conditions[0]
         for condition in conditions[1:]:
             usable = code.emit(f"and i1 {usable}, {condition}")
-        code.do(f"br i1 {usable}, label %{fast}, label %{slow}")
-        code.begin(fast)
-        self._vectors(start, stop)
-        code.do(f"br label %{after}")
-        code.begin(slow)
-        self.divisors = {key: d for key, d in self.divisors.items() if d.usable == "true"}
-        inlined, code.module.inlined = code.module.inlined, INLINE
-        self._vectors(start, stop, may_unroll=False)
-        code.module.inlined = inlined
-        code.do(f"br label %{after}")
-        code.begin(after)
+
+        def slowly() -> None:
+            self.divisors = {key: d for key, d in self.divisors.items() if d.usable == "true"}
+            inlined, code.module.inlined = code.module.inlined, INLINE
+            self._vectors(start, stop, may_unroll=False)
+            code.module.inlined = inlined
+
+        code.either(usable, lambda: self._vectors(start, stop), slowly)
 
     def _vectors(self, start: Name, stop: Name, *, may_unroll: bool = True) -> None:
         """Write the loop over vectors, and the rest of the axis."""
