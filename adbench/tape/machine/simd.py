@@ -223,19 +223,18 @@ class Module:
 
 
 class Simd:
-    """Instructions for operands of one width; `in_array` if they are the elements of an array.
+    """Instructions for operands of one width.
 
     active   the number of active lanes; the others are neither read nor written
     mask     of the active lanes, "" if all are active
     """
 
-    def __init__(self, code: Code, width: int, *, in_array: bool = False, active: int = 0) -> None:
+    def __init__(self, code: Code, width: int, *, active: int = 0) -> None:
         self.code = code
         self.width = width
         self.active = active or width
         bits = ", ".join(f"i1 {'true' if lane < self.active else 'false'}" for lane in range(width))
         self.mask = f"<{bits}>" if self.active < width else ""
-        self.in_array = in_array or width > 1
         single = width == 1
         self.real = "double" if single else f"<{width} x double>"
         self.bit = "i1" if single else f"<{width} x i1>"

@@ -129,7 +129,7 @@ class Signature:
                 program = self.owner.compiled(arguments, careful=True)
                 self.careful.append(program)
                 self.dispatch.reserve(program.lowered.work)
-                outcome = self.attempt([program], arguments, is_last=True)
+                outcome = self.attempt([program], arguments)
         if outcome is None:
             return paths
         return outcome if isinstance(outcome, tuple) else "it leaves this point open, as for a singular matrix"
@@ -176,7 +176,7 @@ class Signature:
         owner.add_sparse(entry, program.matrices)
 
     def attempt(
-        self, programs: Sequence[CompiledProgram], arguments: FlatArguments, is_last: bool = False
+        self, programs: Sequence[CompiledProgram], arguments: FlatArguments
     ) -> tuple[CompiledProgram, list[Any]] | ReturnCode | None:
         """Return the result of the first program whose guards hold, or None."""
         slots = (ctypes.c_int64 * max(len(arguments.data), 1))()

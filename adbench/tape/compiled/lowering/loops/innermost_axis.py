@@ -182,7 +182,7 @@ class InnermostAxis(Quotients):
         variables = {k: code.variable("double") for k in self.sums}
         for k, variable in variables.items():
             code.store(literal(self.folds[k].how.start), variable)
-        self.one = Simd(code, 1, in_array=True)
+        self.one = Simd(code, 1)
         code.loop(self.n, lambda i: self._elements(i, None, variables))
         for k, variable in variables.items():
             self._add_to_target(k, code.load(variable))
