@@ -150,7 +150,7 @@ class Code:
     def either(
         self, condition: Name, first: Callable[[], Any], second: Callable[[], Any] = lambda: None, kind: str = ""
     ) -> Name:
-        """Run one of two pieces of code. With a type, the result is the value of the one that ran."""
+        """Run the first or the second piece of code. With a type, the result is its value."""
         after, values = self.label(), []
         labels = self.label(), self.label()
         self.do(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")

@@ -161,7 +161,7 @@ def lengths_of(labels: Sequence[str], inputs: Sequence[Value]) -> dict[str, int]
 
 
 def spread_over(x: Value, labels: str, names: str) -> Value:
-    """x with an axis for each name, of length 1 for names that are none of its labels."""
+    """x with an axis for each name. A name that is not one of its labels has length 1."""
     order = [labels.index(name) for name in names if name in labels]
     ordered = x if order == sorted(order) else transpose(x, order)
     lengths = iter(shape_of(ordered))
