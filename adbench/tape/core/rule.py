@@ -12,6 +12,7 @@ Calling a rule evaluates it. The active argument of the innermost level (see `Ac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 Value = Any
@@ -68,6 +69,7 @@ class AllInputs:
         self.fn = fn
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Rule:
     """A function together with its derivatives.
 
@@ -85,37 +87,24 @@ class Rule:
     Only fast paths use the rest, see `fast.quick_sweep`.
     """
 
-    __slots__ = (
-        *("elementwise", "forward", "fresh", "inner", "name", "native", "reads", "remembered", "reverse", "scatter"),
-        *("run", "slope", "special", "value"),
-    )
+    name: str
+    value: Callable[..., Value]
+    reverse: Any
+    forward: Any
+    _: KW_ONLY
+    elementwise: bool = False
+    fresh: bool = False
+    scatter: Callable[..., None] | None = None
+    slope: float | None = None
+    special: Callable[..., Value] | None = field(default=None, init=False)
+    inner: Rule | None = field(default=None, init=False)
+    remembered: bool = field(default=False, init=False)
+    native: Any = field(default=None, init=False)
+    reads: dict[tuple[bool, ...], tuple[bool, ...]] = field(default_factory=dict, init=False)
+    run: Callable[..., Value] = field(init=False)
 
-    def __init__(
-        self,
-        name: str,
-        value: Callable[..., Value],
-        reverse: Any,
-        forward: Any,
-        *,
-        elementwise: bool = False,
-        fresh: bool = False,
-        scatter: Callable[..., None] | None = None,
-        slope: float | None = None,
-    ) -> None:
-        self.name = name
-        self.value = value
-        self.reverse = reverse
-        self.forward = forward
-        self.elementwise = elementwise
-        self.fresh = fresh
-        self.scatter = scatter
-        self.slope = slope
-        self.special: Callable[..., Value] | None = None
-        self.inner: Rule | None = None
-        self.remembered = False
-        self.native: Any = None
-        self.reads: dict[tuple[bool, ...], tuple[bool, ...]] = {}
-        self.run: Callable[..., Value] = self.evaluate
+    def __post_init__(self) -> None:
+        self.run = self.evaluate
 
     def __call__(self, *args: Value, **params: Any) -> Value:
         """The value; if an argument is active, recorded or with a tangent."""

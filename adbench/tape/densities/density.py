@@ -20,6 +20,7 @@ Symmetric matrices are read as (S + Sᵀ)/2, so that their gradients and Hessian
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,7 @@ def sums_to_one(name: str, argument: str, theta: Value) -> None:
         raise DomainError(f"{name}: {argument}: expected rows that sum to 1, got the sum {worst:.9g}")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Density:
     """A log density `f(y, *parameters)`, summed over the broadcast shape of its arguments; one rule for both modes.
 
@@ -105,30 +107,20 @@ class Density:
                  with `elementwise=False` of the sum, in the argument's shape or a broadcast of it
     """
 
-    __slots__ = ("arguments", "check", "elementwise", "name", "partials", "rule", "shared", "support", "value")
+    name: str
+    arguments: dict[str, DensityDomain]
+    value: Callable[..., Value]
+    partials: Sequence[Partial | None]
+    _: KW_ONLY
+    support: DensityDomain | Callable[..., bool] = FINITE
+    check: Callable[..., None] | None = None
+    shared: Callable[..., Value] = lambda *_inputs: None
+    elementwise: bool = True
+    rule: Rule = field(init=False)
 
-    def __init__(
-        self,
-        name: str,
-        arguments: dict[str, DensityDomain],
-        value: Callable[..., Value],
-        partials: Sequence[Partial | None],
-        *,
-        support: DensityDomain | Callable[..., bool] = FINITE,
-        check: Callable[..., None] | None = None,
-        shared: Callable[..., Value] = lambda *_inputs: None,
-        elementwise: bool = True,
-    ) -> None:
-        self.name = name
-        self.arguments = arguments
-        self.support = support
-        self.check = check
-        self.shared = shared
-        self.value = value
-        self.partials = list(partials)
-        self.elementwise = elementwise
+    def __post_init__(self) -> None:
         reverse, forward = AllInputs(self._reverse), AllInputs(self._forward)
-        self.rule: Rule = function_gradients(self._total, reverse=reverse, forward=forward, name=name)
+        self.rule = function_gradients(self._total, reverse=reverse, forward=forward, name=self.name)
 
     def __call__(self, *args: Value) -> Value:
         """The sum of the log densities."""

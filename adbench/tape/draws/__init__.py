@@ -164,20 +164,20 @@ _beta_draw = function_gradients(
 )
 
 
-def _standard_gamma(name: str, rng: np.random.Generator, shape: Value, size: Shape) -> Value:
+def _standard_gamma(rng: np.random.Generator, shape: Value, size: Shape) -> Value:
     return _gamma_draw(broadcast_to(shape, size), _plain(rng.standard_gamma(value_of(shape), size)))
 
 
 def gamma(rng: Seed, shape: Value, scale: Value = 1.0, size: Size = None) -> Value:
     """scale · g, g standard gamma of this shape; dg/dshape by implicit reparameterisation."""
     shape, scale = _parameters("gamma", {"shape": POSITIVE, "scale": NOT_NEGATIVE}, shape, scale)
-    return scale * _standard_gamma("gamma", _generator("gamma", rng), shape, _shape("gamma", size, shape, scale))
+    return scale * _standard_gamma(_generator("gamma", rng), shape, _shape("gamma", size, shape, scale))
 
 
 def chi_square(rng: Seed, df: Value, size: Size = None) -> Value:
     """2 g, g standard gamma of shape df/2."""
     (df,) = _parameters("chi_square", {"df": POSITIVE}, df)
-    return 2.0 * _standard_gamma("chi_square", _generator("chi_square", rng), 0.5 * df, _shape("chi_square", size, df))
+    return 2.0 * _standard_gamma(_generator("chi_square", rng), 0.5 * df, _shape("chi_square", size, df))
 
 
 def beta(rng: Seed, a: Value, b: Value, size: Size = None) -> Value:
@@ -212,7 +212,7 @@ def dirichlet(rng: Seed, alpha: Value, size: Size = None) -> Value:
     rows = () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
     generator, k = _generator("dirichlet", rng), shape_of(alpha)[0]
     if np.max(value_of(alpha)) >= 0.1:
-        draws = _standard_gamma("dirichlet", generator, alpha, (*rows, k))
+        draws = _standard_gamma(generator, alpha, (*rows, k))
         return draws / sum(draws, -1, True)
     later = [sum(alpha[j + 1 :]) for j in range(k - 1)]
     rest = concatenate([x[None] if shape_of(x) else np.ones(1) * x for x in later]) if k > 1 else alpha[1:]

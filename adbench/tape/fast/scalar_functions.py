@@ -81,7 +81,6 @@ ROWS: dict[Rule, tuple[str, ...]] = {
         "-1.0 / expm1(a - b)",
     ),
     e.logaddexp: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
-    c._log_sum_exp_2: ("max(a, b) + log1p(t := exp(-abs(a - b)))", _EXPIT.format("a - b"), _EXPIT.format("b - a")),
 }
 """The value of each function, and its partials unless the rule writes them."""
 

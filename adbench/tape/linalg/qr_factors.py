@@ -8,10 +8,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.solving import matrix, triangular
-from adbench.tape.linalg.spectrum import (
-    is_symbol,
-    surely,
-)
+from adbench.tape.linalg.spectrum import is_symbol, surely
 from adbench.tape.rules.elementwise import absolute
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.products import matmul

@@ -8,11 +8,9 @@ Derivatives: Giles (2008), section 2.3.2, for C = Bᵀ A B:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.linalg.solving import cover, square
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
@@ -22,51 +20,30 @@ from adbench.tape.values import shape_of, value_of
 t = matrix_transpose
 
 
-def _form_value(a: Value, b: Value) -> Value:
-    return np.swapaxes(b, -1, -2) @ a @ b
-
-
-def _form_back(wanted: Sequence[bool], _c: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    a_back = sum_to(matmul(matmul(b, adj), t(b)), shape_of(a)) if wanted[0] else None
-    if not wanted[1]:
-        return a_back, None
-    b_back = matmul(matmul(a, b), t(adj)) + matmul(matmul(t(a), b), adj)
-    return a_back, sum_to(b_back, shape_of(b))
-
-
-def _form_along(_c: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
-    a_tan, b_tan = tans
-    total = None if a_tan is None else _form(a_tan, b)
-    if b_tan is not None:
-        part = matmul(t(b_tan), matmul(a, b)) + matmul(t(b), matmul(a, b_tan))
-        total = part if total is None else total + part
-    return total
-
-
-_form = function_gradients(
-    _form_value, reverse=AllInputs(_form_back), forward=AllInputs(_form_along), name="quad_form", fresh=True
+_form: Rule = function_gradients(
+    lambda a, b: np.swapaxes(b, -1, -2) @ a @ b,
+    reverse=(
+        lambda _c, adj, _a, b: sum_to(matmul(matmul(b, adj), t(b)), shape_of(_a)),
+        lambda _c, adj, a, b: sum_to(matmul(matmul(a, b), t(adj)) + matmul(matmul(t(a), b), adj), shape_of(b)),
+    ),
+    forward=(
+        lambda _c, tan, _a, b: _form(tan, b),
+        lambda _c, tan, a, b: matmul(t(tan), matmul(a, b)) + matmul(t(b), matmul(a, tan)),
+    ),
+    name="quad_form",
+    fresh=True,
 )
 
-
-def _trace_back(wanted: Sequence[bool], _c: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    scale = cover(adj)
-    a_back = sum_to(scale * matmul(b, t(b)), shape_of(a)) if wanted[0] else None
-    return a_back, sum_to(scale * matmul(a + t(a), b), shape_of(b)) if wanted[1] else None
-
-
-def _trace_along(_c: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
-    a_tan, b_tan = tans
-    total = None if a_tan is None else _trace(a_tan, b)
-    if b_tan is not None:
-        part = sum(b_tan * matmul(a + t(a), b), (-2, -1))
-        total = part if total is None else total + part
-    return total
-
-
-_trace = function_gradients(
+_trace: Rule = function_gradients(
     lambda a, b: np.add.reduce(b * (a @ b), (-2, -1)),
-    reverse=AllInputs(_trace_back),
-    forward=AllInputs(_trace_along),
+    reverse=(
+        lambda _c, adj, _a, b: sum_to(cover(adj) * matmul(b, t(b)), shape_of(_a)),
+        lambda _c, adj, a, b: sum_to(cover(adj) * matmul(a + t(a), b), shape_of(b)),
+    ),
+    forward=(
+        lambda _c, tan, _a, b: _trace(tan, b),
+        lambda _c, tan, a, b: sum(tan * matmul(a + t(a), b), (-2, -1)),
+    ),
     name="trace_quad_form",
     fresh=True,
 )

@@ -113,25 +113,52 @@ def _is_vector(b: Value) -> bool:
     return len(shape_of(b)) == 1
 
 
-def _solve_back(wanted: Sequence[bool], x: Value, adj: Value, a: Value, b: Value) -> tuple[Value, Value]:
+def _triangle(a: Value, lower: bool | None) -> Value:
+    """The triangle that is read; all of A if `lower` is None."""
+    return a if lower is None else tril(a) if lower else triu(a)
+
+
+def _solved(a: Value, b: Value, lower: bool | None, transposed: bool) -> Value:
+    """A⁻¹ B or, if `transposed`, A⁻ᵀ B, for a triangle of A or for all of it."""
+    if lower is None:
+        return solve(t(a) if transposed else a, b)
+    return triangular(a, b, lower=lower, transposed=transposed)
+
+
+def _system_back(
+    wanted: Sequence[bool],
+    x: Value,
+    adj: Value,
+    a: Value,
+    b: Value,
+    lower: bool | None = None,
+    transposed: bool = False,
+) -> tuple[Value, Value]:
     is_vector = _is_vector(b)
-    b_back = solve(t(a), _column(adj, is_vector))
-    a_back = sum_to(-matmul(b_back, t(_column(x, is_vector))), shape_of(a)) if wanted[0] else None
+    b_back = _solved(a, _column(adj, is_vector), lower, not transposed)
+    a_back = None
+    if wanted[0]:
+        columns = _column(x, is_vector)
+        full = matmul(columns, t(b_back)) if transposed else matmul(b_back, t(columns))
+        a_back = -_triangle(sum_to(full, shape_of(a)), lower)
     return a_back, sum_to(_flat(b_back, is_vector), shape_of(b)) if wanted[1] else None
 
 
-def _solve_along(x: Value, tans: Sequence[Value], a: Value, b: Value) -> Value:
+def _system_along(
+    x: Value, tans: Sequence[Value], a: Value, b: Value, lower: bool | None = None, transposed: bool = False
+) -> Value:
     a_tan, b_tan = tans
     is_vector = _is_vector(b)
     right = None if b_tan is None else _column(b_tan, is_vector)
     if a_tan is not None:
-        moved = matmul(a_tan, _column(x, is_vector))
+        half = _triangle(a_tan, lower)
+        moved = matmul(t(half) if transposed else half, _column(x, is_vector))
         right = -moved if right is None else right - moved
-    return _flat(solve(a, right), is_vector)
+    return _flat(_solved(a, right, lower, transposed), is_vector)
 
 
 _solve = function_gradients(
-    np.linalg.solve, reverse=AllInputs(_solve_back), forward=AllInputs(_solve_along), name="solve", fresh=True
+    np.linalg.solve, reverse=AllInputs(_system_back), forward=AllInputs(_system_along), name="solve", fresh=True
 )
 
 
@@ -166,38 +193,10 @@ def _one_triangular(a: Value, b: Value, lower: bool, transposed: bool) -> Value:
     return scipy_linalg.solve_triangular(a, b, trans="T" if transposed else "N", lower=lower, check_finite=False)
 
 
-def _triangle(a: Value, lower: bool) -> Value:
-    return tril(a) if lower else triu(a)
-
-
-def _triangular_back(
-    wanted: Sequence[bool], x: Value, adj: Value, a: Value, b: Value, lower: bool, transposed: bool
-) -> tuple[Value, Value]:
-    is_vector = _is_vector(b)
-    b_back = triangular(a, _column(adj, is_vector), lower=lower, transposed=not transposed)
-    a_back = None
-    if wanted[0]:
-        columns = _column(x, is_vector)
-        full = matmul(columns, t(b_back)) if transposed else matmul(b_back, t(columns))
-        a_back = -_triangle(sum_to(full, shape_of(a)), lower)
-    return a_back, sum_to(_flat(b_back, is_vector), shape_of(b)) if wanted[1] else None
-
-
-def _triangular_along(x: Value, tans: Sequence[Value], a: Value, b: Value, lower: bool, transposed: bool) -> Value:
-    a_tan, b_tan = tans
-    is_vector = _is_vector(b)
-    right = None if b_tan is None else _column(b_tan, is_vector)
-    if a_tan is not None:
-        half = _triangle(a_tan, lower)
-        moved = matmul(t(half) if transposed else half, _column(x, is_vector))
-        right = -moved if right is None else right - moved
-    return _flat(triangular(a, right, lower=lower, transposed=transposed), is_vector)
-
-
 triangular = function_gradients(
     _triangular_value,
-    reverse=AllInputs(_triangular_back),
-    forward=AllInputs(_triangular_along),
+    reverse=AllInputs(_system_back),
+    forward=AllInputs(_system_along),
     name="solve_triangular",
     fresh=True,
 )

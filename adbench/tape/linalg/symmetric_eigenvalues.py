@@ -16,12 +16,7 @@ import numpy as np
 from adbench.tape.core.rule import Active, Value, function_gradients
 from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
 from adbench.tape.linalg.solving import diagonal_matrix, square
-from adbench.tape.linalg.spectrum import (
-    EqualEigenvaluesError,
-    direction_basis,
-    equal_pairs,
-    quotient,
-)
+from adbench.tape.linalg.spectrum import EqualEigenvaluesError, direction_basis, equal_pairs, quotient
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name

@@ -147,6 +147,21 @@ class Code:
         self.do(f"br label %{head}")
         self.begin(after)
 
+    def either(
+        self, condition: Name, first: Callable[[], Any], second: Callable[[], Any] = lambda: None, kind: str = ""
+    ) -> Name:
+        """Run the first or the second piece of code. With a type, the result is its value."""
+        after, values = self.label(), []
+        labels = self.label(), self.label()
+        self.do(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
+        for label, write in zip(labels, (first, second), strict=True):
+            self.begin(label)
+            value = write()
+            values.append(f"[ {value}, %{self.block} ]")
+            self.do(f"br label %{after}")
+        self.begin(after)
+        return self.emit(f"phi {kind} {', '.join(values)}") if kind else ""
+
     def variable(self, kind: str) -> Name:
         """Memory on the stack for one value."""
         self._count += 1
@@ -208,19 +223,18 @@ class Module:
 
 
 class Simd:
-    """Instructions for operands of one width; `in_array` if they are the elements of an array.
+    """Instructions for operands of one width.
 
     active   the number of active lanes; the others are neither read nor written
     mask     of the active lanes, "" if all are active
     """
 
-    def __init__(self, code: Code, width: int, *, in_array: bool = False, active: int = 0) -> None:
+    def __init__(self, code: Code, width: int, *, active: int = 0) -> None:
         self.code = code
         self.width = width
         self.active = active or width
         bits = ", ".join(f"i1 {'true' if lane < self.active else 'false'}" for lane in range(width))
         self.mask = f"<{bits}>" if self.active < width else ""
-        self.in_array = in_array or width > 1
         single = width == 1
         self.real = "double" if single else f"<{width} x double>"
         self.bit = "i1" if single else f"<{width} x i1>"
@@ -348,6 +362,21 @@ class Simd:
             return condition
         function = self.code.module.declare(f"llvm.vector.reduce.or.v{self.width}i1", f"i1 {{}}({self.bit})")
         return self.code.emit(f"call i1 {function}({self.bit} {condition})")
+
+    def shuffled(self, a: Name, b: Name, lanes: Sequence[int]) -> Name:
+        """Lanes of two vectors; those of the second follow those of the first."""
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.code.emit(f"shufflevector {self.real} {a}, {self.real} {b}, <{len(lanes)} x i32> <{order}>")
+
+    def transposed(self, lines: Sequence[Name]) -> list[Name]:
+        """The columns of a square of eight vectors: exchange halves, then quarters, then neighbours."""
+        lines = list(lines)
+        for s in (4, 2, 1):
+            for a in (a for a in range(WIDTH) if not a & s):
+                pair = lines[a], lines[a + s]
+                lines[a] = self.shuffled(*pair, [k if not k & s else WIDTH + k - s for k in range(WIDTH)])
+                lines[a + s] = self.shuffled(*pair, [k + s if not k & s else WIDTH + k for k in range(WIDTH)])
+        return lines
 
     def lookup(self, table: Sequence[float], index: Name) -> Name:
         """table[index & 15], for a table of sixteen numbers: one instruction of AVX-512, or a load for each lane."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.machine import layout
@@ -52,11 +54,7 @@ def write_sweep(module: Module) -> None:
     code.begin(of_scalars)
     slopes = [_slope(w, cell, slope) for cell, slope in ((a, p), (b, q))]
     for cell, slope in zip((a, b), slopes, strict=True):
-        add, on = w.blocks(2)
-        w.branch(w.same(cell, w.literal(None)), on, add)
-        code.begin(add)
-        _accumulate(w, cell, adj * slope, on)
-        code.begin(on)
+        code.either(w.same(cell, w.literal(None)), lambda: None, partial(_accumulate, w, cell, slope, adj))
     w.go(after)
 
     code.begin(of_element)
@@ -114,46 +112,40 @@ def _ask_early(w: Writer, items: Name, place: Name) -> None:
     near = ahead(NEAR)
     for k in (1, 2, 4, 5):
         w.prefetch(w.item(near, k))
-    following, (numbers, on) = ahead(NEXT), w.blocks(2)
-    out = w.item(following, 1)
-    w.branch(w.is_a(out, Scalar), numbers, on)
-    w.code.begin(numbers)
-    for name in ("val", "adj"):
-        w.prefetch(w.slot(out, name))
-    w.go(on)
-    w.code.begin(on)
+    out = w.item(ahead(NEXT), 1)
+
+    def numbers() -> None:
+        for name in ("val", "adj"):
+            w.prefetch(w.slot(out, name))
+
+    w.code.either(w.is_a(out, Scalar), numbers)
 
 
 def _slope(w: Writer, cell: Name, slope: Name) -> X:
     """The number of a partial; the cell must be None, or a scalar whose adjoint is a float."""
-    code, (there, done) = w.code, w.blocks(2)
-    before = code.block
-    w.branch(w.same(cell, w.literal(None)), done, there)
-    code.begin(there)
-    w.require(w.is_a(cell, Scalar))
-    w.require(w.is_a(w.slot(cell, "adj"), float))
-    factor = w.constant(slope)
-    end = code.block
-    w.go(done)
-    code.begin(done)
-    return w.numbers.x(w.either("double", (w.numbers.constant(0.0), before), (factor.name, end)))
+
+    def factor() -> Name:
+        w.require(w.is_a(cell, Scalar))
+        w.require(w.is_a(w.slot(cell, "adj"), float))
+        return w.constant(slope).name
+
+    is_none = w.same(cell, w.literal(None))
+    return w.numbers.x(w.code.either(is_none, lambda: w.numbers.constant(0.0), factor, "double"))
 
 
-def _accumulate(w: Writer, cell: Name, part: X, on: str) -> None:
-    """cell.adj += part; within the float if nothing else refers to it. Goes on to the block `on`."""
-    within, anew = w.blocks(2)
+def _accumulate(w: Writer, cell: Name, slope: X, adj: X) -> None:
+    """cell.adj += adj · slope; within the float if nothing else refers to it."""
     held = w.slot(cell, "adj")
-    total = w.number(held) + part
-    w.branch(w.same(w.part(held, layout.COUNT, "i32"), 1, "i32"), within, anew)
-    w.code.begin(within)
-    w.put(held, FLOAT_VALUE, total.name, "double")
-    w.go(on)
-    w.code.begin(anew)
-    new = w.new_float(total)
-    w.require(w.exists(new))
-    w.put_slot(cell, "adj", new)
-    w.call("Py_DecRef", held)
-    w.go(on)
+    total = w.number(held) + adj * slope
+
+    def anew() -> None:
+        new = w.new_float(total)
+        w.require(w.exists(new))
+        w.put_slot(cell, "adj", new)
+        w.call("Py_DecRef", held)
+
+    is_only = w.same(w.part(held, layout.COUNT, "i32"), 1, "i32")
+    w.code.either(is_only, lambda: w.put(held, FLOAT_VALUE, total.name, "double"), anew)
 
 
 def _add_to_element(w: Writer, cells: Name, params: Name, adj: X) -> None:

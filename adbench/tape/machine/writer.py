@@ -188,8 +188,8 @@ class Writer(ObjectCode):
         end_of_matrix = code.block
         self.go(done)
         code.begin(done)
-        places = self.either("i64", (place, end_of_vector), ("-1", end_of_matrix))
-        return places, self.either("i64", (of_vector, end_of_vector), (of_matrix, end_of_matrix))
+        places = code.emit(f"phi i64 [ {place}, %{end_of_vector} ], [ -1, %{end_of_matrix} ]")
+        return places, code.emit(f"phi i64 [ {of_vector}, %{end_of_vector} ], [ {of_matrix}, %{end_of_matrix} ]")
 
     def _along(self, array: Name, axis: int, index: Name) -> tuple[Name, Name]:
         """(place, offset) of an index along an axis."""
@@ -209,10 +209,6 @@ class Writer(ObjectCode):
     def blocks(self, count: int) -> list[str]:
         """New blocks, not yet written."""
         return [self.code.label() for _ in range(count)]
-
-    def either(self, kind: str, *values: tuple[Name, str]) -> Name:
-        """The value that belongs to the block that leads here, of pairs (value, block)."""
-        return self.code.emit(f"phi {kind} {', '.join(f'[ {value}, %{block} ]' for value, block in values)}")
 
     def require(self, holds: Name) -> None:
         """Go on if this holds, otherwise to "leave"."""
@@ -240,33 +236,20 @@ class Writer(ObjectCode):
 
     def constant(self, thing: Name) -> X:
         """The number of an object that must be a float, of Python or numpy, or an integer, except -1."""
-        code, (floats, integers, done) = self.code, self.blocks(3)
+
+        def converted() -> Name:
+            self.require(self.is_a(thing, int))
+            number = self.numbers.x(self.call("PyLong_AsDouble", thing))
+            self.require(number.is_("one", -1.0))  # -1 says that it is too large, or just -1
+            return number.name
+
         is_float = self.numbers.logic("or", self.is_a(thing, float), self.is_a(thing, np.float64))
-        self.branch(is_float, floats, integers)
-        code.begin(floats)
-        direct = self.number(thing)
-        self.go(done)
-        code.begin(integers)
-        self.require(self.is_a(thing, int))
-        converted = self.numbers.x(self.call("PyLong_AsDouble", thing))
-        self.require(converted.is_("one", -1.0))  # -1 says that it is too large, or just -1
-        last = code.block
-        self.go(done)
-        code.begin(done)
-        return self.numbers.x(self.either("double", (direct.name, floats), (converted.name, last)))
+        return self.numbers.x(self.code.either(is_float, lambda: self.number(thing).name, converted, "double"))
 
     def recorded_constant(self, thing: Name, value: X) -> Name:
         """A new reference to the constant as the record holds it: a float in place of numpy's number."""
-        code, (of_numpy, others, done) = self.code, self.blocks(3)
-        self.branch(self.is_a(thing, np.float64), of_numpy, others)
-        code.begin(of_numpy)
-        converted = self.new_float(value)
-        self.go(done)
-        code.begin(others)
-        self.own(thing)
-        self.go(done)
-        code.begin(done)
-        return self.either("ptr", (converted, of_numpy), (thing, others))
+        is_numpy = self.is_a(thing, np.float64)
+        return self.code.either(is_numpy, lambda: self.new_float(value), lambda: self.own(thing), "ptr")
 
     def require_finite(self, value: X) -> None:
         """The number must be finite: for others, `math` raises errors."""

@@ -25,7 +25,7 @@ import numpy as np
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
-from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, where
+from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, logaddexp, where
 from adbench.tape.rules.function import function
 from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
@@ -109,22 +109,6 @@ log_diff_exp = function(
 """log(e^x - e^y) for x ≥ y; ∂x = 1/(1 - e^(y-x)), ∂y = -e^(y-x)/(1 - e^(y-x))."""
 
 
-def _share(x: Value, y: Value) -> Value:
-    """e^x / (e^x + e^y), computed from x - y, because log(e^x + e^y) may be large."""
-    absent = value_of(x) == -np.inf
-    return where(absent, 0.0, expit(where(absent, 0.0, x) - y)) if np.any(absent) else expit(x - y)
-
-
-_log_sum_exp_2 = function(
-    np.logaddexp,
-    lambda _v, adj, x, y: adj * _share(x, y),
-    lambda _v, adj, x, y: adj * _share(y, x),
-    name="log_sum_exp",
-    numpy=(),
-    native="logaddexp",
-)
-
-
 def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """log Σ exp x. For one array, over its axes (by default all). For several arguments, elementwise with broadcasting.
 
@@ -138,7 +122,7 @@ def log_sum_exp(*xs: Value, axis: Axes = None, keepdims: bool = False) -> Value:
         raise TypeError(
             f"log_sum_exp: axis and keepdims need a single array, got {len(xs)} arguments; stack them first"
         )
-    return _log_sum_exp_2(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
+    return logaddexp(*xs) if len(xs) == 2 else logsumexp(stack(broadcast_arrays(*xs)), 0)
 
 
 # The logistic function

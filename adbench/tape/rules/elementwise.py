@@ -282,7 +282,10 @@ def _exp_share(x: Value, y: Value, val: Value) -> Value:
     if type(val) is np.ndarray and val.size >= LARGE and not isinstance(x, Active) and not isinstance(y, Active):
         return in_pieces(_fill_exp_share, x, y, val)
     rise = x - y
-    return exp_difference(x, val) if has_nan(rise) else expit(rise)
+    if not has_nan(rise):
+        return expit(rise)
+    lost = np.isnan(value_of(rise))  # where both are the same infinity
+    return where(lost, exp_difference(x, val), expit(where(lost, 0.0, rise)))
 
 
 def _fill_exp_share(out: Value, x: Value, y: Value, val: Value) -> None:

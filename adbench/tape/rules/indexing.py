@@ -82,19 +82,19 @@ def _written(x: Value, v: Value, index: Index) -> Value:
     return y
 
 
-def _last_write(index: Index, shape: Shape, v_shape: Shape) -> tuple[Index, Value]:
-    """The flat positions written, and for each of v's elements (broadcast), whether its write survived."""
+def _last_write(index: Index, shape: Shape) -> Value:
+    """For each of v's elements (broadcast), whether its write survived."""
     places = np.arange(int(np.prod(shape))).reshape(shape)[index]
     order = np.full(int(np.prod(shape)), -1)
     flat = np.ravel(places)
     order[flat] = np.arange(flat.size)
-    return places, (order[flat] == np.arange(flat.size)).reshape(np.shape(places))
+    return (order[flat] == np.arange(flat.size)).reshape(np.shape(places))
 
 
 def _adjoint_of_written(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
     part = adj[index]
     if not is_basic(index):
-        part = part * _last_write(index, shape_of(adj), shape_of(_v))[1]
+        part = part * _last_write(index, shape_of(adj))
     return sum_to(part, _squeezed(shape_of(_v), shape_of(part))) if shape_of(part) != shape_of(_v) else part
 
 

@@ -151,31 +151,39 @@ def kron(a: Value, b: Value) -> Value:
 # Einsum
 
 
+def lengths_of(labels: Sequence[str], inputs: Sequence[Value]) -> dict[str, int]:
+    """The length of each label's axis."""
+    lengths: dict[str, int] = {}
+    for x, names in zip(inputs, labels, strict=True):
+        for n, name in zip(shape_of(x), names, strict=True):
+            lengths[name] = max(lengths.get(name, 1), n)
+    return lengths
+
+
+def spread_over(x: Value, labels: str, names: str) -> Value:
+    """x with an axis for each name. A name that is not one of its labels has length 1."""
+    order = [labels.index(name) for name in names if name in labels]
+    ordered = x if order == sorted(order) else transpose(x, order)
+    lengths = iter(shape_of(ordered))
+    return reshape(ordered, tuple(next(lengths) if name in labels else 1 for name in names))
+
+
 def _einsum_back(
     wanted: Sequence[bool], _val: Value, adj: Value, *inputs: Value, labels: tuple[str, ...], out: str
 ) -> list[Value]:
     """Ā_k = einsum of ȳ with the other factors, onto A_k's labels, repeated along labels that only A_k has."""
-    sizes: dict[str, int] = {}
-    for x, names in zip(inputs, labels, strict=True):
-        for n, name in zip(shape_of(x), names, strict=True):
-            sizes[name] = max(sizes.get(name, 1), n)
+    lengths = lengths_of(labels, inputs)
     back: list[Value] = []
     for k, is_wanted in enumerate(wanted):
         if not is_wanted:
             back.append(None)
             continue
         others = [(x, s) for i, (x, s) in enumerate(zip(inputs, labels, strict=True)) if i != k]
-        shared = [name for name in labels[k] if name in out or any(name in s for _, s in others)]
-        part = _einsum(adj, *(x for x, _ in others), labels=(out, *(s for _, s in others)), out="".join(shared))
-        aligned = reshape(part, tuple(n for n in _spaced(labels[k], shared, shape_of(part))))
-        full = tuple(sizes[name] for name in labels[k])
-        back.append(sum_to(broadcast_to(aligned, full), shape_of(inputs[k])))
+        shared = "".join(name for name in labels[k] if name in out or any(name in s for _, s in others))
+        part = _einsum(adj, *(x for x, _ in others), labels=(out, *(s for _, s in others)), out=shared)
+        full = tuple(lengths[name] for name in labels[k])
+        back.append(sum_to(broadcast_to(spread_over(part, shared, labels[k]), full), shape_of(inputs[k])))
     return back
-
-
-def _spaced(names: str, present: list[str], shape: Shape) -> list[int]:
-    lengths = dict(zip(present, shape, strict=True))
-    return [lengths.get(name, 1) for name in names]
 
 
 def _einsum_along(_val: Value, tans: Sequence[Value], *inputs: Value, labels: tuple[str, ...], out: str) -> Value:
@@ -243,4 +251,4 @@ def _without_repeats(x: Value, names: str) -> tuple[Value, str]:
     return x, names
 
 
-publish(globals())
+publish(globals(), helpers="lengths_of spread_over")

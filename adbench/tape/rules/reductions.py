@@ -24,6 +24,7 @@ from adbench.tape.rules.shapes import (
     broadcast_to,
     concatenate,
     flip,
+    keep_axes,
     linear,
     moveaxis,
     normal_axes,
@@ -35,19 +36,14 @@ from adbench.tape.singular import along_direction, direction, irregular, may_cha
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
-def _keep(y: Value, shape: Shape, axes: Shape) -> Value:
-    """A reduced value, with the reduced axes restored at length 1."""
-    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
-
-
 def keeping_axes(y: Value, x: Value, axes: Shape) -> Value:
     """A reduced value, with the axes of x restored at length 1."""
-    return _keep(y, shape_of(x), axes)
+    return keep_axes(y, shape_of(x), axes)
 
 
 def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
     """A reduced adjoint repeated along the reduced axes; None means all axes."""
-    return broadcast_to(adj if axes is None or len(axes) == len(shape) else _keep(adj, shape, axes), shape)
+    return broadcast_to(adj if axes is None or len(axes) == len(shape) else keep_axes(adj, shape, axes), shape)
 
 
 def _shared(adj: Value, share: Value, axes: Shape) -> Value:
@@ -71,7 +67,7 @@ def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
     shape = shape_of(x)
     axes = normal_axes(axis, len(shape))
     y = rule(x, axes=axes)
-    return _keep(y, shape, axes) if keepdims else y
+    return keep_axes(y, shape, axes) if keepdims else y
 
 
 # Sums
@@ -195,7 +191,7 @@ norm2.inner = strict(norm2, one_sided=_norm2_value)
 def _attained(val: Value, x: Value, axes: Shape) -> Value:
     """At elements that attain the extremum, 1 divided by their number; 0 elsewhere."""
     plain = value_of(x)
-    ties = plain == _keep(value_of(val), np.shape(plain), axes)
+    ties = plain == keep_axes(value_of(val), np.shape(plain), axes)
     return ties / np.add.reduce(ties, axes, keepdims=True)
 
 
@@ -241,7 +237,7 @@ def _others(x: Value) -> Value:
     plain = value_of(x)
     if any_active((x,)):
         if np.all(plain) and not _differ_much(plain):
-            return _keep(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
+            return keep_axes(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
         for j in range(plain.shape[-1]):  # n products of n elements, only where the quotient fails
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
@@ -299,13 +295,13 @@ def _logsumexp_value(x: Value, axes: Shape) -> Value:
 
 def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
     """The softmax. If the result is so large that its rounding shows, divide the weights by their sum."""
-    weights = exp_difference(x, _keep(val, shape_of(x), axes))
+    weights = exp_difference(x, keep_axes(val, shape_of(x), axes))
     plain = value_of(val)
     if isinstance(plain, Active) and plain.tape.outer is not None:  # type: ignore[attr-defined]  # no guard in a loop
         return weights
     if not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
         return weights
-    total = _keep(_sum(weights, axes=axes), shape_of(x), axes)
+    total = keep_axes(_sum(weights, axes=axes), shape_of(x), axes)
     return weights / where(value_of(total) == 0.0, 1.0, total)
 
 

@@ -71,13 +71,14 @@ _broadcast = linear(
 )
 _sum_to = linear(
     lambda x, axes, shape: np.reshape(np.add.reduce(x, axes), shape),
-    lambda _v, adj, _x, axes, shape: broadcast_to(reshape(adj, _kept_shape(shape_of(_x), axes)), shape_of(_x)),
+    lambda _v, adj, _x, axes, shape: broadcast_to(keep_axes(adj, shape_of(_x), axes), shape_of(_x)),
     "sum_to",
 )
 
 
-def _kept_shape(shape: Shape, axes: Shape) -> Shape:
-    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+def keep_axes(y: Value, shape: Shape, axes: Shape) -> Value:
+    """A value reduced from this shape, with the reduced axes restored at length 1."""
+    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
 def broadcast_to(x: Value, shape: int | Shape) -> Value:
@@ -364,4 +365,4 @@ flatten = ravel
 permute_dims = transpose
 
 PUBLIC["asarray"] = asarray
-publish(globals(), helpers="linear normal_axes spread sum_to")
+publish(globals(), helpers="keep_axes linear normal_axes spread sum_to")

@@ -68,7 +68,7 @@ class Batched(Compiled):
             return self._single_calls(batch, None, range(batch.count))
         if batch.count == 0:
             return self._empty(batch)
-        signature = self._signature(FlatArguments(self, batch.point(0)))
+        signature = self.signature(FlatArguments(self, batch.point(0)))
         if None not in key and not self.vectors:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
@@ -76,12 +76,6 @@ class Batched(Compiled):
             batch.whole.data = []  # only its structure is needed
             batch.whole.examples = [None] * len(batch.data)
         return self._answer(signature, batch)
-
-    def _signature(self, arguments: FlatArguments) -> Signature:
-        signature = self._signatures.get(arguments.key)
-        if signature is None:
-            signature = self._signatures[arguments.key] = Signature(self, arguments)
-        return signature
 
     def _answer(self, signature: Signature, batch: Batch) -> Any:
         """The result: first by machine code, then, for what is left, by single calls."""

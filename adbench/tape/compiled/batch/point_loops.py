@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
 from adbench.tape.machine.llvm import Loaded
-from adbench.tape.machine.simd import WIDTH, Code, Module, Name
+from adbench.tape.machine.simd import WIDTH, Code, Module, Name, Simd
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
 """The words of a plan.
@@ -88,20 +88,6 @@ class _Loops:
 
         self.code.loop(self.counts[name], one)
 
-    def when(self, condition: Name, body: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Run the body if the condition holds."""
-        code = self.code
-        inside, other, after = code.label(), code.label(), code.label()
-        code.do(f"br i1 {condition}, label %{inside}, label %{other}")
-        code.begin(inside)
-        body()
-        code.do(f"br label %{after}")
-        code.begin(other)
-        if otherwise is not None:
-            otherwise()
-        code.do(f"br label %{after}")
-        code.begin(after)
-
     # One point after the other
 
     def one_after_the_other(self) -> None:
@@ -115,7 +101,7 @@ class _Loops:
                 row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
                 number = code.emit(f"ptrtoint ptr {row} to i64")
                 slot = self.word_at(plan["arguments"], k)
-                self.when(
+                self.code.either(
                     code.emit(f"icmp ne i64 {fields['is_number']}, 0"),
                     lambda: code.store(code.load(row), slot),
                     lambda: code.store(number, slot, "i64"),
@@ -128,7 +114,7 @@ class _Loops:
             def number(k: Name, fields: dict[str, Name]) -> None:
                 row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
                 is_number = code.emit(f"icmp ne i64 {fields['is_number']}, 0")
-                self.when(is_number, lambda: code.store(self.word(plan["parts"], k, "double"), row))
+                self.code.either(is_number, lambda: code.store(self.word(plan["parts"], k, "double"), row))
 
             def attempt(j: Name) -> None:
                 def run() -> None:
@@ -136,7 +122,7 @@ class _Loops:
                     pointers = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
                     code.store(code.emit(f"call i32 {program}({pointers})"), outcome, "i32")
 
-                self.when(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
+                self.code.either(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
 
             def failed() -> None:
                 code.do(f"store i8 {code.emit(f'trunc i32 {code_of_outcome} to i8')}, ptr {self.status(i)}")
@@ -146,7 +132,9 @@ class _Loops:
             code.store(str(UNDECIDED), outcome, "i32")
             code.loop(self.counts["programs"], attempt)
             code_of_outcome = code.load(outcome, "i32")
-            self.when(code.emit(f"icmp eq i32 {code_of_outcome}, 0"), lambda: self.each("results", number), failed)
+            self.code.either(
+                code.emit(f"icmp eq i32 {code_of_outcome}, 0"), lambda: self.each("results", number), failed
+            )
             self.note_next(self.integers("add", i, 1))
             code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ERROR}"), "away")
 
@@ -181,7 +169,7 @@ class _Loops:
                 # An input that all points share is copied once.
                 is_new = code.emit(f"icmp eq i64 {start}, %first")
                 moves = code.emit(f"icmp ne i64 {fields['stride']}, 0")
-                self.when(
+                self.code.either(
                     self.integers("or", is_new, moves, "i1"),
                     lambda: self.transpose("arguments", fields, start, rows, is_whole, to_block=True),
                 )
@@ -201,7 +189,7 @@ class _Loops:
                 where = self.status(self.integers("add", start, lane))
                 code.do(f"store i8 {code.emit(f'trunc i32 {outcome} to i8')}, ptr {where}")
 
-            self.when(code.emit(f"icmp ne i32 {both}, 0"), lambda: code.loop(active, mark))
+            self.code.either(code.emit(f"icmp ne i32 {both}, 0"), lambda: code.loop(active, mark))
 
         def attempt(j: Name) -> None:
             wanted = code.load(pending, "i32")
@@ -217,7 +205,7 @@ class _Loops:
                 code.store(self.integers("and", wanted, others, "i32"), pending, "i32")
                 code.store(self.integers("or", code.load(nan, "i32"), failed, "i32"), nan, "i32")
 
-            self.when(code.emit(f"icmp ne i32 {wanted}, 0"), run)
+            self.code.either(code.emit(f"icmp ne i32 {wanted}, 0"), run)
 
         least = self.module.declare("llvm.smin.i64", "i64 {}(i64, i64)")
         code.loop("%stop", block, "%first", WIDTH)
@@ -269,9 +257,8 @@ class _Loops:
                 columns = [self.lane_vector(inside, self.integers("add", c, lane)) for lane in LANES]
                 lines = [code.element(row, c) for row in rows]
                 sources, targets = (lines, columns) if to_block else (columns, lines)
-                for vector, target in zip(
-                    self.transposed([code.load(s, VECTOR) for s in sources]), targets, strict=True
-                ):
+                vectors = Simd(code, WIDTH).transposed([code.load(s, VECTOR) for s in sources])
+                for vector, target in zip(vectors, targets, strict=True):
                     code.store(vector, target, VECTOR)
 
             def column(c: Name) -> None:
@@ -290,28 +277,11 @@ class _Loops:
             code.loop(whole, square, step=WIDTH)
             code.loop(fields["size"], column, whole)
 
-        self.when(is_line, line, every)
+        self.code.either(is_line, line, every)
 
     def lane_vector(self, pointer: Name, k: Name) -> Name:
         """The address of vector k of a block."""
         return self.code.emit(f"getelementptr inbounds {VECTOR}, ptr {pointer}, i64 {k}")
-
-    def transposed(self, rows: Sequence[Name]) -> list[Name]:
-        """The columns of a square of eight rows: exchange halves, then quarters, then neighbours."""
-        rows = list(rows)
-        for distance in (4, 2, 1):
-            for i in LANES:
-                if not i & distance:
-                    a, b = rows[i], rows[i + distance]
-                    first = [lane if not lane & distance else 8 + lane - distance for lane in LANES]
-                    second = [lane + distance if not lane & distance else 8 + lane for lane in LANES]
-                    rows[i], rows[i + distance] = self.shuffled(a, b, first), self.shuffled(a, b, second)
-        return rows
-
-    def shuffled(self, a: Name, b: Name, order: Sequence[int]) -> Name:
-        """Elements of two vectors in this order."""
-        lanes = ", ".join(f"i32 {k}" for k in order)
-        return self.code.emit(f"shufflevector {VECTOR} {a}, {VECTOR} {b}, <{WIDTH} x i32> <{lanes}>")
 
 
 LANES = range(WIDTH)

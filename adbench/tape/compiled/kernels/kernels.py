@@ -29,14 +29,7 @@ from adbench.tape.compiled.lowering.storage import (
 )
 from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
 from adbench.tape.core.rule import Rule
-from adbench.tape.linalg import (
-    cholesky_factor,
-    determinant,
-    eigenvalues,
-    qr_factors,
-    solving,
-    symmetric_eigenvalues,
-)
+from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
 from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.machine.simd import Name, literal
 from adbench.tape.rules import products, reductions

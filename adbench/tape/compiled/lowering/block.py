@@ -24,15 +24,7 @@ from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
 from adbench.tape.compiled.lowering.machine_loops import lower_loop
 from adbench.tape.compiled.lowering.python_calls import python_call
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    size_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, nodes_with_bodies
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import Symbol

@@ -74,6 +74,7 @@ class Piece:
     number: int
 
 
+@dataclass(eq=False, kw_only=True)
 class Emission:
     """The function being generated, and its workspace.
 
@@ -89,22 +90,18 @@ class Emission:
     held           with several points, the lanes whose guards have held so far; between pieces it is in `%work`
     """
 
-    def __init__(
-        self,
-        *,
-        fast_math: bool,
-        level: int = 2,
-        helpers: Helpers | None = None,
-        width: int = 1,
-        careful: bool = False,
-    ) -> None:
-        self.fast_math, self.level, self.helpers, self.width = fast_math, level, helpers, width
-        self.careful = careful
-        self.module = Module(fast_math=fast_math, shares_kernels=level == 0)
-        self.code = Code(self.module, width)
+    fast_math: bool
+    level: int = 2
+    helpers: Helpers | None = None
+    width: int = 1
+    careful: bool = False
+
+    def __post_init__(self) -> None:
+        self.module = Module(fast_math=self.fast_math, shares_kernels=self.level == 0)
+        self.code = Code(self.module, self.width)
         self.workspace = Workspace()
         self.held = ""
-        if width > 1:
+        if self.width > 1:
             self.workspace.unused(1)
             self.held = self._read_held()
         self.pieces: list[Module] = []

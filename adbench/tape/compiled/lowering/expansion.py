@@ -102,19 +102,14 @@ def _einsum(*inputs: Value, labels: tuple[str, ...], out: str) -> Value:
     if len(a) == len(b) == 2 and a[1] == b[0] and out == a[0] + b[1] and len({*a, *b}) == 3:
         return products.matmul(*inputs)
     names = out + "".join(dict.fromkeys(c for s in labels for c in s if c not in out))
-    sizes: dict[str, int] = {}
-    for x, s in zip(inputs, labels, strict=True):
-        for n, c in zip(shape_of(x), s, strict=True):
-            sizes[c] = max(n, sizes.get(c, 1))
-    if np.prod([sizes[c] for c in names], dtype=float) > LARGEST_CONTRACTION:
+    lengths = products.lengths_of(labels, inputs)
+    if np.prod([lengths[c] for c in names], dtype=float) > LARGEST_CONTRACTION:
         raise ValueError("numpy is faster for a contraction of this size")
     total: Value = None
     for x, s in zip(inputs, labels, strict=True):
-        ordered = shapes.transpose(x, [s.index(c) for c in names if c in s])
-        lengths = iter(shape_of(ordered))
-        spread = shapes.reshape(ordered, tuple(next(lengths) if c in s else 1 for c in names))
+        spread = products.spread_over(x, s, names)
         total = spread if total is None else total * spread
-    full = shapes.broadcast_to(total, tuple(sizes[c] for c in names))
+    full = shapes.broadcast_to(total, tuple(lengths[c] for c in names))
     rest = tuple(range(len(out), len(names)))
     return reductions.sum(full, rest) if rest else full
 

@@ -22,15 +22,7 @@ from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes, mo
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, FusedStep, Operand
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    size_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.lowering.value_locations import ValueLocations
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -293,31 +285,12 @@ class FusedGroups(ValueLocations):
                     total.factors.append(numbers[0])
                     (total.of,) = (v for v in inputs if shape_of(v) != ())
                     continue
-            if rule is elementwise.multiply:
-                self.take_signs_out(total, inputs, chosen)
             break
         return total
 
     def is_safe_outside(self, factor: Value) -> bool:
         """Whether a sum times this number overflows only where a sum of products does, or nobody cares."""
         return self.emission.fast_math or (type(factor) is float and abs(factor) >= 1.0)
-
-    def take_signs_out(self, total: _Sum, inputs: Sequence[Value], chosen: set[int]) -> None:
-        """(-a) b as a b with a sign, if these loops compute a b."""
-        sign, parts = 1.0, []
-        for v in inputs:
-            while type(v) is Symbol and v.number in chosen and self.made[v.number][0] is elementwise.negative:
-                sign, v = -sign, self.made[v.number][1][0]
-            parts.append(v)
-        a, b = parts
-        if sign == 1.0 and a is inputs[0]:
-            return
-        for user in self.users.get(getattr(a, "number", -1), ()):
-            there = self.made[user][1]
-            same = len(there) == 2 and ((there[0] is a and there[1] is b) or (there[0] is b and there[1] is a))
-            if user in chosen and self.made[user][0] is elementwise.multiply and same:
-                total.of, total.sign = self.trace[user][1], total.sign * sign
-                return
 
     def reduced(self, n: int, full: Buffer, total: _Sum) -> Location:
         """The result of a reduction."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, FusedStep, Reduction
 from adbench.tape.compiled.lowering.loops.loop_nest import Strides, summed_axis_late, write_nest
@@ -34,21 +35,19 @@ REDUCTIONS: dict[Rule, Reduction] = {
 """Reductions. `ANY` counts the true elements, `ALL` the false ones."""
 
 
+@dataclass(eq=False)
 class FusedLoops:
     """Operations over one index space, written as one loop nest.
 
     helpers, scratch   threads that share a large loop, if any, and memory for its partial results
     """
 
-    def __init__(
-        self, code: Code, shape: Shape, helpers: Helpers | None = None, scratch: Callable[[int], Name] | None = None
-    ) -> None:
-        self.code = code
-        self.helpers = helpers
-        self.scratch = scratch
-        self.shape = shape
-        self.steps: list[FusedStep] = []
-        self.folds: list[Fold] = []
+    code: Code
+    shape: Shape
+    helpers: Helpers | None = None
+    scratch: Callable[[int], Name] | None = None
+    steps: list[FusedStep] = field(default_factory=list)
+    folds: list[Fold] = field(default_factory=list)
 
     def emit(self) -> None:
         """Write the loops."""

@@ -8,7 +8,7 @@ without a copy. A long body is called: it consists of functions that share only 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
 from adbench.tape.compiled.lowering.emission import Emission
@@ -69,24 +69,21 @@ def _reshaped(y: Value) -> Symbol | None:
     return None
 
 
+@dataclass(eq=False)
 class _LoopLowering:
     """One loop."""
 
-    def __init__(
-        self,
-        emission: Emission,
-        wanted: Sequence[Loop],
-        locations: Sequence[Location],
-        lower_block: LowerBlock,
-        is_called: bool,
-    ) -> None:
-        self.emission = emission
-        self.lower_block = lower_block
-        self.is_called = is_called
-        self.wanted = wanted
+    emission: Emission
+    wanted: Sequence[Loop]
+    locations: Sequence[Location]
+    lower_block: LowerBlock
+    is_called: bool
+
+    def __post_init__(self) -> None:
+        emission, wanted = self.emission, self.wanted
         self.first = wanted[0]
         self.body = _with_code(self.first.body)
-        self.start, self.rows, self.captures = self.first.split(locations)
+        self.start, self.rows, self.captures = self.first.split(self.locations)
         self.shapes = self.first.shapes
         sizes = [size_of(s) for s in self.shapes]
         self.at = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -101,7 +98,7 @@ class _LoopLowering:
         if self.full is None and has_buffer:
             self.pair = emission.allocate((self.size,)), emission.allocate((self.size,))
         self.variables = {
-            k: emission.allocate((size,)) if is_called else [self.code.variable("double") for _ in range(size)]
+            k: emission.allocate((size,)) if self.is_called else [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
             if size <= REGISTER_LIMIT
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,14 @@ def python_call(operation: KernelOperation, rule: Rule, boolean: bool = False) -
     return emission.result(out)
 
 
+@dataclass(eq=False)
 class PythonCall:
     """Native code calls it with the address of a table of pointers; it writes the rule's value to the last."""
 
-    def __init__(self, rule: Rule, params: dict[str, Any], given: Sequence[Any], shape: Shape) -> None:
-        self.rule = rule
-        self.params = params
-        self.given = given
-        self.shape = shape
+    rule: Rule
+    params: dict[str, Any]
+    given: Sequence[Any]
+    shape: Shape
 
     def __call__(self, table: int) -> None:
         """Compute and write the value; exceptions of the rule pass through."""

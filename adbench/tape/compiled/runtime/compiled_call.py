@@ -129,7 +129,7 @@ class Signature:
                 program = self.owner.compiled(arguments, careful=True)
                 self.careful.append(program)
                 self.dispatch.reserve(program.lowered.work)
-                outcome = self.attempt([program], arguments, is_last=True)
+                outcome = self.attempt([program], arguments)
         if outcome is None:
             return paths
         return outcome if isinstance(outcome, tuple) else "it leaves this point open, as for a singular matrix"
@@ -176,7 +176,7 @@ class Signature:
         owner.add_sparse(entry, program.matrices)
 
     def attempt(
-        self, programs: Sequence[CompiledProgram], arguments: FlatArguments, is_last: bool = False
+        self, programs: Sequence[CompiledProgram], arguments: FlatArguments
     ) -> tuple[CompiledProgram, list[Any]] | ReturnCode | None:
         """Return the result of the first program whose guards hold, or None."""
         slots = (ctypes.c_int64 * max(len(arguments.data), 1))()
@@ -263,10 +263,14 @@ class Compiled(Native):  # type: ignore[misc]
 
     def call_any(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, found by the signature of these arguments."""
-        signature = self._signatures.get(arguments.key)
-        if signature is None:
-            signature = self._signatures[arguments.key] = Signature(self, arguments)
-        return signature.answer(args, arguments)
+        return self.signature(arguments).answer(args, arguments)
+
+    def signature(self, arguments: FlatArguments) -> Signature:
+        """The signature of these arguments."""
+        known = self._signatures.get(arguments.key)
+        if known is None:
+            known = self._signatures[arguments.key] = Signature(self, arguments)
+        return known
 
     def add_entry(self, entry: CompiledEntry | NestedEntry) -> None:
         """Add the entry point of another signature; the previous entry passes other calls on to it."""

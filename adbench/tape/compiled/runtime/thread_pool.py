@@ -15,8 +15,8 @@ import functools
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -242,6 +242,11 @@ class _Pool:
             self.threads.append(thread)
             self.memory[STARTED] = len(self.threads)
 
+    @functools.cached_property
+    def starter(self) -> Callable[[], None]:
+        """The method `start` as one object, because its address is part of the code."""
+        return self.start
+
     def after_fork(self) -> None:
         """Forget the parent's threads and its lock."""
         is_stopped = self.memory[STOP]
@@ -274,15 +279,4 @@ def helpers_for(threads: int) -> Helpers | None:
         return None
     pool = _pool()
     pool.helpers = max(pool.helpers, threads - 1)
-    start: Any = pool.start
-    return Helpers(threads - 1, pool.loaded.address("parallel"), int(pool.memory.ctypes.data), _keep(start))
-
-
-_kept: list[Any] = []
-
-
-def _keep(thing: Any) -> Any:
-    """One object for one method: its address is part of the code."""
-    if not _kept:
-        _kept.append(thing)
-    return _kept[0]
+    return Helpers(threads - 1, pool.loaded.address("parallel"), int(pool.memory.ctypes.data), pool.starter)

@@ -91,7 +91,7 @@ class Product:
         full = np.empty(0, np.int64)
         dependence = Dependence(columns)
         try:
-            keys = self._keys(dependence, rows)
+            keys = self._keys(dependence)
         except TooManyEntriesError:
             keys = None
         opaque = tuple(sorted(dependence.opaque))
@@ -106,7 +106,7 @@ class Product:
         row, column = np.divmod(keys, max(columns, 1))
         return Pattern((rows, columns), row, column, False, opaque)
 
-    def _keys(self, dependence: Dependence, rows: int) -> Keys:
+    def _keys(self, dependence: Dependence) -> Keys:
         sizes = [math.prod(s.shape) for s in self.seeds]
         starts = np.cumsum([0, *sizes])[:-1]
         known = {

@@ -246,29 +246,19 @@ def _cumulative(_rule: Rule, _i: int, shape: Any, _inputs: Sequence[Value], para
 
 def _contracted(labels: Sequence[str], out: str, i: int, inputs: Sequence[Value]) -> Reads:
     """Products of factors, summed over the labels that the result lacks; constant zeros count."""
-    sizes: dict[str, int] = {}
-    for x, names in zip(inputs, labels, strict=True):
-        for n, name in zip(shape_of(x), names, strict=True):
-            sizes[name] = max(n, sizes.get(name, 1))
-    order = list(dict.fromkeys([*out, *labels[i], *"".join(labels)]))
-    if math.prod(sizes[name] for name in order) > MOST_ENTRIES:
+    lengths = products.lengths_of(labels, inputs)
+    order = "".join(dict.fromkeys([*out, *labels[i], *"".join(labels)]))
+    if math.prod(lengths[name] for name in order) > MOST_ENTRIES:
         raise TooManyEntriesError
-
-    def spread(array: Any, of: Sequence[str]) -> Any:
-        """The array with an axis for each label, in that order."""
-        ordered = np.transpose(array, [of.index(name) for name in order if name in of])
-        lengths = iter(ordered.shape)
-        return np.reshape(ordered, [next(lengths) if name in of else 1 for name in order])
-
-    full = tuple(sizes[name] for name in order)
+    spread, full = products.spread_over, tuple(lengths[name] for name in order)
     active = np.ones((1,) * len(order), bool)
     for k, (x, of) in enumerate(zip(inputs, labels, strict=True)):
         mask = None if k == i else may_differ_from_zero(x)
         if mask is not None:
-            active = active & spread(mask, of)
+            active = active & spread(mask, of, order)
     chosen = np.flatnonzero(np.broadcast_to(active, full))
-    results = np.broadcast_to(spread(numbered(tuple(sizes[c] for c in out)), out), full).ravel()
-    operands = np.broadcast_to(spread(numbered(shape_of(inputs[i])), labels[i]), full).ravel()
+    results = np.broadcast_to(spread(numbered(tuple(lengths[c] for c in out)), out, order), full).ravel()
+    operands = np.broadcast_to(spread(numbered(shape_of(inputs[i])), labels[i], order), full).ravel()
     return results[chosen], operands[chosen]
 
 

@@ -14,12 +14,7 @@ import numpy as np
 
 from adbench.tape.compiled.trace.symbol_rules import ALL
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.linalg import (
-    determinant,
-    eigenvalues,
-    solving,
-    symmetric_eigenvalues,
-)
+from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues
 from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions

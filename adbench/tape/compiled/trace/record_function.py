@@ -195,21 +195,16 @@ class _Recorder:
         Then a tangent is cheap compared with the loop's state, while a sweep would store all states and need a second
         loop. A careful recording needs a sweep, which handles zero times infinity.
         """
-        active = [x for x, a in zip(self.request.examples, self.request.active, strict=True) if a]
+        active = self.active()
         is_one = len(active) == 1 and np.size(active[0]) == 1 and not self.request.checkpointed
         return is_one and not self.trace.careful and any(r[0] is SCAN for r in self.trace)
 
     def along_one(self) -> Recording:
         """The gradient, from a single tangent of 1."""
-        with forward_level() as level:
-            ones = [np.ones(x.shape) if x.shape else 1.0 for x in self.given]
-            wanted = zip(self.given, ones, self.request.active, strict=True)
-            y = self.request.f([Dual(level, x, one) if a else x for x, one, a in wanted])
-        value = y.val if isinstance(y, Dual) and y.level == level else y
-        (shape,) = [x.shape for x, a in zip(self.given, self.request.active, strict=True) if a]
-        slope = tangent_of(y, level)
+        (shape,) = map(np.shape, self.active())
+        (y,), _, (slope,) = self.along([np.ones(shape) if shape else 1.0])
         parts = [reshape(slope, shape) if shape else slope]
-        return self.finish([value], lambda parts: parts[0], parts, parts)
+        return self.finish([y], lambda parts: parts[0], parts, parts)
 
     def check_scalar(self, y: Any) -> None:
         """Raise NotScalarError as `gradient` does."""

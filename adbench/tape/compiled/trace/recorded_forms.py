@@ -18,14 +18,7 @@ from adbench.tape.compiled.trace import simplify, symbol_rules
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
-from adbench.tape.linalg import (
-    cholesky_factor,
-    determinant,
-    eigenvalues,
-    qr_factors,
-    solving,
-    symmetric_eigenvalues,
-)
+from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
 from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes

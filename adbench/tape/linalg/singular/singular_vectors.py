@@ -10,15 +10,8 @@ import numpy as np
 
 from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.solving import diagonal_matrix
-from adbench.tape.linalg.spectrum import (
-    quotient,
-    zero_pairs,
-)
-from adbench.tape.linalg.symmetric_eigenvalues import (
-    ADVICE,
-    equal_values,
-    off_diagonal,
-)
+from adbench.tape.linalg.spectrum import quotient, zero_pairs
+from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, equal_values, off_diagonal
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape

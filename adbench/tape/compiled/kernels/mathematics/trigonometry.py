@@ -11,12 +11,7 @@ from __future__ import annotations
 
 import math
 
-from adbench.tape.compiled.kernels.mathematics.double_double import (
-    fast_two_sum,
-    polynomial,
-    quotient,
-    two_product,
-)
+from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient, two_product
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, kernel, rarely
 from adbench.tape.machine.simd import Name, Simd, X

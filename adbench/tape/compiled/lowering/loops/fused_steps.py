@@ -91,13 +91,7 @@ def joined(code: Code, how: Reduction, parts: list[Name]) -> Name:
     (total,) = parts
     while k.width > 1:
         half = k.width // 2
-        low, high = (
-            code.emit(
-                f"shufflevector {k.real} {total}, {k.real} poison, <{half} x i32> "
-                f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"
-            )
-            for lanes in (range(half), range(half, k.width))
-        )
+        low, high = (k.shuffled(total, "poison", lanes) for lanes in (range(half), range(half, k.width)))
         if half == 1:
             low, high = (code.emit(f"extractelement <1 x double> {x}, i64 0") for x in (low, high))
         k = Simd(code, half)

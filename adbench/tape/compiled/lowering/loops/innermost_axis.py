@@ -13,6 +13,7 @@ Block sums are added from first to last. An axis of fewer than eight elements is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import INLINE
@@ -26,7 +27,7 @@ from adbench.tape.compiled.lowering.loops.fused_steps import (
     Reduction,
     joined,
 )
-from adbench.tape.compiled.lowering.loops.quotients import Divisor, Quotients, divisor_of, inverted
+from adbench.tape.compiled.lowering.loops.quotients import Quotients, divisor_of, inverted
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
@@ -47,6 +48,7 @@ CALL = 20
 """Instructions on vectors that take the time of a call of the C library."""
 
 
+@dataclass(eq=False)
 class InnermostAxis(Quotients):
     """The last axis of fused loops.
 
@@ -57,27 +59,21 @@ class InnermostAxis(Quotients):
                follow each other at every vector, so the partial results stay in registers
     """
 
-    def __init__(
-        self,
-        code: Code,
-        steps: Sequence[FusedStep],
-        folds: Sequence[Fold],
-        n: int,
-        strides: dict[int, int],
-        pointers: dict[int, Name],
-    ) -> None:
-        self.code = code
-        self.steps = steps
-        self.folds = folds
-        self.n = n
+    code: Code
+    steps: Sequence[FusedStep]
+    folds: Sequence[Fold]
+    n: int
+    strides: dict[int, int]
+    pointers: dict[int, Name]
+
+    def __post_init__(self) -> None:
+        n, steps = self.n, self.steps
         self.least = min([n, *(s.length for s in steps if s.length)])
-        self.strides = strides
-        self.pointers = pointers
-        self.divisors: dict[int, Divisor] = {}
+        self.divisors = {}
         self.repeated: list[dict[int, Name]] = []
         self.copies: list[tuple[dict[int, Name], dict[int, Name]]] = []  # pointers, and numbers read before the loop
         self.inverted = inverted(steps) if n >= WIDTH else set()
-        stores = any(step.stores for step in steps) or any(strides[id(fold.target)] for fold in folds)
+        stores = any(s.stores for s in steps) or any(self.strides[id(fold.target)] for fold in self.folds)
         self.asks_early = n >= FAR and not stores
         self.fetched: set[tuple[Name, int, Name]] = set()
         self.delays = sorted({(x.key, x.fill) for s in steps for x in s.operands if isinstance(x, Delayed)})
@@ -94,21 +90,17 @@ class InnermostAxis(Quotients):
         if not conditions:
             self._vectors(start, stop)
             return
-        fast, slow, after = code.label(), code.label(), code.label()
         usable = conditions[0]
         for condition in conditions[1:]:
             usable = code.emit(f"and i1 {usable}, {condition}")
-        code.do(f"br i1 {usable}, label %{fast}, label %{slow}")
-        code.begin(fast)
-        self._vectors(start, stop)
-        code.do(f"br label %{after}")
-        code.begin(slow)
-        self.divisors = {key: d for key, d in self.divisors.items() if d.usable == "true"}
-        inlined, code.module.inlined = code.module.inlined, INLINE
-        self._vectors(start, stop, may_unroll=False)
-        code.module.inlined = inlined
-        code.do(f"br label %{after}")
-        code.begin(after)
+
+        def slowly() -> None:
+            self.divisors = {key: d for key, d in self.divisors.items() if d.usable == "true"}
+            inlined, code.module.inlined = code.module.inlined, INLINE
+            self._vectors(start, stop, may_unroll=False)
+            code.module.inlined = inlined
+
+        code.either(usable, lambda: self._vectors(start, stop), slowly)
 
     def _vectors(self, start: Name, stop: Name, *, may_unroll: bool = True) -> None:
         """Write the loop over vectors, and the rest of the axis."""
@@ -190,7 +182,7 @@ class InnermostAxis(Quotients):
         variables = {k: code.variable("double") for k in self.sums}
         for k, variable in variables.items():
             code.store(literal(self.folds[k].how.start), variable)
-        self.one = Simd(code, 1, in_array=True)
+        self.one = Simd(code, 1)
         code.loop(self.n, lambda i: self._elements(i, None, variables))
         for k, variable in variables.items():
             self._add_to_target(k, code.load(variable))
@@ -372,10 +364,7 @@ class InnermostAxis(Quotients):
             delay = x.key, x.fill
             if x.by == 0:
                 return now[delay]
-            lanes = ", ".join(f"i32 {WIDTH - x.by + lane}" for lane in range(WIDTH))
-            return self.code.emit(
-                f"shufflevector {k.real} {early[delay]}, {k.real} {now[delay]}, <{WIDTH} x i32> <{lanes}>"
-            )
+            return k.shuffled(early[delay], now[delay], [WIDTH - x.by + lane for lane in range(WIDTH)])
         if id(x) not in known:
             known[id(x)] = self._read(k, x, i)
         return known[id(x)]
@@ -402,14 +391,12 @@ class InnermostAxis(Quotients):
             near, far_one = (
                 k.load(code.emit(f"getelementptr inbounds double, ptr {first}, i64 {offset}")) for offset in (back, far)
             )
-            vectors = f"{k.real} {near}, {k.real} {far_one}"
             steps = [lane * stride for lane in range(WIDTH)]
             if stride == 2:
                 lanes = [s if s < WIDTH else s + 1 for s in steps]
             else:
                 lanes = [s + WIDTH - 1 if s > -WIDTH else s + 3 * WIDTH - 2 for s in steps]
-            order = ", ".join(f"i32 {lane}" for lane in lanes)
-            return code.emit(f"shufflevector {vectors}, <{WIDTH} x i32> <{order}>")
+            return k.shuffled(near, far_one, lanes)
         vector = "poison" if not k.mask else k.constant(1.0)
         for lane in range(k.active):
             location = code.emit(f"getelementptr inbounds double, ptr {first}, i64 {lane * stride}")

@@ -37,6 +37,7 @@ class Helpers:
     start: Callable[[], None]
 
 
+@dataclass(eq=False)
 class ParallelLoop:
     """Loops over one or more axes, in parts: rows of the first axis, cut into blocks if the rows are long, or columns.
 
@@ -47,26 +48,19 @@ class ParallelLoop:
                      in the order in which one thread adds them
     """
 
-    def __init__(
-        self,
-        code: Code,
-        steps: Sequence[FusedStep],
-        folds: Sequence[Fold],
-        lengths: Sequence[int],
-        strides: Strides,
-        pointers: Pointers,
-        helpers: Helpers,
-    ) -> None:
-        self.code = code
-        self.steps = steps
-        self.folds = folds
-        self.lengths = lengths
-        self.strides = strides
-        self.pointers = pointers
-        self.helpers = helpers
+    code: Code
+    steps: Sequence[FusedStep]
+    folds: Sequence[Fold]
+    lengths: Sequence[int]
+    strides: Strides
+    pointers: Pointers
+    helpers: Helpers
+
+    def __post_init__(self) -> None:
+        folds, lengths, strides = self.folds, self.lengths, self.strides
         self.n = lengths[-1]
         self.inner = {key: s[-1] for key, s in strides.items()}
-        self.least = min([self.n, *(s.length for s in steps if s.length)])
+        self.least = min([self.n, *(s.length for s in self.steps if s.length)])
         moves = [strides[id(fold.target)] for fold in folds if fold.counts is None]
         adds_rows = len(lengths) > 1 and any(s[0] == 0 for s in moves) and all(s[-1] for s in moves)
         self.columns = max(LEAST_COLUMNS, math.ceil(self.n / MOST_COLUMN_PARTS / WIDTH) * WIDTH) if adds_rows else 0

@@ -28,7 +28,7 @@ def copy_blocks(code: Code, source: Buffer, target: Buffer) -> list[tuple[slice,
         def block(j: Name) -> None:
             first, last = code.element(left, j, source.strides[1]), code.element(right, j)
             lines = [vector.load(code.element(first, str(k * source.strides[1]))) for k in range(WIDTH)]
-            for k, line in enumerate(_transposed(vector, lines)):
+            for k, line in enumerate(vector.transposed(lines)):
                 vector.store(line, code.element(last, str(k * target.strides[0])))
 
         code.loop(columns, block, step=WIDTH)
@@ -36,19 +36,3 @@ def copy_blocks(code: Code, source: Buffer, target: Buffer) -> list[tuple[slice,
     code.loop(rows, across, step=WIDTH)
     left = [(slice(rows), slice(columns, n)), (slice(rows, m), slice(n))]
     return [part for part, is_empty in zip(left, (columns == n, rows == m), strict=True) if not is_empty]
-
-
-def _transposed(k: Simd, lines: list[Name]) -> list[Name]:
-    """Eight vectors with the lanes of eight vectors."""
-    for s in (1, 2, 4):
-        for a in (a for a in range(WIDTH) if not a & s):
-            pair = lines[a], lines[a + s]
-            lines[a] = _chosen(k, *pair, [lane if not lane & s else WIDTH + lane - s for lane in range(WIDTH)])
-            lines[a + s] = _chosen(k, *pair, [lane + s if not lane & s else WIDTH + lane for lane in range(WIDTH)])
-    return lines
-
-
-def _chosen(k: Simd, a: Name, b: Name, lanes: list[int]) -> Name:
-    """Lanes of two vectors."""
-    order = ", ".join(f"i32 {lane}" for lane in lanes)
-    return k.code.emit(f"shufflevector {k.real} {a}, {k.real} {b}, <{WIDTH} x i32> <{order}>")
