@@ -61,7 +61,7 @@ class Arguments:
     notes     conversions, one sentence each
     outputs   the parts of the value that count; None if it is one number or array
     given     the argument that each leaf comes from: a number, an array or a tensor, in its own type and on its device
-    complex   the names of the complex arguments, each with two leaves
+    complex   the names of the active complex arguments, each with two leaves
     """
 
     names: tuple[str, ...]
@@ -158,9 +158,10 @@ def arguments_of(
         return Made(function(leaves), [part(leaves) for part in positional], given, names)
 
     modules, notes = tuple(found.modules.values()), found.notes if double else ()
+    complex_names = tuple(name for name in found.complex if any(_is_below(leaf, (name,)) for leaf in active))
     return Arguments(
         tuple(found.names), tuple(found.values), active, notes, make, modules,
-        given=tuple(found.given), complex=tuple(found.complex),
+        given=tuple(found.given), complex=complex_names,
     )  # fmt: skip
 
 

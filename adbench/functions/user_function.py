@@ -174,10 +174,11 @@ class UserFunction:
         outputs = self.arguments.outputs
         if backend.partition("_")[0] != "tape" or not (self.arguments.complex or (outputs and outputs.complex)):
             return
-        verb = "takes" if self.arguments.complex else "returns"
+        takes, returns = "name the real arguments in wrt", "return real and imaginary parts"
+        verb, advice = ("takes", takes) if self.arguments.complex else ("returns", returns)
         raise UsageError(
             f"{self.__name__} {verb} complex numbers, and {backend} computes with real ones; write it for jax, torch "
-            "or autograd, or let it take and return real and imaginary parts"
+            f"or autograd, or {advice}"
         )
 
     def untranslated(self, why: str) -> UserFunction:
