@@ -229,7 +229,7 @@ def fitted(
     takes = ", ".join(each.name for each in free)
     if not values and least:
         raise UsageError(f"{name} needs a value for {takes}: give one with --at, for example --at 1.0")
-    if len(values) > most and least <= 1 <= most and all(isinstance(each, float) for each in values):
+    if len(values) > most and least <= 1 <= most and all(isinstance(each, float | complex) for each in values):
         values = [np.array(values)]
     if not least <= len(values) <= most:
         many = str(most) if least == most else f"{least} to {most}"

@@ -1,16 +1,17 @@
 """The values of a function's arguments, from the command line: numbers, JSON, and arrays in files.
 
-    1.0   [[1, 2], [3, 4]]   {"w": [1, 2], "b": 0.5}   @file.json   @file.npy   @file.npz   @file.npz:key
+    1.0   1+2j   [[1, 2], [3, 4]]   {"w": [1, 2], "b": 0.5}   @file.json   @file.npy   @file.npz   @file.npz:key
 
 An array of numbers becomes a float64 array. A number by itself becomes a float; where `whole` is set, one without a
 point and an exponent stays a whole number, which is not differentiated. Floating-point arrays in files become
-float64; arrays of whole numbers and of Booleans stay as they are.
+float64, complex ones complex128; arrays of whole numbers and of Booleans stay as they are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -22,6 +23,7 @@ import numpy as np
 from adbench.model.errors import BadFile, UnknownName, UsageError
 
 MOST_SHOWN = 40  # characters of a text around its fault
+COMPLEX = re.compile(r"\d[\d.]*j$")
 SUFFIXES = (".json", ".npy", ".npz")
 HOW = "Pass scalars (--at 1.0 2.0), JSON in quotes (--at '[[1, 2], [3, 4]]') or a file (--at @file.npz)"
 
@@ -117,10 +119,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _numbers(text: str) -> list[float] | None:
-    """The numbers that blanks or commas separate; None for any other text."""
+def _numbers(text: str) -> list[Any] | None:
+    """The numbers that blanks or commas separate; None for any other text. A complex one has digits: j is a text."""
+    parts = text.replace(",", " ").split()
     try:
-        return [float(part) for part in text.replace(",", " ").split()] or None
+        return [complex(part) if COMPLEX.search(part) else float(part) for part in parts] or None
     except ValueError:
         return None
 
@@ -208,10 +211,10 @@ def _arrays(place: InFile, option: str) -> Any:
 
 
 def _array(array: np.ndarray, option: str, place: InFile) -> Any:
-    """As an argument: float64, or an array that is not differentiated. An array without axes is a number."""
-    if array.dtype.kind not in "fiub":
-        raise BadFile(f"{option}: {place} holds {array.dtype}; save real numbers")
-    argument = array.astype(np.float64) if array.dtype.kind == "f" else array
+    """As an argument: in double precision, or an array that is not differentiated. One without axes is a number."""
+    if array.dtype.kind not in "fciub":
+        raise BadFile(f"{option}: {place} holds {array.dtype}; save numbers")
+    argument = array.astype({"f": np.float64, "c": np.complex128}.get(array.dtype.kind, array.dtype))
     return argument if argument.shape else argument.item()
 
 

@@ -80,7 +80,7 @@ def check(
                autograd, adbench.tape or numpy, or with a first parameter `xp` for all of them. A torch.nn.Module counts
                with its parameters
     args       floats, lists, arrays of numpy, jax or torch, nested dicts, tuples, dataclasses and torch.nn.Module.
-               Integers, strings and other objects are static
+               Integers, strings and other objects are static. Of complex numbers, `z.real` and `z.imag` are arguments
     kwargs     keyword arguments of f. Pass those with names used below by `functools.partial(f, seed=3)`
     backend    a name, or the path of a backend's file; by default that of the function's library, and tape for numpy
                and `xp`

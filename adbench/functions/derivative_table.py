@@ -147,7 +147,13 @@ class FunctionCheck:
             parts = {**parts, "types": types, "precision": f.precision.name}
         found = cls(function=f.__name__, outside=tuple(map(f.point_name, outside)), notes=remarks, **parts)
         outputs = f.arguments.outputs
-        return found if outputs is None else found.renamed(outputs.renamed)
+        found = found if outputs is None else found.renamed(outputs.renamed)
+        if not f.arguments.complex:
+            return found
+        from adbench.functions.complex_arguments import remarks_on_parts  # not at the top: few arguments are complex
+
+        of_parts = remarks_on_parts(f.arguments.complex, outputs, f.library.name, found.entries)
+        return replace(found, notes=(*of_parts, *found.notes))
 
     def renamed(self, rename: Callable[[str], str]) -> FunctionCheck:
         """The same with other names of entries."""

@@ -1,7 +1,8 @@
 """The results of a function that returns several: a tuple, a list, a dict or a dataclass, nested.
 
 Every floating-point part is checked. The parts are joined in one array, whose entries are named by the part:
-``output['loss']``, ``output[1][0, 2]``. Integers, strings and None are left out.
+``output['loss']``, ``output[1][0, 2]``. A complex part has two, ``output.real`` and ``output.imag``. Integers, strings
+and None are left out.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Output = int | str | None
 OUTPUT = re.compile(r"\boutput\[(\d+)\]")
 OF_SINGLE = re.compile(r"\boutput(?=\[[\d, ]+\])")
 MOST_NAMED = 5
+PARTS = ("real", "imag")
+"""Of a complex number: attributes, and functions of namespaces."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,18 @@ class Outputs:
     names    of the parts: ``output[1]``
     shapes   of the parts
     library  by which they are joined
+    complex  whether some are the parts of complex numbers
     """
 
     ways: tuple[tuple[Any, ...], ...]
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     library: str
+    complex: bool = False
 
     def of(self, value: Any, xp: Any = None) -> Any:
         """The only part, or all parts in one array; xp: the namespace of a function that takes one."""
-        parts = [_part(value, way) for way in self.ways]
+        parts = [_part(value, way, self.library) for way in self.ways]
         return parts[0] if len(parts) == 1 else _joined(self.library, parts, xp)
 
     @cached_property
@@ -67,11 +72,11 @@ class Outputs:
 
 
 def outputs_of(value: Any, chosen: Output, library: str, name: str) -> Outputs | None:
-    """The floating-point parts of a result, or those of the chosen output; None if the result is not a container.
+    """The floating-point parts of a result, or those of the chosen output; None if the result is one real array.
 
     Raises UsageError if nothing is floating-point, or if the chosen output does not exist.
     """
-    if not _is_container(value):
+    if not _is_container(value) and not _is_complex(value):
         if chosen is not None:
             raise UsageError(f"output is {chosen!r}, but {name} returns one {type(value).__name__}; leave output out")
         return None
@@ -86,13 +91,17 @@ def outputs_of(value: Any, chosen: Output, library: str, name: str) -> Outputs |
         there = ", ".join(name.removeprefix("output") for _, name, _ in every)
         raise UsageError(f"output: {chosen!r} is not a floating-point part of what {name} returns; choose from {there}")
     ways, names, shapes = zip(*kept, strict=True)
-    return Outputs(ways, names, shapes, library)
+    return Outputs(ways, names, shapes, library, any(_is_complex(_part(value, way[:-1], library)) for way in ways))
 
 
 def _is_container(value: Any) -> bool:
     return isinstance(value, tuple | list | dict) or (
         dataclasses.is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "dtype")
     )
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or str(getattr(value, "dtype", "")).rpartition(".")[2].startswith("complex")
 
 
 def _steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
@@ -113,6 +122,9 @@ def _parts(value: Any, way: tuple[Any, ...], name: str) -> Iterator[tuple[tuple[
     if _is_container(value):
         for key, text, part in _steps(value):
             yield from _parts(part, (*way, key), name + text)
+    elif _is_complex(value):
+        for key in PARTS:
+            yield (*way, key), f"{name}.{key}", tuple(np.shape(value))
     elif isinstance(value, float):
         yield way, name, ()
     elif str(getattr(value, "dtype", "")).rpartition(".")[2].startswith(("float", "bfloat")):
@@ -126,8 +138,11 @@ def _is_below(name: str, chosen: int | str) -> bool:
     return any(path == text or (path.startswith(text) and path[len(text)] in ".[") for text in texts if text)
 
 
-def _part(value: Any, way: tuple[Any, ...]) -> Any:
+def _part(value: Any, way: tuple[Any, ...], library: str) -> Any:
     for key in way:
+        if library == "autograd" and key in PARTS and not hasattr(value, key):  # its arrays lack the attribute
+            value = getattr(importlib.import_module("autograd.numpy"), key)(value)
+            continue
         value = value[key] if isinstance(value, dict | list) or isinstance(key, int) else getattr(value, key)
     return value
 

@@ -1,7 +1,8 @@
 """Arguments of a user's function as named floating-point leaves in numpy, and back.
 
-A leaf is a float or a float64 array, named by its path: ``x``, ``params['w'][0]``, ``model.weight``. Everything else
-(integers, strings, functions, None, ...) is static: the function gets it unchanged.
+A leaf is a float or a float64 array, named by its path: ``x``, ``params['w'][0]``, ``model.weight``. A complex number
+or array has two, ``z.real`` and ``z.imag``. Everything else (integers, strings, functions, None, ...) is static: the
+function gets it unchanged.
 
 Containers are dicts, lists, tuples, named tuples, dataclasses, pytrees of jax, and torch.nn.Module, whose parameters
 are leaves. A list of numbers is one array if it contains a float. If nothing is floating-point and `wrt` names
@@ -60,6 +61,7 @@ class Arguments:
     notes     conversions, one sentence each
     outputs   the parts of the value that count; None if it is one number or array
     given     the argument that each leaf comes from: a number, an array or a tensor, in its own type and on its device
+    complex   the names of the active complex arguments, each with two leaves
     """
 
     names: tuple[str, ...]
@@ -70,6 +72,7 @@ class Arguments:
     _modules: tuple[tuple[Any, Mapping[str, int]], ...] = field(default=(), repr=False)
     outputs: Outputs | None = None
     given: tuple[Any, ...] = ()
+    complex: tuple[str, ...] = ()
 
     @property
     def is_in_training(self) -> bool:
@@ -155,7 +158,11 @@ def arguments_of(
         return Made(function(leaves), [part(leaves) for part in positional], given, names)
 
     modules, notes = tuple(found.modules.values()), found.notes if double else ()
-    return Arguments(tuple(found.names), tuple(found.values), active, notes, make, modules, given=tuple(found.given))
+    complex_names = tuple(name for name in found.complex if any(_is_below(leaf, (name,)) for leaf in active))
+    return Arguments(
+        tuple(found.names), tuple(found.values), active, notes, make, modules,
+        given=tuple(found.given), complex=complex_names,
+    )  # fmt: skip
 
 
 def _nothing_to_differentiate(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -164,8 +171,6 @@ def _nothing_to_differentiate(args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         return "the function got no arguments; pass the point after it: check(f, 1.0)"
     kinds = ", ".join(dict.fromkeys(_kind(arg) for arg in every))
     hint = "; write 3.0 instead of 3, or name the argument in wrt" if any(_is_whole(arg) for arg in every) else ""
-    if any(np.iscomplexobj(arg) for arg in every if isinstance(arg, complex | np.ndarray)):
-        hint = "; pass the real and the imaginary part as two arguments"
     return f"no argument is floating-point; they are {kinds}{hint}"
 
 
@@ -261,6 +266,7 @@ class _Leaves:
         self.names: list[str] = []
         self.values: list[Leaf] = []
         self.given: list[Any] = []
+        self.complex: list[str] = []
         self.converted: dict[str, list[str]] = {}
         self.modules: dict[int, tuple[Any, Mapping[str, int]]] = {}
 
@@ -277,7 +283,7 @@ class _Leaves:
 
     def take(self, value: Any, name: str) -> Make:
         """Collect the value's leaves; returns a function that rebuilds the value from leaves."""
-        if isinstance(value, np.ndarray | np.generic | float | int) and not isinstance(value, bool):
+        if isinstance(value, np.ndarray | np.generic | float | int | complex) and not isinstance(value, bool):
             return self._number(value, name)
         if _is_tensor(value) or _is_jax_array(value):
             return self._array(value, name)
@@ -306,6 +312,8 @@ class _Leaves:
 
     def _number(self, value: Any, name: str) -> Make:
         array = np.asarray(value)
+        if array.dtype.kind == "c":
+            return self._complex(value, name)
         if array.dtype.kind == "f":
             self._note(array.dtype, name)
         elif array.dtype.kind not in "iu" or not self._takes_whole(name, array.shape):
@@ -321,6 +329,8 @@ class _Leaves:
     def _array(self, value: Any, name: str) -> Make:
         """A tensor of torch or an array of jax."""
         kind = str(value.dtype).removeprefix("torch.")
+        if kind.startswith("complex"):
+            return self._complex(value, name)
         is_whole = kind.startswith(("int", "uint")) and self._takes_whole(name, value.shape)
         if not kind.startswith(("float", "bfloat")) and not is_whole:
             static = value.cpu() if self.double and _is_tensor(value) else value
@@ -333,6 +343,14 @@ class _Leaves:
             array = value.double().numpy(force=True)
         array = np.array(array, dtype=np.float64)
         return self._leaf(array if array.ndim else float(array), name, value)
+
+    def _complex(self, value: Any, name: str) -> Make:
+        """The parts of a complex number, array or tensor."""
+        from adbench.functions.complex_arguments import complex_of, parts_of  # not at the top: few are complex
+
+        self.complex.append(name)
+        real, imag = (self.take(part, f"{name}.{which}") for which, part in parts_of(value))
+        return lambda leaves: complex_of(real(leaves), imag(leaves))
 
     def _module(self, value: Any, name: str) -> Make:
         """A torch.nn.Module: a copy of it in float64, whose parameters `Arguments.call` sets."""

@@ -99,6 +99,7 @@ def function_case(
     if function.library.name == "numpy" and (returned := library_of_value(value)) is not None:
         # It calls a package built on another library without naming that library or taking its arrays.
         function, value = _probed(f, returned, args, kwargs or {}, wrt, output)
+    function.refuse_complex(backend or function.library.backend)
     function.branchwise, function.constants, function.shape = branchwise, constants, np.shape(value)
     active = function.arguments.active
     leaves_at = cache(lambda number: function.leaves_at(number, seed))
@@ -124,7 +125,7 @@ def _probed(
     import_library(library)
     own, copied = f, tuple[str, ...]()
     if library.name == "torch":
-        from adbench.functions.float64_copies import in_float64
+        from adbench.functions.from_torch.float64_copies import in_float64
 
         own, copied = in_float64(f)
     function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
@@ -174,6 +175,18 @@ class UserFunction:
         given = zip(arguments.names, arguments.given, strict=True)
         lows = ((name, low_of(like)) for name, like in given)
         self.types = {name: low.precision for name, low in lows if low is not None}
+
+    def refuse_complex(self, backend: str) -> None:
+        """Raise UsageError for complex arguments or results that the engine would have to differentiate."""
+        outputs = self.arguments.outputs
+        if backend.partition("_")[0] != "tape" or not (self.arguments.complex or (outputs and outputs.complex)):
+            return
+        takes, returns = "name the real arguments in wrt", "return real and imaginary parts"
+        verb, advice = ("takes", takes) if self.arguments.complex else ("returns", returns)
+        raise UsageError(
+            f"{self.__name__} {verb} complex numbers, and {backend} computes with real ones; write it for jax, torch "
+            f"or autograd, or {advice}"
+        )
 
     def untranslated(self, why: str) -> UserFunction:
         """The function as a black box, for this reason."""
@@ -272,6 +285,10 @@ class UserFunction:
 
         def there(leaves: Sequence[Leaf]) -> dict[str, Leaf]:
             point = with_symmetric(given | dict(zip(active, leaves, strict=True)), self._symmetric)
+            if self.arguments.complex:
+                from adbench.functions.complex_arguments import with_hermitian  # not at the top: few are complex
+
+                point = with_hermitian(point, given, self.arguments.complex)
             return {name: _in_type(leaf, self.types.get(name, DOUBLE)) for name, leaf in point.items()}
 
         def is_inside(leaves: Sequence[Leaf]) -> bool:
@@ -475,8 +492,6 @@ def _refuse_value(value: Any, name: str) -> None:
     if isinstance(value, str | bytes) or (not hasattr(value, "dtype") and not isinstance(value, int | float | complex)):
         raise UsageError(f"{name} returns {type(value).__name__}; return a number or an array")
     kind = np.asarray(value).dtype
-    if kind.kind == "c":
-        raise UsageError(f"{name} returns complex numbers; return their real part, imaginary part or absolute value")
     if kind.kind in "iub":
         raise UsageError(f"{name} returns {kind}, which has no derivative; return floating-point numbers")
     if kind.kind != "f":

@@ -363,7 +363,7 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     ),
     "fewer bits": (lambda x: lax.reduce_precision(x, 5, 10), "`reduce_precision`"),
     "unknown": (lambda x: lax.nextafter(x, 1.0), "jax's primitive `nextafter`"),
-    "complex": (lambda x: jnp.real(jnp.log(x + 1j)), "`log` of complex numbers"),
+    "complex": (lambda x: jnp.real(jnp.arcsin(x + 1j)), "`asin` of complex numbers"),
     "callback": (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), "float64"), x), "`pure_callback`"),
     "root": (lambda x: lax.custom_root(lambda y: y * y - x, 1.0, lambda f, y: y, lambda g, y: y), "custom_root"),
     "iterative": (lambda x: jax.scipy.sparse.linalg.cg(lambda v: v * x, jnp.ones(2))[0].sum(), "iterative solver"),

@@ -89,7 +89,7 @@ def spread(args: Sequence[str]) -> list[str]:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", " ").split()[0])
+        complex(text.replace(",", " ").split()[0])
     except (ValueError, IndexError):
         return False
     return True

@@ -14,7 +14,7 @@ import numpy as np
 
 from adbench.functions.from_jax.positions import boxed, taken, windows
 from adbench.model.errors import Unsupported
-from adbench.oracle.series.arrays import COMPLEX, holds_complex, matmul
+from adbench.oracle.series.arrays import matmul
 
 Rule = Callable[..., Any]
 
@@ -163,13 +163,9 @@ REDUCTIONS: Mapping[str, Rule] = {
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
-    """a @ b of arrays of real or complex numbers."""
+    """a @ b."""
     xp.check_time()
-    if not (holds_complex(a) or holds_complex(b)):
-        return boxed(matmul(xp.number, a, b))
-    (ar, ai), (br, bi) = ((xp.real(x), xp.imag(x)) for x in (a, b))
-    product = functools.partial(matmul, xp.number)
-    return COMPLEX(product(ar, br) - product(ai, bi), product(ar, bi) + product(ai, br))
+    return boxed(matmul(xp.number, a, b))
 
 
 def _dot_general(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
@@ -279,6 +275,14 @@ def _eigh(xp: Any, equation: Equation, a: Any) -> Any:
     return [found.eigenvectors, found.eigenvalues]
 
 
+def _eig(xp: Any, equation: Equation, a: Any) -> Any:
+    """Eigenvalues in the order of jax, and right eigenvectors."""
+    if equation.params["compute_left_eigenvectors"]:
+        raise Unsupported("jax's primitive `eig` with left eigenvectors")
+    found = xp.linalg.eig(a, lambda matrix: np.asarray(equation.bind(matrix, **equation.params)[0]))
+    return list(found)[: len(equation.outputs)]
+
+
 def _svd(xp: Any, equation: Equation, a: Any) -> Any:
     """Singular values in descending order; with ``compute_uv`` also U and the transpose of V."""
     params = equation.params
@@ -312,6 +316,7 @@ LINEAR_ALGEBRA: Mapping[str, Rule] = {
     "cholesky": _cholesky,
     "conv_general_dilated": _convolution,
     "dot_general": _dot_general,
+    "eig": _eig,
     "eigh": _eigh,
     "fft": _fft,
     "lu": _lu,

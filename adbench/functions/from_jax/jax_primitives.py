@@ -406,7 +406,8 @@ EXACT = frozenset(STRUCTURAL) | words(
 """Primitives without rounding: jax may compute them from constants."""
 
 COMPLEX_RULES = frozenset(STRUCTURAL) | words(
-    "abs add add_any complex conj convert_element_type cumsum div dot_general eq exp fft gather imag integer_pow mul "
-    "ne neg pad real reduce_sum scatter scatter-add select_n square stop_gradient sub"
+    "abs add add_any cholesky complex conj conv_general_dilated convert_element_type copy cos cosh cumsum div "
+    "dot_general eig eigh eq exp fft gather imag integer_pow log log1p lu mul ne neg pad pow real reduce_prod "
+    "reduce_sum scatter scatter-add select_n sign sin sinh sqrt square stop_gradient sub tan tanh triangular_solve"
 )
 """Primitives that also work for complex numbers."""

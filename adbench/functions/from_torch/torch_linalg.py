@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from adbench.model.errors import Unsupported
-from adbench.oracle.series.arrays import holds_complex
 
 Function = Callable[..., Any]
 
@@ -20,13 +20,8 @@ def reals(xp: Any, x: Any) -> Any:
 
 
 def product(xp: Any, a: Any, b: Any) -> Any:
-    """a @ b, also of complex matrices."""
-    a, b = reals(xp, a), reals(xp, b)
-    if not holds_complex(a) and not holds_complex(b):
-        return xp.matmul(a, b)
-    (x, u), (y, v) = ((xp.real(z), xp.imag(z)) for z in (a, b))
-    real, imag = xp.matmul(x, y) - xp.matmul(u, v), xp.matmul(x, v) + xp.matmul(u, y)
-    return real + imag * np.array(1j, dtype=object)
+    """a @ b."""
+    return xp.matmul(reals(xp, a), reals(xp, b))
 
 
 def added(multiply: Function) -> Function:
@@ -104,6 +99,11 @@ def eigh(xp: Any, a: Any, upper_or_lower: str = "L", compute_v: bool = True) -> 
     if not compute_v:
         return xp.linalg.eigvalsh(a, upper=upper), xp.zeros((0,))
     return tuple(xp.linalg.eigh(a, upper=upper))
+
+
+def eig(xp: Any, a: Any) -> Any:
+    """Eigenvalues in the order of torch, and eigenvectors."""
+    return tuple(xp.linalg.eig(a, lambda matrix: torch.linalg.eigvals(torch.from_numpy(matrix)).numpy()))
 
 
 def svd(xp: Any, a: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None) -> Any:
@@ -225,6 +225,7 @@ LINALG: Mapping[str, Function] = {
     "_fft_r2c": fourier_of_reals,
     "_linalg_det": lambda xp, a: (xp.linalg.det(a), absent(xp, a), whole(a, 1)),
     "_linalg_eigh": eigh,
+    "_linalg_eigvals": lambda xp, a: eig(xp, a)[0],
     "_linalg_slogdet": lambda xp, a: (*xp.linalg.slogdet(a), absent(xp, a), whole(a, 1)),
     "_linalg_solve_ex": solve_ex,
     "_linalg_svd": svd,
@@ -242,6 +243,8 @@ LINALG: Mapping[str, Function] = {
     "dot": product,
     "linalg_cholesky_ex": lambda xp, a, *, upper=False, check_errors=False: (cholesky(xp, a, upper), whole(a, 2)),
     "linalg_cross": cross,
+    "linalg_eig": eig,
+    "linalg_eigvals": lambda xp, a: eig(xp, a)[0],
     "linalg_inv_ex": lambda xp, a, *, check_errors=False: (xp.linalg.inv(a), whole(a, 2)),
     "linalg_lstsq": least_squares,
     "linalg_pinv": pseudo_inverse,
@@ -253,5 +256,5 @@ LINALG: Mapping[str, Function] = {
     "norm": vector_norm,
     "trace": lambda xp, a: xp.sum(np.diagonal(a)),
     "triangular_solve": triangular_solve,
-    "vdot": product,
+    "vdot": lambda xp, a, b: product(xp, xp.conj(a), b),
 }

@@ -50,6 +50,20 @@ def pattern(entries: Sequence[EntryEvidence], value: float = math.nan) -> str:
     return f"{name} in {', '.join(sorted(wrong))}" if name else ""
 
 
+def is_conjugate(entries: Sequence[EntryEvidence]) -> bool:
+    """Whether numbers between parts of complex numbers, as `output.real, z.imag[0]`, are all those of the conjugate.
+
+    The derivatives of one kind of parts in the other then have the wrong sign.
+    """
+    items = {_place(item): item for item in entries if math.isfinite(item.expected) and math.isfinite(item.got)}
+
+    def conjugate(place: Place) -> float:
+        expected = items[place].expected
+        return -expected if place[0].count(".imag") % 2 else expected
+
+    return _explains(_Pattern("conjugate", conjugate), items)
+
+
 def _explaining(items: dict[Place, EntryEvidence], value: float) -> str:
     return next((each.name for each in _patterns(items, value) if _explains(each, items)), "")
 

@@ -68,16 +68,25 @@ def is_plain(real: type[Real]) -> bool:
 
 def _product(a: Any, b: Any) -> Any:
     left, right = np.asarray(a), np.asarray(b)
-    kinds = {type(element) for array in (left, right) for element in array.flat if isinstance(element, Real)}
+    parts = (getattr(element, "real", element) for array in (left, right) for element in array.flat)
+    kinds = {type(part) for part in parts if isinstance(part, Real)}
     if len(kinds) != 1 or not left.ndim or not right.ndim:
         return np.matmul(left, right)
     (real,) = kinds
-    lift = np.frompyfunc(lambda element: element if isinstance(element, Real) else real.of(element), 1, 1)
+
+    def lifted_entry(element: Any) -> Any:
+        is_complex = isinstance(element, ComplexNumber | complex)
+        return lifted(element, real) if is_complex else element if isinstance(element, Real) else real.of(element)
+
+    lift = np.frompyfunc(lifted_entry, 1, 1)
     return matmul(real, lift(left), lift(right))
 
 
 def matmul(real: type[Real], a: Any, b: Any) -> Any:
-    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy; all entries of type ``real``."""
+    """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy; entries of type ``real``, or complex ones."""
+    if holds_complex(a) or holds_complex(b):
+        (x, u), (y, v) = ([part(np.asarray(z)) for part in (_REAL_PARTS, _IMAGINARY_PARTS)] for z in (a, b))
+        return COMPLEX(matmul(real, x, y) - matmul(real, u, v), matmul(real, x, v) + matmul(real, u, y))
     left, right = np.asarray(a, dtype=object), np.asarray(b, dtype=object)
     rows = left[None, :] if left.ndim == 1 else left
     columns = right[:, None] if right.ndim == 1 else right
@@ -239,6 +248,8 @@ class Arrays:
 
     def prod(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:
         """Π x; 1 for no factors."""
+        if holds_complex(x):
+            return np.prod(np.asarray(self.reals(x)), axis=axis, keepdims=bool(keepdims))
         return self._reduce(self.number.product, x, axis, keepdims)
 
     def mean(self, x: Any, axis: Any = None, *, keepdims: Any = False, **_: Any) -> Any:

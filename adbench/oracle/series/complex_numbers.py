@@ -58,14 +58,20 @@ class ComplexNumber:
         _operators(lambda a, b: a.real != b.real or a.imag != b.imag)[0],
     )
 
-    def __pow__(self, exponent: int) -> ComplexNumber:
-        """For a whole exponent."""
-        if not isinstance(exponent, int | np.integer):
-            return NotImplemented
-        power = ComplexNumber(type(self.real).of(1), type(self.real).of(0))
-        for _ in range(abs(exponent)):
-            power = power * self
-        return power if exponent >= 0 else 1 / power
+    def __pow__(self, exponent: Any) -> ComplexNumber:
+        """By products for a whole exponent, else exp(exponent log self)."""
+        whole = _whole(exponent)
+        if whole is None:
+            power = lifted(exponent, type(self.real))
+            return NotImplemented if power is None else (power * self.log()).exp()
+        result = ComplexNumber(type(self.real).of(1), type(self.real).of(0))
+        for _ in range(abs(whole)):
+            result = result * self
+        return result if whole >= 0 else 1 / result
+
+    def __rpow__(self, base: Any) -> ComplexNumber:
+        number = lifted(base, type(self.real))
+        return NotImplemented if number is None else number**self
 
     def __hash__(self) -> int:
         return hash((self.real, self.imag))
@@ -80,8 +86,7 @@ class ComplexNumber:
         return self
 
     def __abs__(self) -> Part:
-        kind = type(self.real)
-        return kind(kind.computed("hypot", SEVERAL["hypot"], self.real.ball, self.imag.ball))
+        return self._of("hypot", self.real, self.imag)
 
     def conj(self) -> ComplexNumber:
         """real - i imag."""
@@ -89,17 +94,98 @@ class ComplexNumber:
 
     conjugate = conj
 
+    def _of(self, name: str, *numbers: Part) -> Part:
+        """The real function of this name."""
+        kind = type(self.real)
+        function = UNARY[name] if name in UNARY else SEVERAL[name]
+        return kind(kind.computed(name, function, *(number.ball for number in numbers)))
+
     def exp(self) -> ComplexNumber:
         """e^real (cos imag + i sin imag)."""
+        size = self._of("exp", self.real)
+        return ComplexNumber(size * self._of("cos", self.imag), size * self._of("sin", self.imag))
 
-        def part(name: str, number: Part) -> Part:
-            return type(number)(number.computed(name, UNARY[name], number.ball))
+    def log(self) -> ComplexNumber:
+        """log |z| + i arg z, with arg z in (-π, π]."""
+        return ComplexNumber(self._of("log", abs(self)), self._of("atan2", self.imag, self.real))
 
-        size = part("exp", self.real)
-        return ComplexNumber(size * part("cos", self.imag), size * part("sin", self.imag))
+    def sqrt(self) -> ComplexNumber:
+        """The root with a real part that is not negative."""
+        is_left = _start(self.real) < 0
+        larger = self._of("sqrt", (abs(self) + (-self.real if is_left else self.real)) / 2)
+        if _start(larger) == 0 and not larger:
+            return ComplexNumber(larger, larger)
+        if not is_left:
+            return ComplexNumber(larger, self.imag / (larger * 2))
+        above = _start(self.imag)
+        is_below = above < 0 if above else self.imag < 0  # on the cut the direction decides
+        return ComplexNumber(abs(self.imag) / (larger * 2), -larger if is_below else larger)
+
+    def sinh(self) -> ComplexNumber:
+        """sinh real cos imag + i cosh real sin imag."""
+        parts = ("sinh", "cos"), ("cosh", "sin")
+        return ComplexNumber(*(self._of(a, self.real) * self._of(b, self.imag) for a, b in parts))
+
+    def cosh(self) -> ComplexNumber:
+        """cosh real cos imag + i sinh real sin imag."""
+        parts = ("cosh", "cos"), ("sinh", "sin")
+        return ComplexNumber(*(self._of(a, self.real) * self._of(b, self.imag) for a, b in parts))
+
+    def tanh(self) -> ComplexNumber:
+        """(sinh 2 real + i sin 2 imag) / (cosh 2 real + cos 2 imag)."""
+        x, y = self.real * 2, self.imag * 2
+        size = self._of("cosh", x) + self._of("cos", y)
+        return ComplexNumber(self._of("sinh", x) / size, self._of("sin", y) / size)
+
+    def _turned(self, name: str) -> ComplexNumber:
+        """-i f(i z)."""
+        found = getattr(ComplexNumber(-self.imag, self.real), name)()
+        return ComplexNumber(found.imag, -found.real)
+
+    def sin(self) -> ComplexNumber:
+        """-i sinh(i z)."""
+        return self._turned("sinh")
+
+    def tan(self) -> ComplexNumber:
+        """-i tanh(i z)."""
+        return self._turned("tanh")
+
+    def cos(self) -> ComplexNumber:
+        """cosh(i z)."""
+        return ComplexNumber(-self.imag, self.real).cosh()
+
+    def log1p(self) -> ComplexNumber:
+        """log(1 + z)."""
+        return ComplexNumber(self.real + 1, self.imag).log()
+
+    def square(self) -> ComplexNumber:
+        """z²."""
+        return _product(self, self)
+
+    def reciprocal(self) -> ComplexNumber:
+        """1 / z."""
+        return _quotient(ComplexNumber(type(self.real).of(1), type(self.real).of(0)), self)
+
+    def sign(self) -> ComplexNumber:
+        """z / |z|, 0 for 0."""
+        size = abs(self)
+        return ComplexNumber(self.real / size, self.imag / size) if self else self
 
     def __repr__(self) -> str:
         return f"ComplexNumber({self.real}, {self.imag})"
+
+
+def _start(number: Part) -> float:
+    """The number at t = 0, roughly."""
+    value = ball.start(number.ball)
+    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(value).mid())
+
+
+def _whole(exponent: Any) -> int | None:
+    """A whole exponent; None for others."""
+    if isinstance(exponent, float) and exponent.is_integer():
+        return int(exponent)
+    return int(exponent) if isinstance(exponent, int | np.integer) else None
 
 
 def lifted(number: Any, kind: Any) -> ComplexNumber | None:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adbench.oracle.series import ball, triangles
+from adbench.oracle.series.algebra import complex_matrices, spectra
 from adbench.oracle.series.algebra import factorizations as fac
-from adbench.oracle.series.algebra import spectra
 from adbench.oracle.series.algebra.coefficients import Rows
-from adbench.oracle.series.arrays import Objects, RealArray, balls_of
+from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
 
 
 class SlogdetSeries(NamedTuple):
@@ -116,11 +116,18 @@ class Linalg:
 
     def det(self, a: Any) -> Any:
         """The determinant, also of a singular matrix."""
+        if holds_complex(a):
+            packed, _, signs = self._complex_lu(a)
+            return self._xp.prod(np.diagonal(packed, axis1=-2, axis2=-1), -1) * signs
         (determinants,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
         return determinants[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetSeries:
         """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
+        if holds_complex(a):
+            xp, (packed, _, signs) = self._xp, self._complex_lu(a)
+            pivots = np.diagonal(packed, axis1=-2, axis2=-1)
+            return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
 
         def compute(rows: Rows) -> tuple[Rows, Rows]:
             sign, log = fac.log_determinant(rows)
@@ -135,11 +142,19 @@ class Linalg:
         right = np.asarray(self._xp.reals(b), dtype=object)
         vector = right.ndim == 1
         columns = right[:, None] if vector else right
+        if holds_complex(a) or holds_complex(b):
+            doubled = np.asarray(
+                self.solve(complex_matrices.embedded(self._xp, a), complex_matrices.stacked(self._xp, columns))
+            )
+            solution = COMPLEX(*np.split(doubled, 2, axis=-2))
+            return solution[..., 0] if vector else solution
         (solution,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
         return solution[..., 0] if vector else solution
 
     def inv(self, a: Any) -> Any:
         """The inverse."""
+        if holds_complex(a):
+            return self.solve(a, self._xp.eye(np.shape(a)[-1]))
         return self._each(lambda rows: (fac.inverse(rows),), a)[0]
 
     def expm(self, a: Any) -> Any:
@@ -166,12 +181,30 @@ class Linalg:
             packed, order, _ = fac.lu(rows)
             return packed, [[ball.constant(row) for row in order]]
 
+        if holds_complex(a):
+            return self._complex_lu(a)[:2]
         packed, order = self._each(compute, a)
         return packed, np.array(np.frompyfunc(int, 1, 1)(order[..., 0, :]), dtype=np.int64)
+
+    def _complex_lu(self, a: Any) -> tuple[Any, Any, Any]:
+        """`lu` of complex matrices, and the sign of the order of the rows. Every operation has its own noise."""
+        self._xp.check_time()
+        matrices = np.asarray(self._xp.reals(a), dtype=object) * np.array(1 + 0j, dtype=object)
+        packed, batch = np.empty_like(matrices), matrices.shape[:-2]
+        order, signs = np.empty(matrices.shape[:-1], dtype=np.int64), np.empty(batch, dtype=np.int64)
+        for place in np.ndindex(*batch):
+            packed[place], order[place], signs[place] = complex_matrices.lu(matrices[place])
+        return packed.view(RealArray), order, signs
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
+        if holds_complex(a):
+            matrices = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
+            lower = np.empty_like(matrices)
+            for place in np.ndindex(*matrices.shape[:-2]):
+                lower[place] = complex_matrices.cholesky(matrices[place])
+            return (np.conj(np.swapaxes(lower, -1, -2)) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
         (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
         if skew is not None:  # dL = L times the lower triangle, with half of the diagonal, of L^-1 dA L^-T
@@ -194,7 +227,14 @@ class Linalg:
     # Spectra ---------------------------------------------------------------------------------------------------
 
     def eigh(self, a: Any, *, upper: Any = False) -> EighSeries:
-        """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle, or its upper one."""
+        """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle, or its upper one.
+
+        Complex matrices are Hermitian.
+        """
+        if holds_complex(a):
+            a = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
+            values, vectors = self.eig(a, np.linalg.eigvalsh)
+            return EighSeries(self._xp.real(values), vectors)
         values, vectors, skew = self._eigh(a, upper, vectors=True)
         if skew is not None:  # dV = V (F ∘ V' dA V) with F_ij = 1 / (w_j - w_i)
             xp, one = self._xp, np.eye(values.shape[-1], dtype=bool)
@@ -205,6 +245,8 @@ class Linalg:
 
     def eigvalsh(self, a: Any, *, upper: Any = False) -> Any:
         """Eigenvalues of a symmetric matrix, ascending."""
+        if holds_complex(a):
+            return self.eigh(a, upper=upper).eigenvalues
         return self._eigh(a, upper, vectors=False)[0]
 
     def _eigh(self, a: Any, upper: bool, *, vectors: bool) -> tuple[Any, Any, Any]:
@@ -216,6 +258,23 @@ class Linalg:
         half, skew = triangles.read("eigh", np.swapaxes(a, -1, -2) if upper else a)
         values, columns = self._each(compute, half, symmetric=True, mixing=True)
         return values[..., 0, :], columns, skew if skew is None or not upper else np.swapaxes(skew, -1, -2)
+
+    def eig(self, a: Any, library: Callable[[Any], Any] = np.linalg.eigvals) -> EighSeries:
+        """Eigenvalues and eigenvectors of any matrix, in the order of this function of arrays; they must differ."""
+
+        def compute(rows: Rows) -> tuple[Rows, Rows]:
+            n = len(rows) // 2
+            real, imag = ([row[:n] for row in half] for half in (rows[:n], rows[n:]))
+            return complex_matrices.eigenpairs(real, imag, next(orders))
+
+        a = np.asarray(self._xp.reals(a), dtype=object)
+        orders = iter(np.reshape(library(complex_matrices.approximate(a)), (-1, a.shape[-1])))
+        found = COMPLEX(*self._each(compute, complex_matrices.embedded(self._xp, a), mixing=True)).view(RealArray)
+        return EighSeries(found[..., 0, :], found[..., 1:, :])
+
+    def eigvals(self, a: Any) -> Any:
+        """Eigenvalues of any matrix, in the order of LAPACK."""
+        return self.eig(a).eigenvalues
 
     def qr(self, a: Any, mode: str = "reduced") -> QRSeries:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
@@ -250,6 +309,8 @@ class Linalg:
         """``compute`` on every matrix of a batch; only the first of ``matrices`` is perturbed."""
         self._xp.check_time()
         arrays = [np.asarray(self._xp.reals(matrix), dtype=object) for matrix in matrices]
+        if any(map(holds_complex, arrays)):
+            raise TypeError("the namespace over balls has no such function of complex matrices")
         if any(array.ndim < 2 for array in arrays) or (symmetric and arrays[0].shape[-1] != arrays[0].shape[-2]):
             raise ValueError(f"expected matrices; got shapes  {', '.join(str(array.shape) for array in arrays)}")
         batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))

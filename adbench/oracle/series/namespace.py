@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -136,12 +136,12 @@ class Balls(Arrays):
         self.minimum = self._several(self._computed("minimum", ball.smaller))
         self.centred = self._several(self._computed("centred", ball.sub))
         self.copysign = self._several(copysign)
-        self.sign, self.floor = self._one(ball.sign_of), self._one(ball.floor)
+        self.sign, self.floor = self._one(ball.sign_of, "sign"), self._one(ball.floor, "floor")
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))
         self.rint = self._one(_nearest)
         self.isnan = self._test(lambda a: math.isnan(_size(a)))
         self.isinf = self._test(lambda a: math.isinf(_size(a)))
-        self.isfinite = self._test(lambda a: math.isfinite(_size(a)))
+        self.isfinite = self._test(lambda a: math.isfinite(_size(a)), all)
         self.signbit = self._test(lambda a: ball.compared(a, ball.ZERO) == -1)
         self.concatenate, self.pow = self.concat, self._power
         self.arange, self.amax, self.amin = self._arange, self.max, self.min
@@ -212,9 +212,18 @@ class Balls(Arrays):
 
         return apply
 
-    def _test(self, function: Callable[[Ball], bool]) -> Callable[[Any], Any]:
+    def _test(
+        self, function: Callable[[Ball], bool], over: Callable[[Iterable[bool]], bool] = any
+    ) -> Callable[[Any], Any]:
+        """Whether this holds for a number; over: for the parts of a complex one."""
         real = self.number
-        vectorised = np.frompyfunc(lambda element: function(real.of(element).ball), 1, 1)
+
+        def on_element(element: Any) -> bool:
+            if isinstance(element, ComplexNumber):
+                return over(function(part.ball) for part in (element.real, element.imag))
+            return function(real.of(element).ball)
+
+        vectorised = np.frompyfunc(on_element, 1, 1)
 
         def apply(x: Any) -> Any:
             result = vectorised(x)
@@ -271,12 +280,12 @@ class Balls(Arrays):
         return self.matmul(a, b) if np.ndim(a) and np.ndim(b) else self.reals(a) * b
 
     def vdot(self, a: Any, b: Any) -> Any:
-        """Σ a b over all entries."""
-        return self.dot(np.ravel(self.reals(a)), np.ravel(self.reals(b)))
+        """Σ conj(a) b over all entries."""
+        return self.dot(np.ravel(self.conj(a)), np.ravel(self.reals(b)))
 
     def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
-        """Σ a b along ``axis``."""
-        return self.sum(self.reals(a) * b, axis)
+        """Σ conj(a) b along ``axis``."""
+        return self.sum(self.conj(a) * b, axis)
 
     def loop(self, step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
         """state ← step(i, state) for i = 0 .. n-1."""

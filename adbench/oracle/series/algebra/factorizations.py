@@ -40,7 +40,7 @@ def _square(rows: Rows) -> int:
 # Elimination ------------------------------------------------------------------------------------------------------
 
 
-def _pivot(column: list[Ball]) -> int | None:
+def pivot(column: list[Ball]) -> int | None:
     """The index of the lowest power of t, and of these the largest number; None if all entries are zero.
 
     Raises Insufficient if no entry is provably nonzero, and not all are zero.
@@ -70,7 +70,7 @@ def lu(rows: Rows) -> tuple[Rows, list[int], int]:
     n = _square(rows)
     work, order, exchanges = [list(row) for row in rows], list(range(n)), 1
     for k in range(n):
-        offset = _pivot([work[i][k] for i in range(k, n)]) if k < n - 1 else 0
+        offset = pivot([work[i][k] for i in range(k, n)]) if k < n - 1 else 0
         if offset is None:
             continue
         if offset:

@@ -8,7 +8,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.arrays import COMPLEX, holds_complex, objects
+from adbench.oracle.series.arrays import COMPLEX, RealArray, holds_complex, objects
 
 
 class Fourier:
@@ -63,7 +63,7 @@ class Fourier:
         if (scale := _scale(n, turn, norm)) is not None:
             size = xp.number(xp.number.rounded(scale))
             real, imag = real / size, imag / size
-        return np.moveaxis(COMPLEX(real, imag), -1, axis)
+        return np.moveaxis(COMPLEX(real, imag), -1, axis).view(RealArray)
 
     def _roots(self, n: int, count: int, turn: int) -> list[Any]:
         """cos and sin of turn 2π j k / n for j < n, k < count, as two matrices."""
