@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from adbench.measure.statistics import Interval
 
 MISSING = "—"
+OWN = "◆"
+"""Marks adbench's own engine, before its name: like all our signs, it stands before what it marks."""
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,12 @@ def environment() -> Environment:
         "setting": setting,
         "svg": Markup,
     }
-    environment.globals |= {"OUTCOMES": formatting.OUTCOMES, "MARKERS": plots.MARKERS, "look": looks.look}
+    environment.globals |= {
+        "OUTCOMES": formatting.OUTCOMES,
+        "MARKERS": plots.MARKERS,
+        "look": looks.look,
+        "OWN": formatting.OWN,
+    }
     return environment
 
 
