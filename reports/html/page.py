@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
-from ..content.answer.in_words import summary_in_words
+from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
 from ..content.heat_map import HeatMap
@@ -95,7 +95,8 @@ def render(run: Run, home: str = "") -> str:
         "not_installed": list(run.not_installed),
         "install": headline.install_command(run),
         "figures": figures,
-        "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.first for figure in figures.values())],
+        "titles": [fastest_in_words(cells, case) for case in cells.subjects],
+        "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.in_legend for figure in figures.values())],
         "scores": sorted(found.scores, key=lambda score: cells.backends.index(score.backend)),
         "verdicts": sections.verdict_table(run, cells, footnotes),
         "matrices": matrices.matrices(cells),

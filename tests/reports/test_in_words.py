@@ -8,7 +8,7 @@ import pytest
 
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.record import Record, Run
-from adbench.reports.content.answer.in_words import summary_in_words
+from adbench.reports.content.answer.in_words import fastest_in_words, summary_in_words
 from adbench.reports.content.cells import Cells
 from tests.reports import runs
 
@@ -123,6 +123,18 @@ def test_known_traps_are_counted_for_the_fastest_and_the_worst() -> None:
     assert "jax is known to be wrong on 1 of 3 classical traps, torch on 3." in in_words(
         runs.run(records, known_bugs=known)
     )
+
+
+def test_a_case_is_told_by_its_fastest_at_each_size() -> None:
+    def told(*times: tuple[int, str, float]) -> str:
+        records = [record for n, name, seconds in times for record in runs.race([(name, seconds)], size=n)]
+        return fastest_in_words(Cells(runs.run(records)), "quadratic")
+
+    assert told((1, "a", 1e-6), (1, "b", 9e-6), (10, "a", 1e-6), (10, "b", 9e-6)) == "a is fastest at every n."
+    crossing = told((1, "a", 1e-6), (1, "b", 9e-6), (10, "a", 9e-6), (10, "b", 1e-6))
+    assert crossing == "a is fastest at n = 1; b is fastest at n = 10."
+    assert told((1, "a", 1e-6), (1, "b", 1e-6)) == "a and b tie for fastest at n = 1."
+    assert told((1, "a", 1e-6)) == "", "nothing to compare with"
 
 
 def test_the_roles_of_a_run_decide_and_names_only_in_earlier_files() -> None:
