@@ -22,7 +22,6 @@ class OnMachine:
     number    of the case in the page of its run
     svgs      the curves; `drawn`: the backends of their legend; `title`: what they show
     rows      (backend, one entry for each size), the fastest at the largest common size first
-    race      at the largest common size
     notes     the reasons of results that are not right
     others    further runs of the machine that have the case
     """
@@ -34,7 +33,6 @@ class OnMachine:
     title: str
     sizes: tuple[int, ...]
     rows: list[tuple[str, list[TableEntry]]]
-    race: Lead | None
     notes: list[Footnote]
     others: list[Stored]
 
@@ -91,7 +89,6 @@ def _on_machine(stored: Stored, case: str, others: list[Stored]) -> OnMachine:
         title=fastest_in_words(cells, case),
         sizes=cells.sizes[case],
         rows=_rows(cells, case, footnotes, race),
-        race=race,
         notes=notes,
         others=others,
     )
