@@ -71,12 +71,13 @@ def formula(about: str) -> str:
 
 
 def backend_rows(catalog: Catalog) -> list[dict[str, Any]]:
-    """name, version, command that installs what is missing, variable that names the user's copy, library of which it is
-    a variant, whether a run has it without naming it, licence, summary and file of each backend."""
+    """name, version, role, command that installs what is missing, variable that names the user's copy, library of which
+    it is a variant, whether a run has it without naming it, licence, summary and file of each backend."""
     return [
         {
             "name": name,
             "version": source.version,
+            "role": source.role,
             "missing": [*source.missing_of_debian, *source.missing],
             "install": command(source.missing_of_debian, source.missing),
             "home": source.home,

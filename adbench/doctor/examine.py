@@ -94,6 +94,7 @@ def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
         yield {
             "name": name,
             "version": source.version,
+            "role": source.role,
             "missing": [*absent, *source.missing, *([header] if header else [])],
             "install": command(absent, source.missing) or how,
             "where": where,

@@ -407,8 +407,11 @@ class Run:
         return self.records + self.threaded
 
     def role_of(self, backend: str) -> Role:
-        """The role of a backend of this run. A file of an earlier adbench has none; there the name decides."""
-        if self.roles or f"backends/{backend}" in self.sources:
+        """The role of a backend of this run. A file of an earlier adbench has none; there the name decides.
+
+        Except for a backend of the user's own, whose file was in no folder of the name `backends`.
+        """
+        if self.roles or "backends/" not in self.sources.get(f"backends/{backend}", "backends/"):
             return self.roles.get(backend, "library")
         return next((role for name, role in EARLIER_ROLES.items() if backend.startswith(name)), "library")
 

@@ -106,6 +106,10 @@ class Cells:
         vars(found).pop("threaded", None)
         return found
 
+    def is_own(self, backend: str) -> bool:
+        """Whether it is adbench's own engine, which every report marks."""
+        return self.findings.run.role_of(backend) == "own engine"
+
     def of_role(self, *roles: Role) -> Cells:
         """The same cells with only the backends of these roles."""
         return self.arranged(name for name in self.backends if self.findings.run.role_of(name) in roles)

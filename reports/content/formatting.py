@@ -9,7 +9,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 from adbench.model.record import Word as Word
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from adbench.measure.statistics import Interval
 
 MISSING = "—"
+OWN = "◆"
+"""Marks adbench's own engine, before its name: like all our signs, it stands before what it marks."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +126,16 @@ def power(b: Interval) -> str:
     return f"n^{estimate} ({low}{' to ' if low.startswith('−') else '–'}{high})"
 
 
-def moment(created: str) -> str:
-    """A time in ISO 8601 as one reads it: "24 Nov 2026, 22:59 UTC"; any other text as it is."""
+def moment(created: str, zone: tzinfo | None = UTC, *, clock: bool = True) -> str:
+    """A time in ISO 8601 as one reads it: "24 Nov 2026, 22:59 UTC", or its day alone; any other text as it is.
+
+    A zone of None is that of this machine.
+    """
     try:
-        found = datetime.fromisoformat(created).astimezone(UTC)
-    except (ValueError, OverflowError):
+        found = datetime.fromisoformat(created).astimezone(zone)
+    except (ValueError, OverflowError, OSError):
         return short(created, 40)
-    return f"{found.day} {found:%b %Y, %H:%M} UTC"
+    return f"{found.day} {found:{'%b %Y, %H:%M %Z' if clock else '%b %Y'}}"
 
 
 def percent(share: float) -> str:

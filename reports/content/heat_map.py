@@ -127,7 +127,7 @@ def _columns(cells: Cells) -> Iterator[HeatMapColumn]:
     found = {standing.backend: standing for standing in standings.standings(cells)}
     some_apart = False
     for backend in cells.backends:
-        standing, own = found[backend], cells.findings.run.role_of(backend) == "own engine"
+        standing, own = found[backend], cells.is_own(backend)
         apart: Literal["", "first", "yes"] = ""
         if standing.is_apart:
             apart, some_apart = "yes" if some_apart else "first", True

@@ -15,7 +15,7 @@ from adbench.results.scaling import Quantity
 from ..content import formatting
 from ..content.cells import Cell, Cells, known
 from ..content.formatting import OUTCOMES
-from . import plots
+from . import dots, plots
 from .looks import Look, look
 from .plots import DataPoint, Panel, Series
 
@@ -29,6 +29,8 @@ SHOWN_OPERATORS = ("value", "gradient")
 
 MOST_SERIES = 8
 """Of a drawn panel, the first in the order of the page: nobody reads forty lines. The page's script adds the others."""
+
+MOST_NAME = 18  # characters, next to a row of dots
 
 MOST_FIGURES = 60
 """On one page: each takes twenty milliseconds or more, and nobody looks at hundreds."""
@@ -86,9 +88,9 @@ class CaseFigure:
     sizes: tuple[int, ...]
 
     @property
-    def first(self) -> set[int]:
-        """The backends in the small chart, by their numbers."""
-        return {series.number for series in self.charts[0].drawn.series}
+    def in_legend(self) -> set[int]:
+        """The backends whose lines the small chart has, by their numbers; a chart of one size has their names."""
+        return {series.number for series in self.charts[0].drawn.series if len(self.sizes) > 1}
 
     @property
     def data(self) -> dict[str, object]:
@@ -137,7 +139,7 @@ def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
     for operator in dict.fromkeys((lead, *(op for op in SHOWN_OPERATORS if op in cells.operators))):
         name = formatting.short(operator, 30).replace("_", " ")
         add(
-            f"{_ascii(name)}: time per call",
+            _ascii(f"{name[:1].upper()}{name[1:]}: time per call"),
             f"time of {name}",
             operator,
             "seconds",
@@ -194,7 +196,8 @@ def series_of(cells: Cells, case: str, point: PointOf) -> tuple[Series, ...]:
     for number, backend in enumerate(cells.backends):
         points = tuple(point(cells.cell(case, size, backend)) for size in sizes_of(cells, case))
         if any(points):
-            found.append(Series(number, look(backend), points))
+            name = formatting.short(_ascii(formatting.visible(backend)), MOST_NAME)
+            found.append(Series(number, look(backend), points, name))
     return tuple(found)
 
 
@@ -228,7 +231,8 @@ def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
 
 def draw(panel: Panel, sizes: Sequence[int]) -> str:
     """The panel as an element for a page, inside `plots.style()`."""
-    return plots.draw(panel, sizes, plots.y_limits(values_of(panel)))
+    limits = plots.y_limits(values_of(panel))
+    return plots.draw(panel, sizes, limits) if len(sizes) > 1 else dots.draw(panel, limits)
 
 
 def _keys(cells: Cells, case: str, charts: Sequence[Chart]) -> Iterator[Key]:
@@ -265,7 +269,7 @@ def _numbers(point: DataPoint | None) -> list[float] | int:
 
 def _ascii(name: str) -> str:
     """In ASCII: a file may hold any name for an operator, and the font that measures the title has not every letter."""
-    return f"{name[:1].upper()}{name[1:]}".encode("ascii", "backslashreplace").decode()
+    return name.encode("ascii", "backslashreplace").decode()
 
 
 def _place(backend: str, sizes: Sequence[int], of: int) -> str:

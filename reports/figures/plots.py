@@ -1,4 +1,4 @@
-"""Log–log plots as SVG text, by matplotlib. panels.py decides the contents; no name of a user gets in here.
+"""Log–log plots as SVG text, by matplotlib. panels.py decides the contents, dots.py draws what has one size.
 
 The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0`, `s1`, … for series (see
 looks.py), `grid-lines` for the rest.
@@ -22,10 +22,13 @@ from .looks import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
+HALF_LETTER = 0.0125  # of the x axis, in the largest type that a page shows a figure in
 MARKER_SIZE = 6.2
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -66,11 +69,16 @@ class DataPoint:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one backend, None where a size has none. `number` is its place among the backends of the page."""
+    """The points of one backend, None where a size has none.
+
+    number   its place among the backends of the page
+    name     in ASCII: the font that measures texts has not every letter
+    """
 
     number: int
     look: Look
     points: tuple[DataPoint | None, ...]
+    name: str = ""
 
     @property
     def there(self) -> tuple[DataPoint, ...]:
@@ -111,16 +119,22 @@ def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, HEIGHT))
-    axes = figure.add_axes((0.125, 0.13, 0.855, 0.77))
-    figure.patch.set_visible(False)
-    _prepare_axes(axes, panel, sizes, limits)
+    axes = figure.add_axes((0.135, 0.13, 0.845, 0.75))
+    y = set_scales(axes, panel, sizes, limits)
+    left, right = axes.get_xlim()
+    strip(figure, axes, [((left, at), (right, at)) for at in y], panel.title, 0.955)
+    axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
     for series in panel.series:
         draw_series(axes, series)
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
     spans = f"n from {formatting.count(min(sizes))} to {formatting.count(max(sizes))}"
     lines = formatting.plural(len(panel.series), "line")
-    description = f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers."
+    return as_svg(figure, panel, f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers.")
+
+
+def as_svg(figure: Figure, panel: Panel, description: str) -> str:
+    """The figure as a part of a page."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
     return svg.embedded(buffer.getvalue(), panel.key, panel.title, description)
 
 
@@ -132,59 +146,62 @@ def y_limits(values: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def y_ticks(low: float, high: float) -> list[float]:
-    """1, 2, 5 of each decade where there are less than two decades, else powers of ten, thinned out to eight."""
+def ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """1, 2, 5 of each decade where these are few, else powers of ten, thinned out to `most`."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    if last - first >= 2:
-        step = -(-(last - first) // 7)
-        return [10.0**k for k in range(first, last + 1, step)]
-    every = (m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5))
-    return [tick for tick in every if low * 0.999 <= tick <= high * 1.001]
+    every = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
+    fine = [tick for tick in every if low * 0.999 <= tick <= high * 1.001]
+    if (len(fine) <= most and last - first < 2) or first == last:
+        return fine
+    return [10.0**k for k in range(first, last + 1, -(-(last - first) // (most - 1)))]
 
 
 def x_ticks(sizes: Sequence[int]) -> list[tuple[float, str]]:
-    """The sizes themselves where they are few and apart; powers of ten where they are not."""
-    places = sorted(set(sizes))
-    span = math.log10(places[-1] / places[0]) or 1.0
-    gaps = [math.log10(b / a) / span for a, b in pairwise(places)]
-    if min(gaps, default=1.0) > 0.1:
-        return [(n, _size_label(n)) for n in places]
-    first, last = math.ceil(math.log10(places[0])), math.floor(math.log10(places[-1]))
+    """The sizes themselves where they are few and their labels apart; powers of ten where they are not."""
+    places = [(n, _size_label(n)) for n in sorted(set(sizes))]
+    span = math.log10(places[-1][0] / places[0][0]) or 1.0
+    if all(
+        math.log10(b / a) / span > HALF_LETTER * len(left + right + "  ") for (a, left), (b, right) in pairwise(places)
+    ):
+        return [*places]
+    first, last = math.ceil(math.log10(places[0][0])), math.floor(math.log10(places[-1][0]))
     if first >= last:
-        return [(n, _size_label(n)) for n in (places[0], places[-1])]
+        return [places[0], places[-1]]
     step = -(-(last - first) // 7) or 1
     return [(10.0**k, formatting.power_of_ten(k)) for k in range(first, last + 1, step)]
 
 
 def set_scales(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> list[float]:
     """Make both axes logarithmic, with our ticks; returns the ticks of the y axis."""
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
     axes.set_xscale("log")
     axes.set_yscale("log")
     pad = max(1.15, (max(sizes) / min(sizes)) ** 0.04)
     axes.set_xlim(min(sizes) / pad, max(sizes) * pad)
     axes.set_ylim(*limits)
-    x, y = x_ticks(sizes), y_ticks(*limits)
-    labels = [formatting.tick(value, panel.quantity) for value in y]
-    for axis, ticks, texts in ((axes.xaxis, [n for n, _ in x], [t for _, t in x]), (axes.yaxis, y, labels)):
-        axis.set_major_locator(FixedLocator(ticks))
-        axis.set_major_formatter(FixedFormatter(texts))
-        axis.set_minor_locator(NullLocator())
+    x, y = x_ticks(sizes), ticks(*limits)
+    set_ticks(axes.xaxis, [n for n, _ in x], [label for _, label in x])
+    set_ticks(axes.yaxis, y, [formatting.tick(value, panel.quantity) for value in y])
     return y
 
 
-def _prepare_axes(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> None:
-    y = set_scales(axes, panel, sizes, limits)
+def set_ticks(axis: Axis, at: Sequence[float], labels: Sequence[str]) -> None:
+    """These ticks and no others."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(at))
+    axis.set_major_formatter(FixedFormatter(labels))
+    axis.set_minor_locator(NullLocator())
+
+
+def strip(figure: Figure, axes: Axes, rules: Sequence[Segment], title: str, height: float) -> None:
+    """Leave grid lines instead of spines, paper and tick marks; the title begins at the left edge of the figure."""
+    figure.patch.set_visible(False)
     axes.tick_params(length=0, pad=5)
     axes.patch.set_visible(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    left, right = axes.get_xlim()
-    rules = [((left, at), (right, at)) for at in y]
-    _draw_segments(axes, rules, 0.7, INK, f"{svg.CLASS}grid-lines")
-    axes.set_title(panel.title, loc="left", fontsize=10.5, y=1.035, parse_math=False, gid=f"{svg.CLASS}heading")
-    axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
+    draw_segments(axes, rules, 0.7, INK, f"{svg.CLASS}grid-lines")
+    figure.text(0, height, title, fontsize=10.5, parse_math=False, gid=f"{svg.CLASS}heading")
 
 
 def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = False) -> list[Line2D]:
@@ -194,37 +211,49 @@ def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = F
     """
     drawn = []
     look = series.look
-    corners, dashes = MARKERS[look.marker], DASHES[look.dashes]
     for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
         points = [point for point in group if point is not None]
         if not points:
             continue
         x = [p.size for p in points]
-        name = f"{svg.CLASS}series s{look.colour} {'ranked' if ranked else 'unranked'}"
+        name = class_of(series, ranked=bool(ranked))
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
         if low != high:
             band = [*x, *x[::-1]], [*low, *high[::-1]]
             axes.fill(*band, alpha=0.1, linewidth=0, color=colour, clip_on=clip, gid=f"{name} band")
             whiskers = [((p.size, p.low), (p.size, p.high)) for p in points]
-            _draw_segments(axes, whiskers, 1.1, colour, f"{name} spread", clip=clip)
+            draw_segments(axes, whiskers, 1.1, colour, f"{name} spread", clip=clip)
         drawn += axes.plot(
             x,
             middle,
-            linestyle=dashes if ranked else LOOSE,
+            linestyle=DASHES[look.dashes] if ranked else LOOSE,
             linewidth=1.6 if ranked else 1.1,
-            marker=_marker(corners),
-            markersize=MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
-            color=colour,
-            markerfacecolor=colour if ranked else "none",
-            markeredgecolor="none" if ranked else colour,
-            markeredgewidth=0 if ranked else 1.1,
             clip_on=clip,
             gid=name,
+            **marker_style(look, colour, ranked=bool(ranked)),
         )
     return drawn
 
 
-def _draw_segments(
+def class_of(series: Series, *, ranked: bool) -> str:
+    """The gid that makes an artist a group of the class that has the colour of the series."""
+    return f"{svg.CLASS}series s{series.look.colour} {'ranked' if ranked else 'unranked'}"
+
+
+def marker_style(look: Look, colour: str, *, ranked: bool) -> dict[str, Any]:
+    """Filled if ranked, else hollow."""
+    corners = MARKERS[look.marker]
+    return {
+        "marker": _marker(corners),
+        "markersize": MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
+        "color": colour,
+        "markerfacecolor": colour if ranked else "none",
+        "markeredgecolor": "none" if ranked else colour,
+        "markeredgewidth": 0 if ranked else 1.1,
+    }
+
+
+def draw_segments(
     axes: Axes, segments: Sequence[Segment], width: float, colour: str, name: str, *, clip: bool = False
 ) -> None:
     """Straight lines in one path: a path for each would make half of the elements of a page."""

@@ -21,6 +21,7 @@ CLASS = "class:"
 KEPT = {
     "fill",
     "fill-opacity",
+    "opacity",
     "stroke",
     "stroke-dasharray",
     "stroke-dashoffset",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
-from ..content.answer.in_words import summary_in_words
+from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
 from ..content.heat_map import HeatMap
@@ -95,7 +95,8 @@ def render(run: Run, home: str = "") -> str:
         "not_installed": list(run.not_installed),
         "install": headline.install_command(run),
         "figures": figures,
-        "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.first for figure in figures.values())],
+        "titles": [fastest_in_words(cells, case) for case in cells.subjects],
+        "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.in_legend for figure in figures.values())],
         "scores": sorted(found.scores, key=lambda score: cells.backends.index(score.backend)),
         "verdicts": sections.verdict_table(run, cells, footnotes),
         "matrices": matrices.matrices(cells),
@@ -113,10 +114,10 @@ def render(run: Run, home: str = "") -> str:
         "offers": offers,
         "footnotes": footnotes,
         "most_notes": MOST_NOTES,
-        "machine": [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()],
-        "versions": [(name, setting(run.library_version(name) or _no_version(run, name))) for name in run.versions],
-        "settings": _settings(run, internal=False),
-        "internal_settings": _settings(run, internal=True),
+        "machine": machine_facts(run),
+        "versions": versions(run),
+        "settings": settings(run),
+        "internal_settings": settings(run, internal=True),
         "disturbed": _disturbed(run),
         "folds": folds,
         # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
@@ -142,9 +143,15 @@ def _maps(cells: Cells, footnotes: Footnotes) -> dict[str, tuple[str, HeatMap]]:
     return found
 
 
-def _no_version(run: Run, backend: str) -> str:
-    """The words for a backend without a version."""
-    return NO_VERSION if run.role_of(backend) == "library" else "built in"
+def machine_facts(run: Run) -> list[tuple[str, str]]:
+    """What is known of the machine, in words."""
+    return [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()]
+
+
+def versions(run: Run) -> list[tuple[str, str]]:
+    """Each backend with the version of the library behind it, or the words for none."""
+    none = {name: NO_VERSION if run.role_of(name) == "library" else "built in" for name in run.versions}
+    return [(name, setting(run.library_version(name) or none[name])) for name in none]
 
 
 def _charts(cells: Cells, figures: dict[int, panels.CaseFigure]) -> str:
@@ -166,7 +173,7 @@ def _names(cells: Cells) -> str:
     return embedding.plain_json({kind: [formatting.visible(name) for name in names] for kind, names in shown.items()})
 
 
-def _settings(run: Run, *, internal: bool) -> list[tuple[str, str]]:
+def settings(run: Run, *, internal: bool = False) -> list[tuple[str, str]]:
     """The settings of the run that its reader asks for, or the others, with the time of the clock's own loop."""
     asked = {name: value for name, value in run.settings.items() if name != "seed" and value not in (None, False)}
     shown = [(name, asked.get(name)) for name in (SHOWN_SETTINGS if not internal else asked) if name in asked]
@@ -241,7 +248,12 @@ def environment() -> Environment:
         "setting": setting,
         "svg": Markup,
     }
-    environment.globals |= {"OUTCOMES": formatting.OUTCOMES, "MARKERS": plots.MARKERS, "look": looks.look}
+    environment.globals |= {
+        "OUTCOMES": formatting.OUTCOMES,
+        "MARKERS": plots.MARKERS,
+        "look": looks.look,
+        "OWN": formatting.OWN,
+    }
     return environment
 
 

@@ -44,11 +44,6 @@ class Stored:
         given = self.run.settings.get("label")
         return formatting.short(given, MOST_LABEL) if isinstance(given, str) else ""
 
-    @property
-    def when(self) -> str:
-        """Its day, or the text that its file has instead."""
-        return formatting.short(self.run.created[:10], 40)
-
 
 @dataclass(frozen=True)
 class Race:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..content import ranking, sections
+from ..content.answer.in_words import fastest_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
 from ..content.ranking import Lead
@@ -19,9 +20,8 @@ class OnMachine:
     """A case in the run that decides on a machine.
 
     number    of the case in the page of its run
-    svgs      the curves; `drawn`: the backends in them
+    svgs      the curves; `drawn`: the backends of their legend; `title`: what they show
     rows      (backend, one entry for each size), the fastest at the largest common size first
-    race      at the largest common size
     notes     the reasons of results that are not right
     others    further runs of the machine that have the case
     """
@@ -30,9 +30,9 @@ class OnMachine:
     number: int
     svgs: list[str]
     drawn: list[str]
+    title: str
     sizes: tuple[int, ...]
     rows: list[tuple[str, list[TableEntry]]]
-    race: Lead | None
     notes: list[Footnote]
     others: list[Stored]
 
@@ -85,10 +85,10 @@ def _on_machine(stored: Stored, case: str, others: list[Stored]) -> OnMachine:
         stored=stored,
         number=number,
         svgs=[panels.draw(panel, sizes) for panel in drawn],
-        drawn=[backend for k, backend in enumerate(cells.backends) if k in shown],
+        drawn=[backend for k, backend in enumerate(cells.backends) if k in shown and len(sizes) > 1],
+        title=fastest_in_words(cells, case),
         sizes=cells.sizes[case],
         rows=_rows(cells, case, footnotes, race),
-        race=race,
         notes=notes,
         others=others,
     )

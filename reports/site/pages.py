@@ -71,7 +71,7 @@ class Site:
             title = _machine_title(machine, stored)
             yield self._page(addresses.machine_page(machine), "site_machine.html", title, **_machine(machine, stored))
             if len(stored) > 1:
-                named = [(f"{one.run.created[:16]} {one.label}".rstrip(), one.run) for one in stored]
+                named = [(_run_title(one), one.run) for one in stored]
                 yield addresses.over_time_page(machine), over_time.render(named, home="../index.html")
         for one in archive.runs:
             yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")
@@ -85,7 +85,9 @@ class Site:
         shared = {
             "addresses": addresses,
             "archive": self.archive,
-            "pairs": lambda facts: [(name.replace("_", " "), page.fact(name, value)) for name, value in facts.items()],
+            "machine_facts": page.machine_facts,
+            "versions": page.versions,
+            "settings": page.settings,
             "root": "../" * address.count("/"),
             "policy": POLICY,
             "title": f"{formatting.short(title, 60)} – adbench",
@@ -169,4 +171,4 @@ def _machine_title(machine: str, stored: Sequence[Stored]) -> str:
 
 
 def _run_title(stored: Stored) -> str:
-    return " ".join(filter(None, (stored.when, stored.label)))
+    return " ".join(filter(None, (formatting.moment(stored.run.created), stored.label)))

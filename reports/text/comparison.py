@@ -184,8 +184,8 @@ def _about(found: Comparison) -> Iterator[str]:
 
 
 def _run_name(side: ComparisonInput) -> str:
-    name = f"{formatting.short(side.name, 60)}{f' ({side.created[:10]})' if side.created else ''}"
-    return formatting.visible(name)
+    day = f" ({formatting.moment(side.created, None, clock=False)})" if side.created else ""
+    return formatting.short(side.name, 60) + day
 
 
 def _remarks(row: ComparedCell) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from rich.table import Table
@@ -52,17 +51,9 @@ def _parts(entry: HistoryEntry) -> tuple[str, ...]:
     path = formatting.visible(str(entry.path)) + (f" ({formatting.short(entry.label, 60)})" if entry.label else "")
     if entry.state == "unreadable":
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
-    made = _local_time(entry.created or "")
+    made = formatting.moment(entry.created or "", None)
     floor = formatting.MISSING if entry.floor is None else _percent(entry.floor)
     return path, made, entry.machine or "", _what(entry), _cells(entry), str(entry.wrong), floor, entry.state
-
-
-def _local_time(created: str) -> str:
-    """In this machine's zone, which is named: folders of runs have local times too. Other text stays as it is."""
-    try:
-        return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    except (ValueError, OverflowError, OSError):
-        return formatting.visible(created[:16])
 
 
 def _stacked(entry: HistoryEntry) -> str:
@@ -150,7 +141,7 @@ def _series_table(series: CellSeries, timeline: Timeline) -> Any:
             continue
         seconds, ratio = series.seconds[k], series.ratios[k]
         table.add_row(
-            *map(Text, (formatting.short(run.name, 60), _local_time(run.created or ""))),
+            *map(Text, (formatting.short(run.name, 60), formatting.moment(run.created or "", None))),
             Text("" if seconds is None else formatting.seconds(seconds)),
             Text("" if ratio is None else formatting.ratio(ratio)),
             Text(f"{signs.get(k, '')} {over_runs.STATES[state][1]}".strip()),

@@ -81,7 +81,11 @@ def _case(row: Row) -> Text:
 
 
 def version_or_command(row: Row) -> str:
-    """The command that installs a backend; if installed its version, its folder, or the variable that names it."""
+    """The command that installs a backend; if installed its version, its folder, or the variable that names it.
+
+    adbench's own engine needs libraries but has no version of its own.
+    """
+    version = None if row.get("role") == "own engine" else row["version"]
     home = f"${row['home']}" if row.get("home") else None
     place = f"in {row['where']}" if row.get("where") else None
-    return row["install"] or row["version"] or place or home or ("built in" if row["builtin"] else "your file")
+    return row["install"] or version or place or home or ("built in" if row["builtin"] else "your file")

@@ -14,8 +14,7 @@ from ..content.ranking import Lead
 FASTEST = "★"
 TIED = "☆"
 MEANINGS = {FASTEST: "correct and significantly fastest", TIED: "correct, tied for fastest"}
-OWN = "◆"
-OWN_MEANS = f"{OWN} adbench's own engine; --without-own ranks without it"
+OWN_MEANS = f"{formatting.OWN} adbench's own engine; --without-own ranks without it"
 UNBROKEN = "\u00a0"  # a space at which no line ends
 
 SHORT_LABELS: dict[Word, str] = {
@@ -45,8 +44,8 @@ def mark(race: Lead | None, cell: Cell) -> str:
 
 
 def marked(cells: Cells, backend: str) -> str:
-    """A backend's name, after ◆ if it is adbench's own engine."""
-    return OWN + backend if cells.findings.run.role_of(backend) == "own engine" else backend
+    """A backend's name, after its mark if it is adbench's own engine."""
+    return formatting.OWN + backend if cells.is_own(backend) else backend
 
 
 def label(word: Word) -> str:

@@ -359,3 +359,29 @@ def test_axe_would_find_one(opened: Open, text: str, axe: str) -> None:
     page.evaluate(axe)
     found = page.evaluate("axe.run(document, { runOnly: ['label'] })")
     assert [v["id"] for v in found["violations"]] == ["label"]
+
+
+OVERLAPS = """() => [...document.querySelectorAll("svg.plot")].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top + 3 < b.bottom - 3 && b.top + 3 < a.bottom - 3;
+  const before = ([, p], k) => boxes.slice(0, k).filter(([, q]) => p.width && touch(p, q));
+  return boxes.flatMap((box, k) => before(box, k).map(([b]) => `${box[0]} / ${b}`));
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_no_labels_of_charts_touch(opened: Open, width: int) -> None:
+    sizes = {"crowded": (1000, 2000, 2600, 3000, 1_048_576), "wide": (1, 10**6), "single": (100,)}
+    records = [
+        runs.record(case, n, backend, seconds=seconds * n)
+        for case, every in sizes.items()
+        for n in every
+        for backend, seconds in (("finite_differences", 1e-9), ("tape_compiled_fast_math", 3e-6), ("b", 4e-3))
+    ]
+    page = opened(html.render(runs.run(records)), viewport={"width": width, "height": 900}).page
+    assert page.locator("article.card .small svg.plot").count() == 3
+    assert page.evaluate(OVERLAPS) == []
+    for summary in page.locator("details.curves summary").all():
+        summary.click()
+    page.locator("article.card:last-child .live-charts").wait_for()
+    assert page.evaluate(OVERLAPS) == []

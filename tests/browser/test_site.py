@@ -51,6 +51,16 @@ def test_a_link_to_a_bug_opens_the_list_and_tables_sort(opened: Open, folder: Pa
     assert page.locator("#speed th[aria-sort=ascending]").count() == 1
 
 
+def test_times_are_those_of_the_reader_and_sort_by_age(opened: Open, folder: Path) -> None:
+    page = opened(folder / "index.html", timezone_id="Asia/Tokyo", locale="en-GB").page
+    assert page.locator(".eyebrow").inner_text() == "4 runs on 2 machines, 1 Jan 2026 to 1 Mar 2026"
+    column = page.locator("#machines tbody th time")
+    assert column.all_inner_texts()[0] == "1 Mar 2026, 19:00"
+    page.locator("#machines thead button").first.click()
+    months = [text.split()[1] for text in column.all_inner_texts()]
+    assert months == ["Jan", "Jan", "Feb", "Mar"], "not in the order of the letters"
+
+
 def test_every_page_opens_without_an_error_and_is_no_wider_than_a_phone(opened: Open, folder: Path) -> None:
     page = opened(folder / "index.html", viewport={"width": 400, "height": 900}).page
     for file in sorted(folder.rglob("*.html")):

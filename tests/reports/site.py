@@ -32,7 +32,7 @@ FAULT = Fault("sinc", "jax", "gradient", "nan", 0.0, {"x": 0.0}, "special", "x",
 CONFORM = Conformance(
     {"jax": "0.10"},
     (
-        ConformanceCell("sinc", "jax", "elementwise", checked=5, faults=[FAULT]),
+        ConformanceCell("sinc", "jax", "elementwise", checked=5, faults=[FAULT], own="jax.numpy.sinc" + "(x)" * 30),
         ConformanceCell("exp", "jax", "elementwise", checked=5),
     ),
 )

@@ -17,7 +17,7 @@ FOUND = Examination(
     ),
     memory=(MachineFinding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
     backends=(
-        {"name": "tape", "version": None, "install": None, "builtin": True},
+        {"name": "tape", "version": "0.47.0", "role": "own engine", "install": None, "builtin": True},
         {"name": "mine", "version": None, "install": None, "builtin": False},
         {"name": "jax", "version": "0.10.2", "install": None, "builtin": True},
         {"name": "adolc", "version": None, "install": "sudo apt install libadolc-dev", "builtin": True},

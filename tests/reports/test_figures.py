@@ -67,6 +67,27 @@ def test_a_plot_says_in_words_what_it_is() -> None:
     )
 
 
+def test_one_size_is_a_row_of_dots_for_each_backend_with_its_name_and_figure() -> None:
+    records = [
+        runs.record(size=100, backend=name, seconds=seconds, word=word)
+        for name, seconds, word in (
+            ("slow_" + "ö" * 30, 3e-3, "right"),
+            ("quick", 2e-6, "right"),
+            ("off", 1e-6, "blind"),
+        )
+    ]
+    found = page.read(html.render(runs.run(records))).one("section", id="cases")
+    assert not found.all("ul", class_="legend"), "the chart has the names"
+    assert found.one("p", class_="shows").words == "quick is fastest at n = 100."
+    plot = _plot(records)
+    texts = [text.text for text in plot.iter(f"{SVG}text")]
+    assert "Gradient: time per call, n = 100" in texts
+    rows = [group[0].text for group in plot.iter(f"{SVG}g") if group.attrib.get("class") == "row"]
+    assert rows == ["off", "1.00\u00a0µs", "quick", "2.00\u00a0µs", r"slow_\xf6…\xf6\xf6", "3.00\u00a0ms"]
+    assert len(_series(plot, "ranked")) == 2
+    assert len(_series(plot, "unranked")) == 1
+
+
 def test_a_case_has_charts_of_time_memory_and_preparation() -> None:
     records = _right(memory=runs.memory()) + [runs.record(size=n, operator="value", seconds=1e-9 * n) for n in (1, 10)]
     titles = [plot[0].text for plot in _plots(records)]
@@ -141,7 +162,8 @@ def test_no_growth_is_left_out_of_a_logarithmic_plot_and_said() -> None:
 def test_the_spread_is_drawn() -> None:
     plot = _plot(_right(spread=0.3))
     groups = [group.attrib.get("class", "") for group in plot.iter(f"{SVG}g")]
-    assert any("band" in name for name in groups)
+    (band,) = (group for group in plot.iter(f"{SVG}g") if "band" in group.attrib.get("class", "").split())
+    assert band[0].attrib["opacity"] == "0.1"
     assert any("spread" in name for name in groups)
 
 
@@ -188,7 +210,7 @@ def test_axes_end_in_round_numbers_and_span_a_decade(values: list[float], low: f
 @pytest.mark.parametrize("low", [1e-12, 2e-9, 5e-6, 1.0])
 @pytest.mark.parametrize("factor", [10.0, 25.0, 1e3, 1e24])
 def test_an_axis_has_between_two_and_nine_ticks_inside_its_limits(low: float, factor: float) -> None:
-    ticks = plots.y_ticks(low, low * factor)
+    ticks = plots.ticks(low, low * factor)
     assert 2 <= len(ticks) <= 9
     assert low * 0.99 <= ticks[0] < ticks[-1] <= low * factor * 1.01
 
@@ -202,6 +224,7 @@ def test_an_axis_has_between_two_and_nine_ticks_inside_its_limits(low: float, fa
         ((1, 1_000_000), ["1", "10⁶"]),
         (tuple(range(1, 101)), ["1", "10", "100"]),
         ((50, 51, 52, 53, 99), ["50", "99"]),
+        ((1000, 2000, 2600, 8000), ["1\u202f000", "8\u202f000"]),
     ],
 )
 def test_the_sizes_stand_on_the_axis_where_they_fit(sizes: tuple[int, ...], labels: list[str]) -> None:

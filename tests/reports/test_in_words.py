@@ -8,7 +8,7 @@ import pytest
 
 from adbench.model.backend import KnownBug, KnownBugs, Trap
 from adbench.model.record import Record, Run
-from adbench.reports.content.answer.in_words import summary_in_words
+from adbench.reports.content.answer.in_words import fastest_in_words, summary_in_words
 from adbench.reports.content.cells import Cells
 from tests.reports import runs
 
@@ -125,13 +125,27 @@ def test_known_traps_are_counted_for_the_fastest_and_the_worst() -> None:
     )
 
 
+def test_a_case_is_told_by_its_fastest_at_each_size() -> None:
+    def told(*times: tuple[int, str, float]) -> str:
+        records = [record for n, name, seconds in times for record in runs.race([(name, seconds)], size=n)]
+        return fastest_in_words(Cells(runs.run(records)), "quadratic")
+
+    assert told((1, "a", 1e-6), (1, "b", 9e-6), (10, "a", 1e-6), (10, "b", 9e-6)) == "a is fastest at every n."
+    crossing = told((1, "a", 1e-6), (1, "b", 9e-6), (10, "a", 9e-6), (10, "b", 1e-6))
+    assert crossing == "a is fastest at n = 1; b is fastest at n = 10."
+    assert told((1, "a", 1e-6), (1, "b", 1e-6)) == "a and b tie for fastest at n = 1."
+    assert told((1, "a", 1e-6)) == "", "nothing to compare with"
+
+
 def test_the_roles_of_a_run_decide_and_names_only_in_earlier_files() -> None:
     records = runs.race([("jax", 4e-6), ("torch", 8e-6), ("mine", 1e-6)])
     own = runs.run(records, roles={"jax": "library", "torch": "library", "mine": "own engine"})
     assert "adbench’s own engine, mine, is 4.0 times as fast" in in_words(own)
     assert "mine is fastest" in in_words(runs.run(records))
     assert runs.run(records).role_of("tape_compiled") == "own engine"
-    assert runs.run(records, sources={"backends/tape_mine": "tape_mine.py:1"}).role_of("tape_mine") == "library"
+    files = {"backends/tape": "backends/tape.py:1", "backends/tape_mine": "tape_mine.py:1"}
+    earlier = runs.run(records, sources=files)  # in this repository: with the lines of our own files too
+    assert (earlier.role_of("tape"), earlier.role_of("tape_mine")) == ("own engine", "library")
 
 
 def test_a_comparison_is_not_a_library() -> None:

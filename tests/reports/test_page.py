@@ -168,7 +168,7 @@ def test_columns_come_in_the_order_of_the_standings_everywhere(mixed: page.Eleme
 def test_our_own_engine_is_marked_and_a_switch_ranks_without_it(mixed: page.Element) -> None:
     every, others = mixed.all("div", class_="front")
     heads = {head.words for head in every.one("table", class_="map").one("thead").all("th")}
-    assert {"tape ◆adbench’s own engine", "fast"} <= heads
+    assert {"◆adbench’s own engine: tape", "fast"} <= heads
     assert "adbench’s own engine, made along with these cases" in every.one("aside").words
     assert "own engine" not in others.one("aside").words
     assert "tape" not in _heads(others.one("table", class_="map"))

@@ -83,6 +83,7 @@ def test_no_number_has_more_digits_than_a_float64() -> None:
 
 def test_a_moment_is_read_as_a_date_and_anything_else_stays() -> None:
     assert formatting.moment("2026-11-24T23:59:42+01:00") == "24 Nov 2026, 22:59 UTC"
+    assert formatting.moment("2026-11-24T23:59:42+01:00", clock=False) == "24 Nov 2026"
     assert formatting.moment("some day") == "some day"
 
 

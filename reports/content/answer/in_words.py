@@ -44,6 +44,23 @@ def summary_in_words(cells: Cells, *, without_own: bool = False) -> str:
     return " ".join(sentences) or "This run has no result."
 
 
+def fastest_in_words(cells: Cells, case: str) -> str:
+    """Who is fastest on a case: "jax is fastest at n = 10; jax and tape tie for fastest at n = 100.", or ""."""
+    found: dict[str, list[int]] = {}
+    fastest: dict[str, None] = {}
+    for size in cells.sizes[case]:
+        race = ranking.race(cells, case, size)
+        if race and (race.winner or race.compared):
+            names = sorted(cell.job.backend for cell in (race.leaders[0], *race.compared))
+            found.setdefault(f"{_names(names)} {'is fastest' if race.winner else 'tie for fastest'}", []).append(size)
+            fastest |= dict.fromkeys(names)
+    if len(found) > MOST_NAMES:
+        return f"{_names([*fastest])} are fastest or tie, each at some n."
+    every = len(cells.sizes[case])
+    at = {who: "every n" if len(sizes) == every > 1 else formatting.sizes(sizes) for who, sizes in found.items()}
+    return f"{'; '.join(f'{who} at {where}' for who, where in at.items())}." if found else ""
+
+
 def _name(backend: str) -> str:
     return formatting.short(backend, LONGEST_NAME)
 

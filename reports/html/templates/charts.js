@@ -1,12 +1,13 @@
 
 // The charts of an opened case: values under the pointer, series to switch on and off, logarithmic or linear axes.
 const SVG = "http://www.w3.org/2000/svg";
-const BOX = { width: 403, height: 252, left: 52, right: 395, top: 26, bottom: 219 };
+const BOX = { width: 403, height: 252, left: 56, right: 395, top: 31, bottom: 219 };
 const UNITS = {
   seconds: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]],
   bytes: [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
 };
 const whole = (n) => n.toLocaleString("en").replaceAll(",", "\u202f");
+const sizeLabel = (n) => (/^10{4,}$/.test(n) ? `10${[...String(String(n).length - 1)].map((k) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[k]).join("")}` : whole(n));
 function element(tag, attributes, ...children) {
   const made = tag in { svg: 1, g: 1, path: 1, polygon: 1, line: 1, text: 1, rect: 1 }
     ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -20,19 +21,20 @@ function figure(value, bytes, digits = 3) {
   return `${Number((value / scale).toPrecision(digits)).toLocaleString("en")} ${value ? unit : ""}`.trim();
 }
 
-function logTicks(low, high) {
+function logTicks(low, high, most) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
   const decades = (step) => Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, k) => 10 ** (first + k * step));
-  if (last - first >= 2) return decades(Math.ceil((last - first) / 7));
-  return [first - 1, first, first + 1].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)).filter((t) => t >= low * 0.999 && t <= high * 1.001);
+  const fine = [first - 1, first, first + 1].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)).filter((t) => t >= low * 0.999 && t <= high * 1.001);
+  if ((last - first < 2 && fine.length <= most) || first === last) return fine;
+  return decades(Math.ceil((last - first) / (most - 1)));
 }
-function linearTicks(high) {
-  const rough = high / 5, power = 10 ** Math.floor(Math.log10(rough));
+function linearTicks(high, most) {
+  const rough = high / (most - 1), power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
   return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 // A scale from figures to places: `at` maps, `ticks` are where the axis is marked.
-function scale(values, log, from, to, own) {
+function scale(values, log, from, to, own, most = 8) {
   let low = log ? Math.min(...values) : 0, high = Math.max(...values);
   if (log && !own) {
     low = 10 ** (Math.floor(Math.log10(low) * 3) / 3);
@@ -42,12 +44,12 @@ function scale(values, log, from, to, own) {
   else high *= 1.04;
   const f = log ? Math.log : (x) => x;
   const at = (x) => from + ((f(x) - f(low)) / (f(high) - f(low))) * (to - from);
-  return { at, ticks: log ? logTicks(low, high) : linearTicks(high) };
+  return { at, ticks: log ? logTicks(low, high, most) : linearTicks(high, Math.min(most, 6)) };
 }
 // The sizes themselves, as far as their labels do not touch.
 function sizeTicks(sizes, x) {
-  const kept = [];
-  for (const n of sizes) if (!kept.length || x.at(n) - x.at(kept.at(-1)) > 38) kept.push(n);
+  const kept = [], half = (n) => 3.6 * sizeLabel(n).length + 3;
+  for (const n of sizes) if (!kept.length || x.at(n) - x.at(kept.at(-1)) > half(n) + half(kept.at(-1))) kept.push(n);
   return kept;
 }
 
@@ -56,22 +58,45 @@ function draw(chart, state, data) {
   const points = shown.flatMap(([, at]) => at.filter(Boolean).flatMap((p) => p.slice(0, p.length > 2 ? 3 : 1)));
   const svg = element("svg", { class: "plot", viewBox: `0 0 ${BOX.width} ${BOX.height}`, role: "group", tabindex: 0,
     "aria-label": `${chart.title}. Left and right arrow keys read the values at each n.` });
-  svg.append(element("g", { class: "heading" }, element("text", { x: BOX.left, y: 15 }, chart.title)));
-  if (!points.length) return { svg, read: () => {} };
+  svg.append(element("g", { class: "heading" }, element("text", { x: 0, y: 15 }, data.sizes.length > 1 ? chart.title : `${chart.title}, n = ${whole(data.sizes[0])}`)));
+  if (!points.length) return { svg };
+  if (data.sizes.length === 1) return { svg: dots(chart, shown, points, state, data, svg) };
   const sizes = data.sizes, x = scale(sizes, state.logX, BOX.left, BOX.right, true), y = scale(points, state.logY, BOX.bottom, BOX.top);
   for (const tick of y.ticks)
     svg.append(element("path", { class: "grid-lines", d: `M${BOX.left} ${y.at(tick)}H${BOX.right}`, stroke: "currentColor", "stroke-width": 0.7 }),
       element("text", { x: BOX.left - 5, y: y.at(tick) + 3, "text-anchor": "end" }, figure(tick, chart.bytes)));
   for (const n of sizeTicks(sizes, x))
-    svg.append(element("text", { x: x.at(n), y: BOX.bottom + 14, "text-anchor": "middle" }, whole(n)));
+    svg.append(element("text", { x: x.at(n), y: BOX.bottom + 14, "text-anchor": "middle" }, sizeLabel(n)));
   svg.append(element("g", { class: "axis-name" }, element("text", { x: BOX.right, y: BOX.bottom + 29, "text-anchor": "end" }, "n")));
   for (const [number, at] of shown) svg.append(line(number, at, sizes, x, y, data));
   const guide = element("line", { class: "guide", y1: BOX.top, y2: BOX.bottom, visibility: "hidden" });
   svg.append(guide);
   return { svg, guide, x, sizes, shown };
 }
+// A case at one size: a row for each backend, the least figure at the top.
+function dots(chart, shown, points, state, data, svg) {
+  const rows = shown.filter(([, at]) => at[0]).sort(([, [a]], [, [b]]) => a[0] - b[0]);
+  const top = 30, bottom = top + 21 * rows.length, x = scale(points, state.logY, 141, 335, false, 4);
+  svg.setAttribute("viewBox", `0 0 ${BOX.width} ${bottom + 26}`);
+  svg.setAttribute("aria-label", chart.title);
+  for (const tick of x.ticks)
+    svg.append(element("path", { class: "grid-lines", d: `M${x.at(tick)} ${top}V${bottom}`, stroke: "currentColor", "stroke-width": 0.7 }),
+      element("text", { x: x.at(tick), y: bottom + 14, "text-anchor": "middle" }, figure(tick, chart.bytes)));
+  rows.forEach(([number, [p]], k) => {
+    const y = top + 21 * (k + 0.5), name = names.backends[number], ranked = p.length % 2 === 1;
+    const group = element("g", { class: `series s${data.looks[number][0]}`, fill: "none", stroke: "currentColor" });
+    if (p.length > 2) group.append(element("path", { d: `M${x.at(p[1])} ${y}H${x.at(p[2])}` }));
+    group.append(marker(number, ranked, x.at(p[0]), y, data));
+    svg.append(element("g", { class: "row" }, element("text", { x: 0, y: y + 3 }, name.length > 18 ? `${name.slice(0, 9)}…${name.slice(-8)}` : name),
+      element("text", { x: BOX.width, y: y + 3, "text-anchor": "end" }, figure(p[0], chart.bytes))), group);
+  });
+  return svg;
+}
+function marker(number, ranked, x, y, data) {
+  return element("polygon", { class: ranked ? "solid" : "hollow", stroke: ranked ? "none" : "currentColor", transform: `translate(${x} ${y}) scale(.8)`, points: data.markers[data.looks[number][1]] });
+}
 function line(number, at, sizes, x, y, data) {
-  const [colour, marker, dashes] = data.looks[number];
+  const [colour, , dashes] = data.looks[number];
   const group = element("g", { class: `series s${colour}`, fill: "none", stroke: "currentColor" });
   const stretches = [];
   at.forEach((p, k) => {
@@ -88,7 +113,7 @@ function line(number, at, sizes, x, y, data) {
     group.append(element("path", { d: `M${path("y").join("L")}`, class: ranked ? `d${dashes}` : "loose", "stroke-width": 1.6 }));
     for (const p of points) {
       if (p.low !== false) group.append(element("path", { d: `M${p.x} ${p.low}V${p.high}` }));
-      group.append(element("polygon", { class: ranked ? "solid" : "hollow", stroke: ranked ? "none" : "currentColor", transform: `translate(${p.x} ${p.y}) scale(.8)`, points: data.markers[marker] }));
+      group.append(marker(number, ranked, p.x, p.y, data));
     }
   }
   return group;
@@ -111,30 +136,28 @@ function readout(chart, drawn, k, data) {
   return [element("span", { class: "quiet" }, `n = ${whole(drawn.sizes[k])}`), ...parts];
 }
 function panel(chart, state, data) {
-  const drawn = draw(chart, state, data), told = element("output", { class: "readout" });
+  const drawn = draw(chart, state, data);
+  if (!drawn.guide) return element("div", { class: "panel" }, drawn.svg);
+  const told = element("output", { class: "readout" });
   let at = null;
   const show = (k) => {
     at = k;
-    if (drawn.guide && k !== null) {
-      for (const end of ["x1", "x2"]) drawn.guide.setAttribute(end, drawn.x.at(drawn.sizes[k]));
-    }
-    drawn.guide?.setAttribute("visibility", k === null ? "hidden" : "visible");
+    if (k !== null) for (const end of ["x1", "x2"]) drawn.guide.setAttribute(end, drawn.x.at(drawn.sizes[k]));
+    drawn.guide.setAttribute("visibility", k === null ? "hidden" : "visible");
     told.replaceChildren(...readout(chart, drawn, k, data));
   };
-  if (drawn.guide) {
-    drawn.svg.addEventListener("pointermove", (event) => {
-      const box = drawn.svg.getBoundingClientRect(), here = ((event.clientX - box.left) / box.width) * BOX.width;
-      const away = drawn.sizes.map((n) => Math.abs(drawn.x.at(n) - here));
-      show(away.indexOf(Math.min(...away)));
-    });
-    drawn.svg.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      show(at === null ? (step > 0 ? 0 : drawn.sizes.length - 1) : Math.max(0, Math.min(drawn.sizes.length - 1, at + step)));
-    });
-    drawn.svg.addEventListener("pointerleave", () => show(null));
-  }
+  drawn.svg.addEventListener("pointermove", (event) => {
+    const box = drawn.svg.getBoundingClientRect(), here = ((event.clientX - box.left) / box.width) * BOX.width;
+    const away = drawn.sizes.map((n) => Math.abs(drawn.x.at(n) - here));
+    show(away.indexOf(Math.min(...away)));
+  });
+  drawn.svg.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(at === null ? (step > 0 ? 0 : drawn.sizes.length - 1) : Math.max(0, Math.min(drawn.sizes.length - 1, at + step)));
+  });
+  drawn.svg.addEventListener("pointerleave", () => show(null));
   show(null);
   return element("div", { class: "panel" }, drawn.svg, told);
 }
@@ -158,7 +181,7 @@ async function enliven(fold) {
   const live = element("div", { class: "live-charts" },
     element("div", { class: "series-buttons", role: "group", "aria-label": "Backends in the charts" }, ...buttons),
     element("div", { class: "axes", role: "group", "aria-label": "Axes" }, "Logarithmic:",
-      toggle("n", true, axis("logX")), toggle("value", true, axis("logY"))),
+      ...(data.sizes.length > 1 ? [toggle("n", true, axis("logX"))] : []), toggle("value", true, axis("logY"))),
     panels);
   redraw();
   fold.querySelector("summary").after(live);

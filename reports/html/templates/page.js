@@ -52,12 +52,6 @@ document.addEventListener("toggle", (event) => { if (event.target.open) unfold(e
 
 find("tools").hidden = false;
 
-// The time of the run, where the reader is.
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const moment = new Date(time.dateTime);
-  if (!Number.isNaN(moment.getTime())) time.textContent = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-}
-
 // The run is in this file already: saving it needs no server.
 if (find("run") && "DecompressionStream" in window) {
   find("download").hidden = false;

@@ -5,7 +5,7 @@ const find = (id) => document.getElementById(id);
 // Sorting: by a cell's figure, its data-v, or by its text, as the head of the column says. No figure goes last.
 const collator = new Intl.Collator("en", { numeric: true });
 function key(cell, by) {
-  return by === "text" ? cell.textContent : cell.dataset.v === undefined ? null : Number(cell.dataset.v);
+  return by === "text" ? cell.querySelector("time")?.dateTime ?? cell.textContent : cell.dataset.v === undefined ? null : Number(cell.dataset.v);
 }
 function compare(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -41,5 +41,11 @@ find("theme")?.addEventListener("click", () => {
   document.documentElement.dataset.theme = next;
   find("theme").textContent = `Theme: ${next}`;
 });
+
+// The times of runs, where the reader is.
+for (const time of document.querySelectorAll("time[datetime]")) {
+  const moment = new Date(time.dateTime), clock = time.dataset.day === undefined ? { timeStyle: "short" } : {};
+  if (!Number.isNaN(moment.getTime())) time.textContent = moment.toLocaleString([], { dateStyle: "medium", ...clock });
+}
 
 sortable(document);
