@@ -104,7 +104,7 @@ def judged(program: Program, library: str, form: Precision) -> tuple[bool, Seque
         return False, ()
     g, native = function_of(program, library), arguments(program, library, form)
     if library == "jax":
-        gradient = jax.grad(g, argnums=program.wrt)(*native)
+        gradient = jax.jit(jax.grad(g, argnums=program.wrt))(*native)  # else each operation is compiled by itself
     else:
         active = [native[k].requires_grad_() for k in program.wrt]
         parts = torch.autograd.grad(g(*native), active, allow_unused=True)
