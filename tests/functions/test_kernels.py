@@ -232,9 +232,13 @@ def test_a_definition_that_fails_in_the_kernels_type_is_named() -> None:
         adbench.check(lambda x: (x * x).sum(), torch.ones(5_000, dtype=torch.bfloat16), definition=definition)
 
 
-def test_complex_results_are_refused() -> None:
-    with pytest.raises(UsageError, match="returns complex numbers"):
+def test_complex_results_need_a_definition_with_complex_results() -> None:
+    with pytest.raises(UsageError, match="returns complex numbers, its definition <lambda> real ones"):
         adbench.check(lambda x: torch.complex(x, x).sum(), torch.ones(2), definition=lambda x: x.sum())
+    z = torch.tensor([1 + 1j, 2 - 0.5j])
+    assert adbench.check(lambda z: z * z, z, definition=lambda z: torch.square(z)).is_right
+    wrong = adbench.check(lambda z: z * z.conj().resolve_conj(), z, definition=lambda z: torch.square(z))
+    assert wrong.is_wrong
 
 
 def test_assert_gradients_takes_a_definition() -> None:

@@ -141,8 +141,13 @@ class KernelCheck:
         if (outputs := outputs_of(value, None, library.name, self.name)) is not None:
             arguments, value = replace(arguments, outputs=outputs), outputs.of(value)
         result = in_numpy(value)
-        if np.iscomplexobj(result):
-            raise UsageError(f"{self.name} returns complex numbers; return real ones")
+        kinds = [bool(parts and parts.complex) for parts in (outputs, self.f.arguments.outputs)]
+        if kinds[0] != kinds[1]:
+            mine, other = ("complex" if kind else "real" for kind in kinds)
+            raise UsageError(
+                f"{self.name} returns {mine} numbers, its definition {self.f.__name__} {other} ones; "
+                "both must return the same"
+            )
         if np.shape(result) != self.f.shape:
             raise UsageError(
                 f"{self.name} returns the shape {np.shape(result)}, its definition {self.f.__name__} {self.f.shape}; "
