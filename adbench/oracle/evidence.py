@@ -60,6 +60,11 @@ class Precision:
     draws: int = 6
 
     @property
+    def bits(self) -> int:
+        """Of a significand, with the hidden one."""
+        return 1 - math.frexp(self.unit)[1]
+
+    @property
     def rounding(self) -> float:
         """The tolerated relative error of the rounding of a number."""
         return self.roundings * self.unit
@@ -93,7 +98,7 @@ class Precision:
             return x
         steps = self.ulps(x)
         rounded = np.rint(x / steps) * steps
-        return np.where(np.abs(rounded) <= self.largest, rounded, np.copysign(np.inf, x))
+        return np.where(np.abs(rounded) > self.largest, np.copysign(np.inf, x), rounded)
 
 
 DOUBLE = Precision("float64")

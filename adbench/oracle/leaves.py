@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +167,7 @@ def is_symmetric(values: FloatArray) -> bool:
 
 
 WEIGHT_BITS = 11
+_BITS: ContextVar[int] = ContextVar("bits", default=WEIGHT_BITS)
 LEAST_WEIGHT = 0.5
 """The magnitude of the smallest weight."""
 
@@ -182,13 +185,23 @@ def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray
     return random_weights(np.random.default_rng([seed, number, 0x0F]), shape)
 
 
-def random_weights(rng: np.random.Generator, shape: tuple[int, ...], bits: int = WEIGHT_BITS) -> FloatArray:
+@contextmanager
+def weights_of(bits: int) -> Iterator[None]:
+    """Weights are numbers of a type with so many bits of significand, so that calls in it take them exactly."""
+    before = _BITS.set(min(bits, WEIGHT_BITS))
+    try:
+        yield
+    finally:
+        _BITS.reset(before)
+
+
+def random_weights(rng: np.random.Generator, shape: tuple[int, ...], bits: int | None = None) -> FloatArray:
     """Random signs times random odd multiples of 2^-bits between 1/2 and 1.
 
     They differ, so that exchanged numbers change a sum. They have few bits, so that `weighted_sum` is exact. Their
     signs are random, so that errors add up like the steps of a random walk.
     """
-    most = 1 << bits
+    most = 1 << (bits or _BITS.get())
     signs = 2.0 * rng.integers(0, 2, size=shape) - 1.0
     return np.asarray(signs * (2.0 * rng.integers(most // 4, most // 2, size=shape) + 1.0) / most, dtype=np.float64)
 

@@ -170,7 +170,8 @@ def judge_entries(
             return _judged(operator, result, known, nonzeros, claimed_relative_error, spread, agreed)
     with judging_in(chosen):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
-    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}"), entries
+    error = "" if verdict.ulp is None else f"; {verdict.ulp}"
+    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}{error}"), entries
 
 
 def _judged(

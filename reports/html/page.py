@@ -34,6 +34,7 @@ SHOWN_SETTINGS = (
     "rigorous",
     "threads",
     "more_threads",
+    "dtype",
     "device",
     "transfers",
     "launches",
