@@ -170,8 +170,7 @@ def judge_entries(
             return _judged(operator, result, known, nonzeros, claimed_relative_error, spread, agreed)
     with judging_in(chosen):
         verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
-    error = "" if verdict.ulp is None else f"; {verdict.ulp}"
-    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}{error}"), entries
+    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}"), entries
 
 
 def _judged(

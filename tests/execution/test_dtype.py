@@ -131,7 +131,11 @@ def test_a_type_that_is_unknown_or_that_nobody_has_is_refused_in_one_line(asked:
 
 def test_a_backend_without_the_type_says_which_it_has() -> None:
     sources = catalog().backends
-    assert sources["tape"].refuses("cpu", "float32") == "tape does not compute in float32; it has float64"
+    assert sources["autograd"].refuses("cpu", "float16") == (
+        "autograd does not compute in float16; it has float64 and float32"
+    )
+    why = "tape does not compute in float32; it has float64: its scalars are Python's floats"
+    assert sources["tape"].refuses("cpu", "float32").startswith(why)
     assert sources["torch"].refuses("cpu", "bfloat16") == sources["tape"].refuses("cpu") == ""
     session = prepare(cases=["log_sum_exp"], backends=["torch"], time=False, dtype="bfloat16")
     assert session.result().dtype == "bfloat16"

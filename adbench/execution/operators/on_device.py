@@ -31,13 +31,15 @@ def loaded(source: Source, device: str, transfers: str, dtype: str = FLOAT64) ->
     """
     module = discovery.load(source)
     used = None if device == PROCESSOR else _used(module, device)  # before its names are read: they may depend on it
-    if dtype in source.dtypes:
+    if is_told := dtype in source.dtypes:
         module.use_dtype(dtype)
     backend = from_module(source.name, module)
     if dtype != FLOAT64:
-        from adbench.execution.precision.given import in_numpy  # few runs need it
+        backend = replace(backend, dtype=dtype, rounds_inputs=True)
+    if is_told:
+        from adbench.execution.precision.given import in_numpy  # numpy has no bfloat16
 
-        backend = replace(backend, dtype=dtype, to_numpy=in_numpy, rounds_inputs=True)
+        backend = replace(backend, to_numpy=in_numpy)
     if used is not None:
         backend = replace(backend, device=used, sync=used.sync)
     return with_transfers(backend) if transfers == "inside" else backend

@@ -255,7 +255,7 @@ def examined(
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         judge = partial(judge_entries, single=at.single, within=at.within)
         return many_points.judged(x, count, result, known.points, claim, judge, spread=spread)
-    return judge_entries(
+    verdict, entries = judge_entries(
         definition(operator).judged_by,
         result,
         known.of(operator),
@@ -266,3 +266,6 @@ def examined(
         spread=spread,
         agreed=agreed,
     )
+    if at.dtype is not DOUBLE and verdict.ulp is not None:
+        verdict = replace(verdict, sentence=f"{verdict.sentence}; {verdict.ulp}")
+    return verdict, entries
