@@ -5,11 +5,15 @@ from typing import Any
 
 import autograd
 import autograd.numpy
+import numpy as np
 from autograd.misc.flatten import flatten
 
 from adbench import Namespace, Operator, Unsupported, on_active
 
+from .support.low_types import create_in
+
 REQUIRES = ("autograd",)
+DTYPES = ("float32",)
 THREADED = True  # in numpy's BLAS
 LICENCE = "MIT"
 
@@ -21,6 +25,19 @@ xp = Namespace(
     linalg={"diagonal": lambda x: autograd.numpy.diagonal(x, axis1=-1, axis2=-2)},
     matrix_transpose=lambda x: autograd.numpy.swapaxes(x, -1, -2),
 )
+
+
+DTYPE: Any = np.float64
+
+
+def to_native(leaf: Any) -> Any:
+    return leaf if DTYPE is np.float64 else np.asarray(leaf, dtype=DTYPE)[()]
+
+
+def use_dtype(name: str) -> None:
+    global DTYPE
+    DTYPE = np.dtype(name).type
+    create_in(name, xp, lambda array: array.astype(DTYPE))
 
 
 def hvp(g: Callable[..., Any], x: Any, v: Any) -> Any:

@@ -12,11 +12,14 @@ from adbench.model import namespace
 from adbench.model.settings import kept_programs
 from adbench.model.tree import is_static
 
+from .support.low_types import create_in
+
 REQUIRES = ("jax",)
 LICENCE = "Apache-2.0"
 BATCHED = True
 THREADED = True
 DEVICES = ("cuda",)
+DTYPES = ("float32", "bfloat16", "float16")
 
 jax.config.update("jax_enable_x64", True)  # before the first array: the default is single precision
 # Without `use_device`, a GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
@@ -56,8 +59,21 @@ def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
 
 
 xp = Namespace(jax.numpy, loop=loop, derivative=lambda g, x: jax.grad(g)(x), stop_gradient=jax.lax.stop_gradient)
-to_native = jax.numpy.array  # a copy: `asarray` may share memory with the numpy array
 sync = jax.block_until_ready
+DTYPE: dict[str, Any] = {}
+"""Options of functions that create arrays: the type of `use_dtype`."""
+
+
+def to_native(leaf: Any) -> Any:
+    return jax.numpy.array(leaf, **DTYPE)  # a copy: `asarray` may share memory with the numpy array
+
+
+def use_dtype(name: str) -> None:
+    jax.config.update("jax_enable_x64", False)
+    DTYPE["dtype"] = dtype = jax.numpy.dtype(name)
+    for each in (xp, eager_xp):
+        create_in(name, each, lambda array: array.astype(dtype))
+
 
 OPERATIONS: dict[Operator, Callable[..., Any]] = {
     "gradient": lambda g, x: jax.grad(g)(x),
@@ -107,6 +123,9 @@ def eager_loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
     return namespace.loop(step, state, n)
 
 
+eager_xp = Namespace(jax.numpy, loop=eager_loop, derivative=xp.derivative, stop_gradient=xp.stop_gradient)
+
+
 def eager(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[..., Any]:
     return f if operator == "value" else on_active(OPERATIONS[operator], operator, f, wrt)
 
@@ -114,7 +133,7 @@ def eager(operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt:
 VARIANTS = {
     "jax_eager": {
         "SUMMARY": "jax without jit: run operation by operation, in double precision.",
-        "xp": Namespace(jax.numpy, loop=eager_loop, derivative=xp.derivative, stop_gradient=xp.stop_gradient),
+        "xp": eager_xp,
         "prepare": eager,
     },
 }

@@ -17,9 +17,10 @@ from . import jax as portable
 VARIANT_OF = "jax"
 BATCHED = True
 DEVICES = ("cuda",)
+DTYPES = ("float32", "bfloat16", "float16")
 
 xp, to_native, sync, NESTED = portable.xp, portable.to_native, portable.sync, portable.NESTED
-use_device = portable.use_device
+use_device, use_dtype = portable.use_device, portable.use_dtype
 
 LOG_TWO_PI = math.log(2 * math.pi)
 G = 9.8

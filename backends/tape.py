@@ -16,6 +16,7 @@ from .support import closures
 
 LICENCE = "BSD-3-Clause"  # ours
 ROLE = "own engine"
+NO_DTYPES = "its scalars are Python's floats, and its machine code computes with doubles"
 THREADED = True  # in numpy's BLAS
 
 Function = Callable[..., Any]

@@ -12,6 +12,7 @@ from torch import func
 from adbench import Device, Namespace, Operator, on_active
 from adbench.model.settings import allowed_threads
 
+from .support.low_types import create_in
 from .support.torch_device import PLACE, on_cuda
 from .support.torch_modes import NESTED as NESTED
 from .support.torch_modes import batch_gradient, of_func
@@ -22,6 +23,7 @@ LICENCE = "BSD-3-Clause"
 BATCHED = True
 THREADED = True
 DEVICES = ("cuda",)
+DTYPES = ("float32", "bfloat16", "float16")
 
 # Relations between calls that eager torch breaks.
 LIMITS = {"apart": "where J is the identity, wᵀ J is the tensor w itself"}
@@ -33,11 +35,18 @@ xp = Namespace(array_api_compat.torch, derivative=lambda g, x: func.grad(g)(x))
 
 
 def to_native(leaf: Any) -> Any:
-    return torch.tensor(np.array(leaf, order="C"), dtype=torch.float64, **PLACE)  # torch takes no negative strides
+    # torch takes no negative strides
+    return torch.tensor(np.array(leaf, order="C"), dtype=torch.get_default_dtype(), **PLACE)
 
 
 def use_device(name: str) -> Device:
     return on_cuda(name, xp)
+
+
+def use_dtype(name: str) -> None:
+    dtype = getattr(torch, name)
+    torch.set_default_dtype(dtype)
+    create_in(name, xp, lambda tensor: tensor.to(dtype))
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

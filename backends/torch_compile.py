@@ -14,11 +14,13 @@ from . import torch_func
 
 VARIANT_OF = "torch"
 BATCHED = True
+DTYPES = ("float32", "bfloat16", "float16")
 BUILDS = True
 
 torch._inductor.config.compile_threads = 1  # or a pool of processes starts that outlives the worker
 
 xp, to_native, to_numpy, NESTED = torch_func.xp, torch_func.to_native, torch_func.to_numpy, torch_func.NESTED
+use_dtype = torch_func.use_dtype
 
 # Inductor's time grows faster than the graph: ten seconds for this many, five minutes for ten unrolled ODE steps.
 MOST_OPERATIONS = 400

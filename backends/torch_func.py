@@ -12,10 +12,12 @@ from . import torch as eager
 VARIANT_OF = "torch"
 BATCHED = True
 DEVICES = ("cuda",)
+DTYPES = ("float32", "bfloat16", "float16")
 
 LIMITS = eager.LIMITS
 
-xp, to_native, to_numpy, use_device = eager.xp, eager.to_native, eager.to_numpy, eager.use_device
+xp, to_native, to_numpy = eager.xp, eager.to_native, eager.to_numpy
+use_device, use_dtype = eager.use_device, eager.use_dtype
 
 
 def value_and_gradient(g: Callable[..., Any], x: Any) -> tuple[Any, Any]:

@@ -20,10 +20,11 @@ def thread_of(faults: Iterable[KnownFault], row: AtlasRow) -> str:
 
 def updated(file: FaultFile, atlas: Atlas) -> FaultFile:
     """The file with `since`, `repaired` and `checked` from the table, and with an entry for each fault that no entry
-    names. Entries of other backends and of a device, and those of traps that the table lacks, stay as they are.
-    `checked` gets the releases that ran every trap.
+    names. Entries of other backends, of a device and of a type, and those of traps that the table lacks, stay as they
+    are. `checked` gets the releases that ran every trap.
     """
-    ours = [fault for fault in file.faults if not fault.device and atlas.backend in (fault.backends or file.backends)]
+    on_processor = [fault for fault in file.faults if not (fault.device or fault.dtypes)]
+    ours = [fault for fault in on_processor if atlas.backend in (fault.backends or file.backends)]
     faults = [fault for fault in file.faults if fault not in ours]
     rows = [one for row in atlas.traps for one in _by_kind(row)]
     covered: set[tuple[str, ...]] = set()

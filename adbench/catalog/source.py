@@ -11,9 +11,12 @@ from typing import Any, Literal, get_args
 
 from adbench.catalog.installed import installed_version, packages_of_debian
 from adbench.model.errors import BadFile
-from adbench.model.settings import PROCESSOR, Role
+from adbench.model.settings import FLOAT64, PROCESSOR, Role
 
 Kind = Literal["cases", "backends"]
+
+LOW = ("float32", "bfloat16", "float16")
+"""The types below float64 in which cases can be computed."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Source:
     default     whether a run that names no backend has it; None where the file does not say: see `is_default`
     threaded    whether the library uses the threads that it may; so does each of its variants
     devices     that it can use besides the processor
+    dtypes      in which it can compute besides float64, such as "bfloat16"
+    no_dtypes   why there are none
     known       its known faults: "case" or "case operators" -> "what is returned: why (owner/repository#7)"
     """
 
@@ -54,11 +59,18 @@ class Source:
     default: bool | None = None
     threaded: bool = False
     devices: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    no_dtypes: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
 
-    def refuses(self, device: str) -> str:
-        """Why it cannot compute on this device; "" if it can."""
-        return "" if device in (PROCESSOR, *self.devices) else f"{self.name} does not run on {device}; use --device cpu"
+    def refuses(self, device: str, dtype: str = FLOAT64) -> str:
+        """Why it cannot compute on this device in this type; "" if it can."""
+        if device not in (PROCESSOR, *self.devices):
+            return f"{self.name} does not run on {device}; use --device cpu"
+        if dtype in (FLOAT64, self.precision, *self.dtypes):
+            return ""
+        has = f"{self.name} does not compute in {dtype}; it has {' and '.join((self.precision, *self.dtypes))}"
+        return f"{has}: {self.no_dtypes}" if self.no_dtypes else has
 
     @property
     def is_default(self) -> bool:
@@ -134,6 +146,10 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
 
 
+def _is_types(value: object) -> bool:
+    return _is_texts(value) and set(value) <= set(LOW)  # type: ignore[call-overload]  # it is texts
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -160,6 +176,8 @@ LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "DEFAULT": (_is_bool, "True or False"),
     "THREADED": (_is_bool, "True or False"),
     "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
+    "DTYPES": (_is_types, f"a tuple of types, as plain texts, among {', '.join(LOW)}"),
+    "NO_DTYPES": (_is_text, "the reason, as a plain text"),
     "KNOWN": (_is_table, "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
 }
 

@@ -25,7 +25,7 @@ from adbench.model import tree
 from adbench.model.backend import KnownBug, KnownBugs, Trap, are_concerned
 from adbench.model.case import ARROW, THREAD, Case, parts_of_reason, reason_of
 from adbench.model.errors import BadFile, contained
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR
 
 FOLDER = "known_faults"
 MOST_ENTRIES = 12  # of an array, written out
@@ -39,6 +39,7 @@ class KnownFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     operators  names or globs of the wrong operators; none: the gradient, and whatever shows the same
     backends   that have the fault; none: those of the file
     device     the only one on which they have it, such as "cuda"; "": every device
+    dtypes     the only types in which they have it, such as "bfloat16"; none: float64, and other types that show it
     got        what they return, "nan" or "raises"; without a reason, the case's own `faults` explain it
     thread     where it is discussed: "owner/repository#7", or "as …" for a thread of another library
     since      the first release with it; None: unknown, or all
@@ -49,6 +50,7 @@ class KnownFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     operators: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
     device: str = ""
+    dtypes: tuple[str, ...] = ()
     got: str
     reason: str = ""
     thread: str = ""
@@ -58,7 +60,7 @@ class KnownFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     @property
     def place(self) -> tuple[Any, ...]:
         """Files are sorted by this."""
-        return self.trap, self.operators, self.backends, self.device, self.since or Version("0")
+        return self.trap, self.operators, self.backends, self.device, self.dtypes, self.since or Version("0")
 
     def concerns(self, operator: str) -> bool:
         """Whether this operator is wrong."""
@@ -125,9 +127,9 @@ def _lines(entry: msgspec.Struct) -> Iterator[str]:
             yield f"{name} = {json.dumps(texts, ensure_ascii=False)}"
 
 
-def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSOR) -> KnownFaults:
-    """The known faults of a backend on a device, in its file and in those of its libraries. Raises BadFile for a bad
-    file.
+def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSOR, dtype: str = FLOAT64) -> KnownFaults:
+    """The known faults of a backend on a device in a type, in its file and in those of its libraries. Raises BadFile
+    for a bad file.
     """
     bugs = [_bug(key.split()[0], tuple(key.split()[1:]), text, cases) for key, text in source.known.items()]
     unchecked = ""
@@ -138,6 +140,7 @@ def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSO
         file, release = read_file(path), _release(source, library)
         for fault in file.faults:
             is_mine = source.name in (fault.backends or file.backends) and fault.device in ("", device)
+            is_mine = is_mine and dtype in (fault.dtypes or (dtype,))
             if is_mine and fault.occurs_in(release):
                 text = reason_of(fault.got, fault.reason, fault.thread)
                 advice = _advice(fault, file) if release else ""
@@ -168,7 +171,11 @@ def _bug(name: str, operators: tuple[str, ...], text: str, cases: Mapping[str, C
 
 
 def on_traps(
-    backends: Iterable[Source], cases: Mapping[str, Case], checked: Iterable[str], device: str = PROCESSOR
+    backends: Iterable[Source],
+    cases: Mapping[str, Case],
+    checked: Iterable[str],
+    device: str = PROCESSOR,
+    dtype: str = FLOAT64,
 ) -> KnownBugs:
     """For reports: the faults of these backends on traps, these traps and the checked ones, and how many a family has.
 
@@ -178,7 +185,9 @@ def on_traps(
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
     bugs_of = {}
     for source in backends:
-        bugs = of_backend(source, cases, device).bugs  # refuses a bad file also of a backend that is not installed
+        bugs = of_backend(
+            source, cases, device, dtype
+        ).bugs  # refuses a bad file also of a backend that is not installed
         if not source.missing:
             bugs_of[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
     named = dict.fromkeys((*checked, *(bug.trap for bugs in bugs_of.values() for bug in bugs)))

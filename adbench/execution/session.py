@@ -30,7 +30,7 @@ from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
-from adbench.model.settings import PROCESSOR, Settings, cache_folder
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
 from adbench.version import __version__
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Session:
         self.catalog, self.settings = catalog, settings
         self._progress, self._journal = progress, journal
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
-        self._keeps = settings.device == PROCESSOR  # costs on another device are others
+        # Costs on another device or in another type are others.
+        self._keeps = (settings.device, settings.dtype) == (PROCESSOR, FLOAT64)
         self._costs = kept.read(cache_folder(), progress.head.run.machine) if self._keeps else Costs()
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
@@ -295,7 +296,7 @@ def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...],
         if all(isinstance(catalog.cases[name].f, UserFunction | Sized) for name in cases):
             return KnownBugs()
     sources = [catalog.backends[name] for name in backends]
-    return known_faults.on_traps(sources, catalog.cases, cases, settings.device)
+    return known_faults.on_traps(sources, catalog.cases, cases, settings.device, settings.dtype)
 
 
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:

@@ -43,6 +43,10 @@ DEVICES = ("cuda",) names the devices that it can use besides the processor. use
 place arrays on that device, and returns a Device; it runs before the other names are read. It raises
 Unsupported(reason) if the device is not there.
 
+DTYPES = ("float32", "bfloat16") names the types below float64 in which it can compute. use_dtype(name) then lets
+to_native and xp make arrays of that type; it runs before the other names are read, after use_device.
+NO_DTYPES = "why" is the reason of a backend without them.
+
 THREADED = True means that it uses all the threads that it may: allowed_threads() in adbench.model.settings.
 
 SPARSE_JACOBIAN = True means that `prepare` uses `f.sparsity`: (rows, columns) of the nonzero entries of an array-valued
@@ -73,6 +77,7 @@ from adbench.model.case import Case, function_of, reason_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
 from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, TRANSFORMS, WITH_VECTOR, Operator
+from adbench.model.settings import FLOAT64
 
 __all__ = [
     "OPERATORS",
@@ -227,6 +232,8 @@ class Backend:
     """Its inputs have types below float64, so that numbers near the given ones are not exact."""
 
     precision: Literal["float64", "float32"] = "float64"
+    dtype: str = FLOAT64
+    """The type of the run, in which it was told to compute."""
 
     @property
     def single(self) -> bool:
@@ -270,11 +277,13 @@ def from_module(name: str, module: ModuleType) -> Backend:
     path = getattr(module, "__file__", name)
     if not callable(getattr(module, "prepare", None)):
         raise BadFile(f"{path}: prepare is missing; define prepare(operator, f, args, wrt)")
-    for part in ("to_native", "to_numpy", "sync", "build", "before_timing", "use_device"):
+    for part in ("to_native", "to_numpy", "sync", "build", "before_timing", "use_device", "use_dtype"):
         if not callable(getattr(module, part, from_module)):
             raise BadFile(f"{path}: {part} is {getattr(module, part)!r}; define it as a function")
     if getattr(module, "DEVICES", ()) and not hasattr(module, "use_device"):
         raise BadFile(f"{path}: it has DEVICES, but use_device is missing; define use_device(name)")
+    if getattr(module, "DTYPES", ()) and not hasattr(module, "use_dtype"):
+        raise BadFile(f"{path}: it has DTYPES, but use_dtype is missing; define use_dtype(name)")
     precision: Literal["float64", "float32"] = getattr(module, "PRECISION", "float64")
     if precision not in ("float64", "float32"):
         raise BadFile(f'{path}: PRECISION is {precision!r}; write "float64" or "float32"')

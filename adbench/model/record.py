@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from adbench.measure.readings import Figure, Round
 from adbench.model.backend import KnownBugs
-from adbench.model.settings import EARLIER_ROLES, Role
+from adbench.model.settings import EARLIER_ROLES, FLOAT64, Role
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
 
@@ -400,6 +400,11 @@ class Run:
     selected: tuple[Selected, ...] = ()
     unjudged: tuple[str, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
+
+    @property
+    def dtype(self) -> str:
+        """The type in which it computed; float64 in a file of an earlier adbench."""
+        return str(self.settings.get("dtype", FLOAT64))
 
     @property
     def every_record(self) -> tuple[Record, ...]:

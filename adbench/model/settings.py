@@ -17,6 +17,9 @@ THREADS_VARIABLE = "ADBENCH_THREADS"
 PROCESSOR = "cpu"
 """The device that every backend has."""
 
+FLOAT64 = "float64"
+"""The type in which every backend computes, unless its file says float32."""
+
 PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
 """Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
 compile time."""
@@ -52,6 +55,7 @@ class Settings:
     threads             that every library may use
     more_threads        further numbers of threads, "2, 4", at which libraries that use threads are measured too
     device              on which the libraries compute: "cpu", or the name of another, such as "cuda"
+    dtype               of arguments and results: a name in `adbench.oracle.evidence.PRECISIONS`
     transfers           whether copies of arguments to the device and of results from it are "outside" or "inside" the
                         clock
     launches            fresh processes of each backend that time a cell: the statistical sample
@@ -79,6 +83,7 @@ class Settings:
     threads: int = 1
     more_threads: str | None = None
     device: str = PROCESSOR
+    dtype: str = FLOAT64
     transfers: Literal["outside", "inside"] = "outside"
     timeout_seconds: float = 60.0
     mem_limit_bytes: int | None = None

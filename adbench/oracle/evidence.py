@@ -98,7 +98,7 @@ class Precision:
             return x
         steps = self.ulps(x)
         rounded = np.rint(x / steps) * steps
-        return np.where(np.abs(rounded) <= self.largest, rounded, np.copysign(np.inf, x))
+        return np.where(np.abs(rounded) > self.largest, np.copysign(np.inf, x), rounded)
 
 
 DOUBLE = Precision("float64")

@@ -37,6 +37,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,38 @@ class Hidden:
 
 
 @dataclass(frozen=True)
+class UlpErrors:
+    """The errors of the compared numbers, in units in the last place of the type in which they were judged.
+
+    median     over all numbers whose correct value is not zero
+    worst      the largest
+    explained  the error that rounding explains in the worst number
+    """
+
+    median: float
+    worst: float
+    explained: float
+
+    def __str__(self) -> str:
+        worst = f"{self.worst:.2g} ulp, where rounding explains {self.explained:.2g}"
+        return f"error: median {self.median:.2g} ulp, worst {worst}"
+
+
+def ulp_errors(items: Sequence[EntryEvidence]) -> UlpErrors | None:
+    """The errors of these numbers, judged in the current precision; None if all are unknown or zero.
+
+    A true zero has no unit of its own: a tiny error of it would be thousands of units.
+    """
+    known = [item for item in items if 0 < abs(item.expected) < math.inf and item.bound < math.inf]
+    errors = [
+        (math.inf if math.isnan(item.got) else abs(item.got - item.expected) / unit, item.bound / unit)
+        for item in known
+        for unit in (precision().ulp(item.expected),)
+    ]
+    return UlpErrors(median(error for error, _ in errors), *max(errors)) if errors else None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The word, one sentence for people, and the evidence.
 
@@ -93,7 +126,8 @@ class Verdict:
     counts entries verified to fewer than nine digits and blind ones; `blind` counts the latter. conventions: the
     derivative taken at each kink. method, reason: of the reference. digits: verified in every compared number; None if
     one is wrong. proved: the reference values were proved, not estimated. hidden: the largest error that could go
-    unseen; None if every entry was compared. note: the convention by which the result is right, or "".
+    unseen; None if every entry was compared. note: the convention by which the result is right, or "". ulp: the
+    errors of numbers compared one by one.
     """
 
     word: Word
@@ -112,6 +146,7 @@ class Verdict:
     proved: bool = False
     hidden: Hidden | None = None
     note: str = ""
+    ulp: UlpErrors | None = None
 
     def noted(self, note: str) -> Verdict:
         """The verdict with this note, also in its sentence."""
@@ -277,6 +312,7 @@ def conclude(comparisons: Sequence[ComparedPart], row: Row, claim: float | None 
         digits=None if word == "wrong" else min((item.digits_resolvable for item in everything), default=None),
         proved=row.proved,
         hidden=largest,
+        ulp=ulp_errors([*([value] if value else []), *(one for each in comparisons for one in each.entries)]),
     )
 
 

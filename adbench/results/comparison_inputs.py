@@ -21,7 +21,7 @@ from adbench.measure.unpaired import FEWEST
 from adbench.model.errors import UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Job, Memory, Outcome, Record, Run
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR
 from adbench.results.analysis import floor
 from adbench.results.matched_samples import Array, log_seconds
 
@@ -143,16 +143,19 @@ def _command_of(run: Run) -> str:
         "-b": dict.fromkeys(run.sources.get(f"backends/{job.backend}", job.backend).partition(":")[0] for job in jobs),
         "-n": dict.fromkeys(str(job.size) for job in jobs),
     }
+    chosen["--dtype"] = {} if run.dtype == FLOAT64 else {run.dtype: None}
     few = {option: names for option, names in chosen.items() if len(names) <= (1 if option == "-n" else MOST_NAMED)}
     return "adbench run" + "".join(f" {option} {shlex.quote(name)}" for option, names in few.items() for name in names)
 
 
 def machine_of(run: Run) -> str:
-    """What must agree for the times of two runs to be comparable: the machine, the number of threads, the device."""
+    """What must agree for the times of two runs to be comparable: the machine, the number of threads, the device, the
+    type."""
     device, transfers = (str(run.settings.get(name, "")) for name in ("device", "transfers"))
     names = ", ".join(sorted({record.device for record in run.records if record.device}))
     on = f"; device {device} ({names}), transfers {transfers}" if device not in ("", PROCESSOR) else ""
-    return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}{on}"
+    kind = "" if run.dtype == FLOAT64 else f"; dtype {run.dtype}"
+    return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}{on}{kind}"
 
 
 def name_of(key: Key) -> str:
@@ -214,6 +217,7 @@ def differences(old: str, new: str) -> list[str]:
     a, b = (dict(_part(part) for part in machine.split("; ")) for machine in (old, new))
     for facts in (a, b):
         facts.setdefault("device", PROCESSOR)
+        facts.setdefault("dtype", FLOAT64)
     if UNKNOWN in (a.get("processor", UNKNOWN), b.get("processor", UNKNOWN)):
         return ["a processor that is not recorded"]
     return [

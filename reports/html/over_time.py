@@ -10,7 +10,7 @@ from adbench.model.record import Job, Run
 from adbench.results.comparison_inputs import ComparisonInput, of_run
 from adbench.results.timeline.cell_series import CellSeries, Timeline, timelines
 
-from ..content import formatting
+from ..content import accuracy, formatting
 from ..content.timeline import over_runs
 from . import embedding, page
 
@@ -55,11 +55,14 @@ class Machine:
 
 def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05, home: str = "") -> str:
     """The page of `runs`, (name, run); `home` is the address of its site, "" for none."""
-    return page_of(timelines([of_run(run, name) for name, run in runs], margin), margin, home)
+    pictures = accuracy.time_and_error([run for _, run in runs])
+    return page_of(timelines([of_run(run, name) for name, run in runs], margin), margin, home, pictures)
 
 
-def page_of(found: Sequence[Timeline], margin: float, home: str = "") -> str:
-    """The page of these runs, machine by machine."""
+def page_of(
+    found: Sequence[Timeline], margin: float, home: str = "", pictures: Sequence[accuracy.TimeAndError] = ()
+) -> str:
+    """The page of these runs, machine by machine; `pictures` of cases in several types."""
     from markupsafe import Markup
 
     sides = [side for timeline in found for side in timeline.runs]
@@ -76,6 +79,9 @@ def page_of(found: Sequence[Timeline], margin: float, home: str = "") -> str:
         "count": len(sides),
         "versions": list(dict.fromkeys(versions)),
         "margin": margin,
+        "pictures": pictures,
+        "picture_width": accuracy.WIDTH,
+        "picture_height": accuracy.HEIGHT,
         "width": WIDTH,
         "height": HEIGHT,
         "order": {backend: k for k, backend in enumerate(backends)},

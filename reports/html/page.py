@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
+from ..content.accuracy import accuracy_table
 from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
@@ -34,6 +35,7 @@ SHOWN_SETTINGS = (
     "rigorous",
     "threads",
     "more_threads",
+    "dtype",
     "device",
     "transfers",
     "launches",
@@ -99,6 +101,7 @@ def render(run: Run, home: str = "") -> str:
         "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.in_legend for figure in figures.values())],
         "scores": sorted(found.scores, key=lambda score: cells.backends.index(score.backend)),
         "verdicts": sections.verdict_table(run, cells, footnotes),
+        "accuracy": accuracy_table(cells),
         "matrices": matrices.matrices(cells),
         "cost": sections.cost_table(run, cells, footnotes),
         "ablations": ablations.rows(cells, footnotes),

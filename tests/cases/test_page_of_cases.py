@@ -90,7 +90,7 @@ def test_the_list_of_a_suite_has_only_its_cases() -> None:
         (
             ["cases", "--suite", "pq"],
             "no suite 'pq'; did you mean pqr? there are: ablations, adbench, all, fastad, finance, gradbench, "
-            "machine-learning, pqr",
+            "low-precision, machine-learning, pqr",
         ),
         (["backends", "--suite", "pqr"], "--suite selects cases, not backends"),
     ],

@@ -107,6 +107,8 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
             option = next(iter(of_function), "output")
             raise UsageError(f"--{option} needs a function; add --function module:f")
         return kept, None
+    if kept.get("dtype", "float64") != "float64":
+        raise UsageError("--dtype is for cases; adbench.check(f, x) in Python judges a function in the type of x")
     if kept.get("cases") or kept.get("suites"):
         raise UsageError("--function replaces the cases; remove --case and --suite")
     _refuse_two_sources(asked)

@@ -247,6 +247,13 @@ worker_options = combined(
         help="Allow every library this many threads; 1,2 also measures libraries that use threads with 2.",
     ),
     click.option(
+        "--dtype",
+        metavar="NAME",
+        default="float64",
+        show_default=True,
+        help="Compute in this type: float64, float32, bfloat16 or float16. Results are judged by its rounding.",
+    ),
+    click.option(
         "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
     ),
     click.option(

@@ -14,10 +14,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adbench.model import tree
 from adbench.model.errors import Unsupported
-from adbench.oracle.evidence import EntryEvidence, Spread
+from adbench.oracle.evidence import EntryEvidence, Precision, Spread
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
 
@@ -39,21 +40,22 @@ COUNTS = ("checked", "right", "wrong", "inconclusive", "blind")
 
 
 def stacked(
-    args: tuple[Any, ...], wrt: Sequence[int], count: int, seed: Sequence[int], *, single: bool
+    args: tuple[Any, ...], wrt: Sequence[int], count: int, seed: Sequence[int], form: Precision
 ) -> tuple[Any, ...]:
     """The inputs of `count` points: each float of an active input becomes an array with a leading axis.
 
     The first point has these `args`; the others have every active entry changed by a random share of itself, at most
-    `STEP`. With `single` they are rounded to float32.
+    `STEP`, or by a few roundings of the type `form`, whose numbers they are.
     """
     rng = np.random.default_rng([*seed, SEED])
 
     def leaf(value: Any) -> Any:
         base = np.asarray(value, dtype=np.float64)
-        factors = 1 + STEP * rng.uniform(-1, 1, (count, *base.shape))
+        factors = 1 + max(STEP, 4 * form.unit) * rng.uniform(-1, 1, (count, *base.shape))
         factors[0] = 1
         moved = base * factors
-        return moved.astype(np.float32).astype(np.float64) if single else moved
+        rounded: NDArray[np.float64] = form.rounded(moved)
+        return rounded
 
     return tuple(tree.map_leaves(leaf, arg) if k in wrt else arg for k, arg in enumerate(args))
 

@@ -1,4 +1,5 @@
-"""A backend on another device than the processor: its choice, the copies to and from it, its memory."""
+"""A backend on another device than the processor, or in another type than float64: its choice, the copies to and from
+the device, its memory."""
 
 from __future__ import annotations
 
@@ -15,21 +16,30 @@ from adbench.measure.memory import median_of
 from adbench.measure.readings import Figure
 from adbench.model.backend import Backend, Call, Device, Operator, from_module
 from adbench.model.errors import AdbenchError, BadFile, Unsupported
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR
 
 
 class NoDevice(AdbenchError):
     """The run's device is not there: the library's cells are skipped with this reason."""
 
 
-def loaded(source: Source, device: str, transfers: str) -> Backend:
-    """The backend of a file, on this device; with transfers "inside", its calls copy arguments and results.
+def loaded(source: Source, device: str, transfers: str, dtype: str = FLOAT64) -> Backend:
+    """The backend of a file, on this device, in this type; with transfers "inside", its calls copy arguments and
+    results.
 
     Raises BadFile if the file cannot be used, NoDevice if the library does not see the device.
     """
     module = discovery.load(source)
     used = None if device == PROCESSOR else _used(module, device)  # before its names are read: they may depend on it
+    if is_told := dtype in source.dtypes:
+        module.use_dtype(dtype)
     backend = from_module(source.name, module)
+    if dtype != FLOAT64:
+        backend = replace(backend, dtype=dtype, rounds_inputs=True)
+    if is_told:
+        from adbench.execution.precision.given import in_numpy  # numpy has no bfloat16
+
+        backend = replace(backend, to_numpy=in_numpy)
     if used is not None:
         backend = replace(backend, device=used, sync=used.sync)
     return with_transfers(backend) if transfers == "inside" else backend

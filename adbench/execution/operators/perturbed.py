@@ -12,6 +12,7 @@ from adbench.execution.operators.prepared_point import CasePoint
 from adbench.model import tree
 from adbench.model.errors import Unsupported
 from adbench.model.namespace import Namespace
+from adbench.oracle.evidence import Precision
 from adbench.oracle.leaves import is_symmetric
 
 STEP = 2.0**-20
@@ -25,7 +26,8 @@ ANOTHER_SEED = 1_000_003
 
 
 def perturbed(at: CasePoint) -> CasePoint:
-    """The point with every float entry changed by a random share of itself, between `STEP` / 2 and `STEP`.
+    """The point with every float entry changed by a random share of itself, between `STEP` / 2 and `STEP`; by two to
+    four roundings of a type with fewer bits.
 
     Shapes, Python ints, bools and strings, zeros and signs stay, and so do integers among the inactive inputs, which
     are often labels or counts. The first entry of a larger array stays too, so that it does not identify the array.
@@ -36,7 +38,8 @@ def perturbed(at: CasePoint) -> CasePoint:
     rng = np.random.default_rng([at.seed, at.size, ANOTHER_SEED])
     if sum(np.asarray(leaf).nbytes for leaf in tree.leaves(at.args)) > MOST_BYTES:
         raise Unsupported("the inputs are too large for a second copy")
-    args = tuple(tree.map_leaves(partial(_moved, rng, k in at.wrt), arg) for k, arg in enumerate(at.args))
+    move = partial(_moved, rng, at.dtype)
+    args = tuple(tree.map_leaves(partial(move, k in at.wrt), arg) for k, arg in enumerate(at.args))
     pairs = zip(tree.leaves(at.args), tree.leaves(args), strict=True)
     if all(np.array_equal(a, b, equal_nan=not tree.is_static(a)) for a, b in pairs):
         raise Unsupported("no input has an entry that can be perturbed")
@@ -51,15 +54,15 @@ def perturbed(at: CasePoint) -> CasePoint:
     return there
 
 
-def _moved(rng: np.random.Generator, active: bool, leaf: Any) -> Any:
-    """A leaf of the perturbed inputs; unchanged if it has no floats."""
+def _moved(rng: np.random.Generator, form: Precision, active: bool, leaf: Any) -> Any:
+    """A leaf of the perturbed inputs, numbers of this type; unchanged if it has no floats."""
     if tree.is_static(leaf) or not tree.is_active(leaf):
         return leaf
     array = np.asarray(leaf, dtype=np.float64)
-    factors = 1 + STEP * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
+    factors = 1 + max(STEP, 4 * form.unit) * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
     if is_symmetric(array):
         factors = np.tril(factors) + np.matrix_transpose(np.tril(factors, -1))
-    moved = array * factors
+    moved = form.rounded(array * factors)
     with np.errstate(over="ignore"):
         single, rounded = moved.astype(np.float32), array.astype(np.float32)
     if np.array_equal(array, rounded, equal_nan=True) and np.isfinite(single).all():

@@ -18,7 +18,8 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points, definition
-from adbench.oracle.evidence import DOUBLE, SINGLE, EntryEvidence, Precision, Spread, lowest
+from adbench.model.settings import FLOAT64
+from adbench.oracle.evidence import DOUBLE, PRECISIONS, SINGLE, EntryEvidence, Precision, Spread, lowest
 from adbench.oracle.leaves import DIRECTION, Point
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
 from adbench.oracle.reference import Reference
@@ -67,7 +68,11 @@ class PointReferences:
 
 @dataclass(frozen=True)
 class CasePoint:
-    """The inputs of a case at a size and a seed; `single`: float32 inputs, whose results may be float32."""
+    """The inputs of a case at a size and a seed.
+
+    single  the backend computes in float32: inputs are float32, and results may be
+    dtype   in which the run computes: inputs are numbers of this type, and its rounding is expected of every result
+    """
 
     case: Case
     size: int
@@ -76,12 +81,12 @@ class CasePoint:
     args: tuple[Any, ...]
     wrt: tuple[int, ...]
     single: bool = False
+    dtype: Precision = DOUBLE
 
     @property
     def within(self) -> Precision:
-        """The lowest arithmetic inside the function, if it is a user's: float64 otherwise."""
-        precision: Precision = getattr(self.case.f, "precision", DOUBLE)
-        return precision
+        """The lowest arithmetic inside the function: the run's type, or a lower one in a user's function."""
+        return lowest(self.dtype, getattr(self.case.f, "precision", DOUBLE))
 
     @property
     def values_within(self) -> Precision:
@@ -90,9 +95,14 @@ class CasePoint:
         return low.precision if low else DOUBLE
 
     @property
+    def form(self) -> Precision:
+        """The type of the inputs."""
+        return lowest(SINGLE if self.single else DOUBLE, self.dtype)
+
+    @property
     def arithmetic(self) -> Precision:
         """The lowest arithmetic by which a result may be judged."""
-        return lowest(SINGLE if self.single else DOUBLE, self.within)
+        return lowest(self.form, self.within)
 
     @property
     def types(self) -> Mapping[str, Precision]:
@@ -169,7 +179,7 @@ class CasePoint:
         if self.has_too_many(count):
             most, entries = many_points.MOST_NUMBERS, sum(self.arguments.sizes)
             raise Unsupported(f"{count:,} points of {entries:,} entries: the most are {most:,} in all")
-        return many_points.stacked(self.args, self.wrt, count, (self.seed, self.size), single=self.single)
+        return many_points.stacked(self.args, self.wrt, count, (self.seed, self.size), self.form)
 
     def has_too_many(self, count: int) -> bool:
         """Whether `stacked` refuses so many points."""
@@ -203,19 +213,37 @@ def rounded_to(form: Precision, arg: Any) -> Any:
     return tree.map_leaves(rounded, arg)
 
 
-def point(case: Case, size: int, seed: int, *, single: bool = False) -> CasePoint:
-    """The case at this size and seed. Raises UsageError as `Case.bind` does."""
+def point(case: Case, size: int, seed: int, *, single: bool = False, dtype: str = FLOAT64) -> CasePoint:
+    """The case at this size and seed. Raises UsageError as `Case.bind` does, and Unsupported with the reason if the
+    type has no such point.
+    """
     case = at_size(case, size)
     names, args, wrt = case.bind(size, seed)
-    return CasePoint(case, size, seed, names, tree.map_leaves(_rounded, args) if single else args, wrt, single)
+    at = CasePoint(case, size, seed, names, args, wrt, single, PRECISIONS[dtype])
+    return at if at.form is DOUBLE else replace(at, args=_in_type(at))
 
 
-def _rounded(leaf: Any) -> Any:
-    """A number or an array of float64, rounded to float32."""
-    if not tree.is_active(leaf):
-        return leaf
-    rounded = np.asarray(leaf, dtype=np.float32).astype(np.float64)
-    return rounded if isinstance(leaf, np.ndarray) else float(rounded)
+def _in_type(at: CasePoint) -> tuple[Any, ...]:
+    """The inputs rounded to the type of the point."""
+
+    def rounded(leaf: Any) -> Any:
+        if not tree.is_active(leaf):
+            return leaf
+        numbers = at.form.rounded(np.asarray(leaf, dtype=np.float64))
+        if at.dtype is not DOUBLE:
+            _refuse_outside(np.asarray(leaf), numbers, at)
+        return numbers if isinstance(leaf, np.ndarray) else float(numbers)
+
+    return tuple(tree.map_leaves(rounded, arg) for arg in at.args)
+
+
+def _refuse_outside(numbers: Any, rounded: Any, at: CasePoint) -> None:
+    """Raise Unsupported where rounding makes another point: an infinity, a zero, or of a declared case any number."""
+    lost = np.isfinite(numbers) & ~np.isfinite(rounded) | (numbers != 0) & (np.abs(rounded) < at.dtype.smallest)
+    if lost.any():
+        raise Unsupported(f"{at.dtype.name} has no input {float(numbers[lost].flat[0])!r}")
+    if at.case.declared and not np.array_equal(numbers, rounded, equal_nan=True):
+        raise Unsupported(f"its gradient is declared at inputs that are no numbers of {at.dtype.name}")
 
 
 def refuse_another_function(at: CasePoint, known: PointReferences) -> None:
@@ -255,7 +283,7 @@ def examined(
         x, claim = tuple(at.args[k] for k in at.wrt), claimed_relative_error
         judge = partial(judge_entries, single=at.single, within=at.within)
         return many_points.judged(x, count, result, known.points, claim, judge, spread=spread)
-    return judge_entries(
+    verdict, entries = judge_entries(
         definition(operator).judged_by,
         result,
         known.of(operator),
@@ -266,3 +294,6 @@ def examined(
         spread=spread,
         agreed=agreed,
     )
+    if at.dtype is not DOUBLE and verdict.ulp is not None:
+        verdict = replace(verdict, sentence=f"{verdict.sentence}; {verdict.ulp}")
+    return verdict, entries

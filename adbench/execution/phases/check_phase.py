@@ -25,6 +25,7 @@ from adbench.model.events import CellSeconds, Checked, Event, Started
 from adbench.model.operator import RELATIONS
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
+from adbench.model.settings import FLOAT64
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
 
@@ -56,13 +57,14 @@ class CheckPhase:
     @cached_property
     def _refused(self) -> str:
         """Why nothing can be checked; "" if it can. Once: looking a package up takes longer than many checks."""
-        return self._source.not_installed or self._source.refuses(self.context.settings.device)
+        settings = self.context.settings
+        return self._source.not_installed or self._source.refuses(settings.device, settings.dtype)
 
     @cached_property
     def _known(self) -> KnownFaults:
         cases = self.context.catalog.cases
         of_jobs = {job.case: cases[job.case] for job in self.jobs}
-        return of_backend(self._source, of_jobs, self.context.settings.device)
+        return of_backend(self._source, of_jobs, self.context.settings.device, self.context.settings.dtype)
 
     @property
     def _source(self) -> Source:
@@ -104,7 +106,7 @@ class CheckPhase:
         self._failures.note(checked.record, call if settings.time else checked.seconds)
         if _is_faulty(checked.record):
             self._faulty.add(job)
-        record = _as_known(_folded(checked.record, self._faulty), self._known, catalog.cases[job.case])
+        record = _as_known(_folded(checked.record, self._faulty), self._known, catalog.cases[job.case], settings.dtype)
         if record.may_be_timed and (slow := self._failures.too_slow(job, call, preparing)):
             record = replace(record, reason=f"not timed: {slow}")
         if record.outcome.is_fault or record.outcome.word == "wrong":
@@ -215,8 +217,8 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 
-def _as_known(record: Record, known: KnownFaults, case: Case) -> Record:
-    """A known fault is not an alarm; one that does not occur is noted.
+def _as_known(record: Record, known: KnownFaults, case: Case, dtype: str) -> Record:
+    """A known fault is not an alarm; one that does not occur is noted, in float64: few faults show in every type.
 
     A fault of a case as a whole excuses all its operators, because most are computed from the gradient. A case with
     several sizes may have its fault at one of them only, or in a relation; then nothing is noted.
@@ -228,6 +230,8 @@ def _as_known(record: Record, known: KnownFaults, case: Case) -> Record:
             return replace(record, status="known", reason=f"{bug.text}{HERE}{record.reason}")
         if word == "wrong" and case.is_trap and known.unchecked:
             return replace(record, reason=f"{record.reason}; {known.unchecked}")
-    elif bug is not None and bug.is_certain(operator) and word in ("right", "approximate") and len(case.sizes) == 1:
+        return record
+    is_certain = bug is not None and bug.is_certain(operator) and len(case.sizes) == 1 and dtype == FLOAT64
+    if bug is not None and is_certain and word in ("right", "approximate"):
         return replace(record, status="surprise", reason=f"right, but listed as a known fault: {bug.text}")
     return record

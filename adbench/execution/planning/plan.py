@@ -11,12 +11,13 @@ from zlib import crc32
 
 from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
+from adbench.catalog.source import LOW
 from adbench.execution.planning.request import Request
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError, contained
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_TRAPS, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
-from adbench.model.settings import MOST_SIZE, PROCESSOR
+from adbench.model.settings import FLOAT64, MOST_SIZE, PROCESSOR
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
@@ -78,6 +79,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     if all(catalog.backends[name].refuses(request.device) for name in backends):
         there = sorted({PROCESSOR, *(device for source in catalog.backends.values() for device in source.devices)})
         raise UsageError(f"no selected backend runs on {request.device!r}; --device takes {' or '.join(there)}")
+    _refuse_type(catalog, request, backends)
     if request.transfers != "outside" and request.device == PROCESSOR:
         raise UsageError(f"--transfers {request.transfers} needs a device; add --device cuda")
     for name in _cases(catalog, request, left_out):
@@ -104,6 +106,18 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     if not jobs:
         raise UsageError("; ".join(left_out) or "nothing is selected; name a case with -c and a backend with -b")
     return Plan(tuple(jobs), tuple(left_out), not_installed)
+
+
+def _refuse_type(catalog: Catalog, request: Request, backends: Sequence[str]) -> None:
+    """Raise UsageError in one line for a type that is unknown, or that no selected backend has."""
+    dtype, known = request.dtype, (FLOAT64, *LOW)
+    if dtype not in known:
+        raise UsageError(f"--dtype {dtype!r} is unknown; use {', '.join(known)}")
+    if dtype != FLOAT64 and RELATIONS in request.operators:
+        raise UsageError(f"relations are checked in float64; remove --operator {RELATIONS} or --dtype {dtype}")
+    if all(catalog.backends[name].refuses(request.device, dtype) for name in backends):
+        having = [name for name, source in catalog.backends.items() if not source.refuses(request.device, dtype)]
+        raise UsageError(f"no selected backend computes in {dtype}; use {', '.join(having)}")
 
 
 def _in_sample(catalog: Catalog, job: Job) -> bool:

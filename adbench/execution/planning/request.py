@@ -8,7 +8,7 @@ from typing import Literal
 
 from adbench.execution.workers.supervisor import default_limit
 from adbench.model.operator import RELATIONS
-from adbench.model.settings import PROCESSOR, Settings, cache_folder
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
 SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20 % more, so it ends within three hours
@@ -37,7 +37,7 @@ class Request:
     label                           what the user calls the run
     threads                         that every library may use; libraries that use threads are also measured with each
                                     further number
-    device, transfers               see Settings
+    device, dtype, transfers        see Settings
     seeds_left_out                  those among them that are not checked
     backends_by_default             whether nobody named the backends: one of them may judge nothing
 
@@ -66,6 +66,7 @@ class Request:
     label: str | None = None
     threads: int | Sequence[int] = 1
     device: str = PROCESSOR
+    dtype: str = FLOAT64
     transfers: Literal["outside", "inside"] = "outside"
     timeout: float = 60.0
     mem_limit: int | None = None
@@ -78,7 +79,7 @@ class Request:
     @property
     def relations(self) -> bool:
         """Whether to check relations too, at each case's smallest size."""
-        return RELATIONS in self.operators if self.operators else not self.time
+        return RELATIONS in self.operators if self.operators else not self.time and self.dtype == FLOAT64
 
     @property
     def seconds(self) -> float | None:
@@ -110,6 +111,7 @@ class Request:
             threads=self._thread_counts[0],
             more_threads=", ".join(map(str, self._thread_counts[1:])) or None,
             device=self.device,
+            dtype=self.dtype,
             transfers=self.transfers,
             timeout_seconds=self.timeout,
             mem_limit_bytes=self.mem_limit or default_limit(),

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from adbench.catalog.discovery import Catalog
 from adbench.execution.planning.request import Request
 from adbench.model.record import Job, Selected
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR
 
 
 def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[Selected, ...]:
@@ -16,15 +16,16 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
 
     Each pattern is one, and so is each case and backend of the user. Each other backend is one in a request without
     limits: a library that cannot differentiate the one case that was named was not asked for by name. A library that
-    is not installed or does not run on the device counts only by its pattern.
+    is not installed or lacks the device or the type counts only by its pattern.
     """
     cases, backends = (tuple(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
-    limits = request.cases or request.suites or request.sizes or request.operators or request.device != PROCESSOR
+    is_elsewhere = (request.device, request.dtype) != (PROCESSOR, FLOAT64)
+    limits = request.cases or request.suites or request.sizes or request.operators or is_elsewhere
     patterns = () if request.backends_by_default else request.backends
 
     def is_one(name: str) -> bool:
         source = catalog.backends[name]
-        if source.missing or source.refuses(request.device):
+        if source.missing or source.refuses(request.device, request.dtype):
             return False
         return not (source.builtin and limits)
 

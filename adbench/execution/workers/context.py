@@ -12,7 +12,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.measure.machine import NO_GPU, thread_environment
 from adbench.model.record import Job
 from adbench.model.serialization import to_plain
-from adbench.model.settings import PROCESSOR, PROGRAMS_VARIABLE, Settings, programs_folder
+from adbench.model.settings import FLOAT64, PROCESSOR, PROGRAMS_VARIABLE, Settings, programs_folder
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,15 @@ class Context:
         return replace(plain, environment={**plain.environment, PROGRAMS_VARIABLE: str(programs_folder())})
 
     def load_request(self, backend: str) -> dict[str, Any]:
-        """The request to import a backend, and to use the run's device."""
-        device = {"device": self.settings.device, "transfers": self.settings.transfers}
+        """The request to import a backend, and to use the run's device and type."""
+        device = {"device": self.settings.device, "transfers": self.settings.transfers, "dtype": self.settings.dtype}
         return {"do": "load", "source": to_plain(self.catalog.backends[backend]), **device}
 
     def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
         source = to_plain(self.catalog.case_sources[job.case])
-        return {"do": do, "case": source, "size": job.size, "seed": job.seed, "single": self.single(job), **more}
+        precision = {"single": self.single(job), "dtype": self.settings.dtype}
+        return {"do": do, "case": source, "size": job.size, "seed": job.seed, **precision, **more}
 
     def single(self, job: Job) -> bool:
         """Whether the job's backend computes in float32: the case's inputs are then rounded to float32."""
@@ -65,10 +66,11 @@ class Context:
         where = job.backend if backend.builtin else backend.path
         if not backend.builtin and Path(backend.path).stem != job.backend:
             where = f"{where}:{job.backend}"
-        if job.threads or self.settings.device != PROCESSOR:
+        if job.threads or (self.settings.device, self.settings.dtype) != (PROCESSOR, FLOAT64):
             cell = ["-c", which.rpartition(":")[0] or which, "-n", job.size, "-b", where, "--operator", job.operator]
             how = ["--seed", job.seed, "--threads", job.threads or self.settings.threads]
             how += ["--device", self.settings.device, "--transfers", self.settings.transfers]
+            how += ["--dtype", self.settings.dtype]
             return f"from adbench.cli import cli; cli({['check', *map(str, [*cell, *how])]!r})"
         return (
             f"import adbench; print(adbench.check_cell({which!r}, {job.size}, {where!r}, {job.operator!r}, "

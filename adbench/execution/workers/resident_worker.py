@@ -167,5 +167,7 @@ class References:
         except NoAnswer as no:
             if perturbed:
                 return no
+            if no.status == "unsupported":  # the run's type has no such inputs
+                return no
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

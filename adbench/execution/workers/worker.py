@@ -10,6 +10,7 @@ import gc
 import importlib
 import math
 import os
+import re
 import socket
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -40,12 +41,18 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import batch_points, definition
 from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
-from adbench.model.settings import PROCESSOR
-from adbench.oracle.evidence import worst_entries
+from adbench.model.settings import FLOAT64, PROCESSOR
+from adbench.oracle.evidence import PRECISIONS, worst_entries
+from adbench.oracle.leaves import weights_of
 from adbench.oracle.reference import Reference
 
 MOST_TRACEBACK = 8192  # characters
 WORTH_COLLECTING = 2**26  # growth of a worker's memory since the last collection, in bytes
+NOT_OF_TYPE = re.compile(
+    r"not implemented for '|Low precision dtypes|[Uu]nsupported (data type|dtype)|must be float32 or"
+)
+"""How libraries report that they lack an operation in a type, if the exception's type does not show it."""
+
 SLOW_NS = 10_000_000_000  # a slower first call is not repeated only to measure its cost
 
 
@@ -97,15 +104,25 @@ def serve(descriptor: int) -> None:
 def answer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out a request; an exception becomes a reason."""
     try:
-        return {"value": REQUESTS[request["do"]](state, request)}
+        with weights_of(PRECISIONS[request.get("dtype", FLOAT64)].bits):
+            return {"value": REQUESTS[request["do"]](state, request)}
     except on_device.NoDevice as reason:
         return {"skipped": discovery.first_line(reason)}
     except (Unsupported, NotImplementedError) as reason:  # libraries raise NotImplementedError for the same
         return {"unsupported": discovery.first_line(reason)}
     except UsageError as reason:
         return {"bad_file": str(reason)}
+    except Exception as error:
+        if request.get("dtype", FLOAT64) == FLOAT64 or not NOT_OF_TYPE.search(str(error)):
+            return failed(error)
+        return {"unsupported": discovery.first_line(error)}
     except BaseException as error:  # a library may raise anything, even SystemExit or KeyboardInterrupt
-        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
+        return failed(error)
+
+
+def failed(error: BaseException) -> dict[str, Any]:
+    """The answer for an exception that is being handled."""
+    return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
 
 
 def describe(error: BaseException) -> str:
@@ -122,7 +139,8 @@ def load(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if state.backend is not None:
         raise RuntimeError(f"this worker already has {state.backend.name}; start another one for {source.name}")
     start = perf_counter_ns()
-    state.backend = on_device.loaded(source, request.get("device", PROCESSOR), request.get("transfers", "outside"))
+    where = request.get("device", PROCESSOR), request.get("transfers", "outside"), request.get("dtype", FLOAT64)
+    state.backend = on_device.loaded(source, *where)
     seconds = (perf_counter_ns() - start) * 1e-9
     gc.collect()
     gc.freeze()  # otherwise the collection before each epoch traverses the whole library: 50 ms instead of 1
@@ -366,7 +384,8 @@ def _resident_bytes() -> int:
 def _point(request: Mapping[str, Any]) -> prepared_point.CasePoint:
     source = from_plain(request["case"], Source)
     case = discovery.load_cases(source)[source.name]
-    return prepared_point.point(case, request["size"], request["seed"], single=request.get("single", False))
+    asked = {"single": request.get("single", False), "dtype": request.get("dtype", FLOAT64)}
+    return prepared_point.point(case, request["size"], request["seed"], **asked)
 
 
 def _timed(state: WorkerState) -> TimedCall:

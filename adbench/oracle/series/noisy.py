@@ -122,6 +122,12 @@ class Stream:
             return ball.special(self.number(value, ulps))
         return value if kind is Special else self.rounded(ball.ball(value), ulps)
 
+    def constant(self, value: Ball | None) -> Ball | None:
+        """A number of the source: libraries round it to the type of the other operand, if that has fewer bits."""
+        if self.form is DOUBLE or value is None or isinstance(value, Special):
+            return value
+        return ball.special(self.number(ball.ball(value)))
+
     def operand(self, value: Ball) -> Ball:
         """A number as an operand of a product: its derivatives are rounded once more."""
         steps = self.next()
@@ -193,13 +199,13 @@ def _operators(called: Operator, function: Rounded) -> Operators:
         return result
 
     def forward(self: Noisy, other: Any) -> Any:
-        right = other.ball if type(other) is type(self) else ball_of(other)
+        right = other.ball if type(other) is type(self) else self.stream.constant(ball_of(other))
         if right is None:
             return with_complex(called, self, other, type(self))
         return number_of(type(self), self.ball, right)
 
     def backward(self: Noisy, other: Any) -> Any:
-        left = ball_of(other)
+        left = self.stream.constant(ball_of(other))
         if left is None:
             return with_complex(called, other, self, type(self))
         return number_of(type(self), left, self.ball)

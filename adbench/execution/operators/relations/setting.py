@@ -72,13 +72,13 @@ class Setting:
     @cached_property
     def at(self) -> CasePoint:
         """The inputs at which results are compared: here."""
-        return point(self.case, self.size, self.seed, single=self.backend.single)
+        return point(self.case, self.size, self.seed, single=self.backend.single, dtype=self.backend.dtype)
 
     @cached_property
     def _other(self) -> CasePoint:
         following = getattr(self.at.case.f, "following", lambda seed: seed + 1)  # a user's function has its own order
         seed = following(self.seed)
-        return point(self.case, self.size, seed, single=self.backend.single)
+        return point(self.case, self.size, seed, single=self.backend.single, dtype=self.backend.dtype)
 
     @property
     def there(self) -> CasePoint:

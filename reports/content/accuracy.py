@@ -1,0 +1,152 @@
+"""Accuracy next to time: the errors of each library in ulp, for one run, and in several types for several runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from adbench.model.record import Job, Run
+from adbench.oracle.evidence import DOUBLE, PRECISIONS
+from adbench.oracle.verdict import UlpErrors
+
+from .cells import Cell, Cells
+from .formatting import MISSING, seconds
+
+WIDTH, HEIGHT, EDGE = 420.0, 220.0, 34.0
+LEAST_SHOWN = 0.05
+"""Ulp at the bottom of a picture: a smaller error is a result that is rounded as well as it can be."""
+
+
+@dataclass(frozen=True)
+class ErrorEntry:
+    """The errors of a cell, and its time. `value`: the median error, to sort by."""
+
+    cell: Cell
+    text: str
+    more: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class AccuracyRow:
+    """One case at its largest size: an entry for each backend. number: of the case on the page."""
+
+    number: int
+    case: str
+    size: int
+    entries: tuple[ErrorEntry, ...]
+
+
+@dataclass(frozen=True)
+class ErrorPoint:
+    """A cell in a picture of time against error."""
+
+    x: float
+    y: float
+    backend: str
+    dtype: str
+    said: str
+
+
+@dataclass(frozen=True)
+class TimeAndError:
+    """One case in several types: a point for each backend and type, with the ends of both axes."""
+
+    job: Job
+    points: tuple[ErrorPoint, ...]
+    fastest: str
+    slowest: str
+    least: str
+    largest: str
+
+
+def errors_of(cell: Cell) -> UlpErrors | None:
+    """The errors of a cell with a measured result; None in a file of an earlier adbench."""
+    verdict = cell.record.verdict if cell.record and cell.measured else None
+    return verdict.ulp if verdict else None
+
+
+def accuracy_table(cells: Cells) -> list[AccuracyRow]:
+    """The cases with known errors, each at its largest size that has them."""
+    rows = []
+    for number, case in enumerate(cells.subjects):
+        for size in reversed(cells.sizes[case]):
+            row = cells.row(case, size)
+            if any(errors_of(cell) for cell in row):
+                rows.append(AccuracyRow(number, case, size, tuple(map(_entry, row))))
+                break
+    return rows
+
+
+def _entry(cell: Cell) -> ErrorEntry:
+    found = errors_of(cell)
+    if found is None:
+        return ErrorEntry(cell, MISSING, "", None)
+    time = seconds(cell.spread.median) if cell.spread else ""
+    return ErrorEntry(cell, f"{in_ulp(found.median)} / {in_ulp(found.worst)}", time, found.median)
+
+
+def in_ulp(error: float) -> str:
+    """An error in units in the last place, to two digits."""
+    return "∞" if math.isinf(error) else f"{error:.2g}" if error < 100 else f"{error:,.0f}"
+
+
+def time_and_error(runs: Sequence[Run]) -> list[TimeAndError]:
+    """A picture for each case that these runs measured in two types or more, at its largest size.
+
+    The error is the median, relative to the number: so many ulp times the unit of the type.
+    """
+    measured: dict[Job, list[tuple[str, Cell]]] = {}
+    for run in runs:
+        cells = Cells(run)
+        for case in cells.subjects:
+            for cell in cells.row(case, cells.sizes[case][-1]):
+                if cell.spread and errors_of(cell):
+                    place = Job(case, cell.job.size, "", cell.job.operator)
+                    measured.setdefault(place, []).append((run.dtype, cell))
+    return [_picture(job, found) for job, found in measured.items() if len({dtype for dtype, _ in found}) > 1]
+
+
+def _picture(job: Job, found: Sequence[tuple[str, Cell]]) -> TimeAndError:
+    placed = [(cell.spread.median, _relative(dtype, cell), dtype, cell) for dtype, cell in found if cell.spread]
+    times, errors = [time for time, *_ in placed], [error for _, error, *_ in placed]
+    across, down = _Axis.of(times, WIDTH), _Axis.of(errors, HEIGHT)
+    points = tuple(
+        ErrorPoint(
+            across.at(time),
+            round(HEIGHT - down.at(error), 1),
+            cell.job.backend,
+            dtype,
+            f"{cell.job.backend} in {dtype}: {seconds(time)}, error {error:.1e}",
+        )
+        for time, error, dtype, cell in placed
+    )
+    ends = seconds(min(times)), seconds(max(times)), f"{min(errors):.0e}", f"{max(errors):.0e}"
+    return TimeAndError(job, points, *ends)
+
+
+def _relative(dtype: str, cell: Cell) -> float:
+    """The median error relative to the number, at least that of a result which is rounded well."""
+    found = errors_of(cell)
+    assert found is not None
+    return max(found.median, LEAST_SHOWN) * 2 * PRECISIONS.get(dtype, DOUBLE).unit
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A logarithmic axis of a picture."""
+
+    least: float
+    span: float
+    length: float
+
+    @classmethod
+    def of(cls, values: Iterable[float], length: float) -> _Axis:
+        logs = [math.log(value) for value in values if 0 < value < math.inf]
+        return cls(min(logs), max(max(logs) - min(logs), math.log(2)), length)
+
+    def at(self, value: float) -> float:
+        """The place of a value; an infinite one is at the end."""
+        share = 1.0 if math.isinf(value) else (math.log(value) - self.least) / self.span
+        return round(EDGE + (self.length - 2 * EDGE) * share, 1)
