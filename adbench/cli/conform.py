@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -36,6 +38,13 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_o
     help="Begin no further operation after S seconds.",
 )
 @click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
+@click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
+@click.option(
+    *("--dtype", "types"),
+    type=click.Choice(["bfloat16", "float16"]),
+    multiple=True,
+    help="With --every-input: this type; default: both.",
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draw random points with this seed.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
@@ -52,6 +61,8 @@ def conform(
     points: int | None,
     seconds: float | None,
     single: bool,
+    every_input: bool,
+    types: tuple[str, ...],
     seed: int,
     output: Path | None,
     save: Path | None,
@@ -73,12 +84,18 @@ def conform(
     adbench conform -b torch --against baseline.json
     adbench conform -b torch --seconds 300 --save part.json
     adbench conform -b torch --seconds 300 --continue part.json --save part.json
+    adbench conform -b torch -b jax --every-input --dtype bfloat16 -o every.html
 
     Ctrl-C ends the sweep; the operations that were finished are reported and written.
 
     Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 4: no derivative
     of one of the libraries was checked. 130: Ctrl-C.
     """
+    if every_input:
+        ignored = {"--points": points, "--seconds": seconds, "--float32": single, "--against": against}
+        _every_input(backends, operations, types, output, save, as_json, listed, ignored | {"--continue": earlier})
+    if types:
+        raise click.UsageError("--dtype needs --every-input")
     from adbench.catalog.discovery import select
     from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
@@ -123,3 +140,47 @@ def conform(
     for sentence in found.unjudged:
         click.echo(f"adbench: {sentence}", err=True)
     sys.exit(found.interrupted or (1 if faults else 4 if found.unjudged else 0))
+
+
+def _every_input(
+    backends: tuple[str, ...],
+    operations: tuple[str, ...],
+    types: tuple[str, ...],
+    output: Path | None,
+    save: Path | None,
+    as_json: bool,
+    listed: bool,
+    ignored: Mapping[str, object],
+) -> NoReturn:
+    """The sweep over all inputs; exits as the command does."""
+    from adbench.catalog.discovery import select
+    from adbench.catalog.selection import installed, resolve
+    from adbench.execution import interrupt
+    from adbench.findings.conform.conformance import as_text
+    from adbench.findings.every_input import input_sweep, sixteen_bits
+    from adbench.model.atomic_file import refuse_file, write_whole
+    from adbench.reports.html import input_page as page
+    from adbench.reports.text import input_table as shown
+
+    if unused := [name for name, value in ignored.items() if value]:
+        raise click.UsageError(f"{unused[0]} has no meaning with --every-input; leave it out")
+    names = select("function", sixteen_bits.functions(), operations)
+    if listed:
+        click.echo("\n".join([*names, f"{len(names)} functions"]))
+        sys.exit(0)
+    chosen = resolve(backends=backends)
+    libraries = select("backend", chosen.catalog.backends, chosen.backends)
+    input_sweep.refuse_others(libraries)
+    installed(chosen)
+    for file in filter(None, (save, output)):
+        refuse_file(file)
+    interrupt.listen()
+    kinds = tuple(dict.fromkeys(types)) or tuple(sixteen_bits.TYPES)
+    result = input_sweep.sweep(chosen, libraries, names, kinds, told=shown.told)
+    plain = as_text(result.as_plain())
+    if save is not None:
+        write_whole(save, plain)
+    if output is not None:
+        write_whole(output, page.render(result))
+    click.echo(plain if as_json else shown.text(result, width=width(), colour=colour()), nl=False)
+    sys.exit(result.interrupted or (1 if result.faults else 0 if result.judged else 4))

@@ -32,10 +32,12 @@ def script(fault: Fault, expression: str) -> str:
     if library is None or computed is None or not expression or not has_all:
         return f"adbench conform -b {fault.library} --operation {fault.operation}\n"
     head, number = library.head_for(computed), ENTRY.match(fault.entry)
-    if fault.precision == "float32":
-        head = head.replace("torch.float64", "torch.float32").replace(
+    if fault.precision != "float64":
+        head = head.replace("torch.float64", f"torch.{fault.precision}").replace(
             '"jax_enable_x64", True', '"jax_enable_x64", False'
         )
+        if fault.precision != "float32":
+            head = head.replace("array = jnp.array", f"def array(x):\n    return jnp.array(x, jnp.{fault.precision})")
     lines = [head, ""]
     lines += [f"{name} = array({_written(value)})" for name, value in fault.point.items() if name not in fault.active]
     lines[:0] = [f"import {name}" for name in sorted(set(INNER.findall(expression)))]

@@ -1,0 +1,295 @@
+"""Judging a function at every input: the truth, the error in ulp of the type, and the reason for it.
+
+The truth is float64 where the engine's evaluation of the definition and the libraries' own agree far below an ulp. If
+they do not, balls decide which of them is right. Balls prove a sample of the others, and the worst input of each row.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from adbench.findings.conform.judgement import FAILS
+from adbench.findings.conform.places import Floats
+from adbench.findings.every_input.sixteen_bits import OneArgument, SixteenBits
+from adbench.oracle.leaves import Point
+from adbench.oracle.series.ball import Insufficient, Special
+from adbench.oracle.series.ball import ball as ball_of
+from adbench.oracle.series.evaluation import Curve, Evaluations, NotTold, one_entry, one_number
+from adbench.oracle.series.namespace import TooSlow
+
+Reason = Literal["wrong rule", "saved value", "flushed", "out of range", "rounding"]
+REASONS: Mapping[Reason, str] = {
+    "wrong rule": "the formula is wrong: float64 is wrong in the same way",
+    "saved value": "lost by the value that was saved for the backward pass, which was rounded to the type",
+    "flushed": "an input or a result below the normal range was taken for zero",
+    "out of range": "a number on the way left the range of the type",
+    "rounding": "digits were lost to rounding on the way",
+}
+ORDERS = ("value", "gradient")
+
+LIMIT = 4.0
+"""Errors up to this many ulp are no fault: results are rounded, and libraries' functions are a few ulp off."""
+AGREED = 1 / 16
+"""Numbers in float64 agree if they differ by less, in ulp."""
+PROOFS, SAMPLE, MOST_CORRECTIONS = 24, 4, 16
+PROOF_SECONDS = 1.0
+
+Interval = tuple[float, float]
+
+
+def proved(function: OneArgument, x: float) -> dict[str, Interval]:
+    """The value and the gradient as intervals that balls prove; at a kink between both slopes. Without the unknown."""
+    operation, point = function.as_operation(), Point((x,), (0,), ("x",))
+    there = Evaluations(operation.definition, point, time.thread_time() + PROOF_SECONDS, one_number)
+    curve = Curve.straight(one_entry(point, 0, 0))
+    try:
+        with np.errstate(all="ignore"):
+            first = there.along(curve)
+            both = [first, there.along(curve.mirrored)] if first.edged else [first]
+        known = {"value": _interval(both[0].starts[0])}
+        slopes = [_interval(one.coefficients[0]) for one in both]
+        if len(slopes) == 2 and slopes[1] is not None:
+            slopes[1] = -slopes[1][1], -slopes[1][0]
+        if all(slopes):
+            ends = [end for slope in slopes if slope for end in slope]
+            known["gradient"] = min(ends), max(ends)
+    except (*FAILS, Insufficient, NotTold, TooSlow):
+        return {}
+    return {order: one for order, one in known.items() if one is not None and math.isfinite(one[0] + one[1])}
+
+
+def _interval(number: Any) -> Interval | None:
+    if number is None or isinstance(number, float | Special):  # undefined, unknown or infinite
+        return None
+    ball = ball_of(number)
+    middle, radius = float(ball.mid()), float(ball.rad())
+    return middle - radius, middle + radius
+
+
+@dataclass
+class InputTruth:
+    """The truth at every input.
+
+    lower, upper   order -> its bounds; NaN: unknown, undefined, or outside of the domain
+    contested      order -> the number of inputs where float64 evaluations differ
+    proofs         the number of inputs that balls have proved
+    """
+
+    function: OneArgument
+    x: Floats
+    lower: dict[str, Floats]
+    upper: dict[str, Floats]
+    contested: dict[str, int]
+    proofs: dict[int, dict[str, Interval]]
+
+    def prove(self, k: int) -> dict[str, Interval]:
+        """Balls at input k; they replace what float64 says."""
+        if k not in self.proofs:
+            self.proofs[k] = proved(self.function, float(self.x[k]))
+            for order, (lower, upper) in self.proofs[k].items():
+                self.lower[order][k], self.upper[order][k] = lower, upper
+        return self.proofs[k]
+
+
+def truth_of(function: OneArgument, form: SixteenBits, x: Floats, candidates: list[Mapping[str, Floats]]) -> InputTruth:
+    """The truth from float64 evaluations, the engine's first, and balls where they differ."""
+    inside = (x > function.domain.lower) & (x < function.domain.upper)
+    lower, upper = ({order: np.full(x.shape, math.nan) for order in ORDERS} for _ in range(2))
+    truth = InputTruth(function, x, lower, upper, {}, {})
+    for order in ORDERS:
+        parts = [one[f"{order}64"] for one in candidates if f"{order}64" in one]
+        if not parts:
+            parts = [np.full(x.shape, math.nan)]
+        with np.errstate(all="ignore"):
+            every = np.stack(parts)
+            close = np.abs(every - every[0]) <= AGREED * form.ulp(every[0])
+            same = (close & np.isfinite(every)).all(axis=0) & (len(parts) > 1)
+            infinite = (every == every[0]).all(axis=0) & np.isinf(every[0])
+        known = np.where(same & inside, every[0], math.nan)
+        truth.lower[order][:] = truth.upper[order][:] = known
+        for k, one in truth.proofs.items():
+            if order in one:
+                truth.lower[order][k], truth.upper[order][k] = one[order]
+        contested = np.flatnonzero(inside & ~same & ~infinite)
+        truth.contested[order] = len(contested)
+        _settle(truth, form, order, every, contested)
+        for k in _spread_over(np.flatnonzero(same & inside), SAMPLE):
+            before = known[k]
+            if order in truth.prove(k) and _miss(truth, form, order, k, before):
+                contested = np.flatnonzero(same & inside)  # they agree, and all are wrong: only proofs count
+                truth.lower[order][contested] = truth.upper[order][contested] = math.nan
+                truth.proofs.clear()
+                _settle(truth, form, order, every[:1], contested)
+                break
+    return truth
+
+
+def _settle(truth: InputTruth, form: SixteenBits, order: str, every: Floats, contested: Any) -> None:
+    """Where evaluations differ, take one that is right at the nearest proved inputs on both sides; else none."""
+    sample = [k for k in _spread_over(contested, PROOFS) if order in truth.prove(k)]
+    if not sample:
+        return
+    right = np.array([[not _miss(truth, form, order, k, one[k]) for one in every] for k in sample])
+    after = np.searchsorted(sample, contested)
+    sides = right[np.clip(after - 1, 0, len(sample) - 1)] & right[np.clip(after, 0, len(sample) - 1)]
+    for j, k in enumerate(contested):
+        if k not in truth.proofs and sides[j].any():
+            truth.lower[order][k] = truth.upper[order][k] = every[int(np.argmax(sides[j])), k]
+
+
+def _spread_over(indices: Any, count: int) -> list[int]:
+    return (
+        sorted({int(indices[k]) for k in np.linspace(0, len(indices) - 1, count).astype(int)}) if len(indices) else []
+    )
+
+
+def _miss(truth: InputTruth, form: SixteenBits, order: str, k: int, number: float) -> bool:
+    lower, upper = truth.proofs[k][order]
+    room = AGREED * float(form.ulp(np.array([lower]))[0])
+    return not lower - room <= number <= upper + room
+
+
+@dataclass(frozen=True)
+class InputFault:
+    """A function whose results in a library are wrong at some inputs: one row of the table.
+
+    ulp, x     the worst error and its input; got: the result there, expected: the truth, proved by balls
+    reason     of the worst input; reasons: the number of inputs for each
+    over_1, over_100, not_finite   the numbers of inputs with such errors; judged: of all inputs whose truth is known
+    curve      the largest error in each of equal parts of the inputs, ascending; -1: nothing is judged; inf as 1e9
+    """
+
+    function: str
+    library: str
+    type: str
+    order: str
+    ulp: float
+    x: float
+    got: float
+    expected: float
+    reason: Reason
+    reasons: dict[str, int]
+    over_1: int
+    over_100: int
+    not_finite: int
+    judged: int
+    curve: list[float]
+    thread: str = ""
+    program: str = ""
+
+
+PARTS = 160
+
+
+def errors_in_ulp(form: SixteenBits, got: Floats, lower: Floats, upper: Floats) -> Floats:
+    """The distance to the truth in ulp of the type; beyond its largest number, infinity is right. NaN: no truth."""
+    beyond = form.largest + form.ulp(np.array([form.largest]))[0]
+    with np.errstate(all="ignore"):
+        lower, upper = np.clip(lower, -beyond, beyond), np.clip(upper, -beyond, beyond)
+        held = np.where((got > 0) & np.isinf(got) & (upper >= form.largest), beyond, got)
+        held = np.where((got < 0) & np.isinf(got) & (lower <= -form.largest), -beyond, held)
+        off = np.maximum(np.maximum(lower - held, held - upper), 0.0) / form.ulp(np.where(held > upper, upper, lower))
+        off = np.where(np.isfinite(held), off, math.inf)
+    return np.asarray(np.where(np.isnan(lower), math.nan, off))
+
+
+def fault_of(
+    truth: InputTruth,
+    form: SixteenBits,
+    library: str,
+    order: str,
+    answer: Mapping[str, Floats],
+    model: Mapping[str, Floats],
+) -> InputFault | None:
+    """The row of a library's results, or None if all are right. ``model``: its float64 results, if it has any."""
+    got = answer[order]
+    worst = _worst(truth, form, order, got)
+    if worst is None:
+        return None
+    errors = errors_in_ulp(form, got, truth.lower[order], truth.upper[order])
+    reasons = reasons_of(truth, form, order, got, errors, model)
+    count = {reason: int((reasons == reason).sum()) for reason in REASONS if (reasons == reason).any()}
+    known = errors[~np.isnan(errors)]
+    curve = [_largest(part) for part in np.array_split(errors, PARTS)]
+    lower = float(truth.lower[order][worst])
+    return InputFault(
+        truth.function.name, library, form.name, order, float(errors[worst]), float(truth.x[worst]), float(got[worst]),
+        lower, str(reasons[worst]), count, int((known > 1).sum()), int((known > 100).sum()),  # type: ignore[arg-type]
+        int(np.isinf(known).sum()), len(known), curve,
+    )  # fmt: skip
+
+
+def _worst(truth: InputTruth, form: SixteenBits, order: str, got: Floats) -> int | None:
+    """The input with the largest error that balls confirm; None: no error beyond the limit is confirmed.
+
+    Where balls say nothing, or another number, the search goes on; where nothing, at some distance.
+    """
+    searched = np.ones(got.shape, dtype=bool)
+    for _ in range(MOST_CORRECTIONS):
+        errors = np.where(searched, errors_in_ulp(form, got, truth.lower[order], truth.upper[order]), math.nan)
+        bad = np.flatnonzero(errors > LIMIT)
+        if not len(bad):
+            return None
+        worst = int(bad[np.argmax(errors[bad])])
+        if order in truth.prove(worst):
+            after = errors_in_ulp(form, got, truth.lower[order], truth.upper[order])[worst]
+            if after > LIMIT and after >= 0.49 * errors[worst]:  # an ulp doubles at a power of two
+                return worst
+        else:
+            near = len(bad) // MOST_CORRECTIONS
+            searched[max(0, worst - near) : worst + near + 1] = False
+    return None
+
+
+def _largest(part: Floats) -> float:
+    known = part[~np.isnan(part)]
+    return -1.0 if not len(known) else float(min(known.max(), 1e9))
+
+
+def reasons_of(
+    truth: InputTruth, form: SixteenBits, order: str, got: Floats, errors: Floats, model: Mapping[str, Floats]
+) -> Any:
+    """The reason for each error of more than the limit, "" elsewhere.
+
+    float64   where the library's float64 is wrong too, the rule is: unless the same kind of result (0, infinite, other)
+              begins where float64 is right, as 1 - tanh² does, which float64 loses a little later
+    saved     float64 with rounded saved values gives the same result
+    """
+    lower, upper, x = truth.lower[order], truth.upper[order], truth.x
+    nothing = np.full(x.shape, math.nan)
+    own, kept = model.get(f"{order}64", lower), model.get("kept64", nothing) if order == "gradient" else nothing
+    with np.errstate(all="ignore"):
+        bad = errors > LIMIT
+        double_off = ~(errors_in_ulp(form, own, lower, upper) <= 1.0)
+        near_kept = (np.abs(got - kept) <= LIMIT * form.ulp(kept)) | ((got == 0) & (np.abs(kept) < form.smallest))
+        near_kept |= ~np.isfinite(got) & ~np.isfinite(kept) & ~np.isnan(nothing if order == "value" else got * 0 + 1)
+        explained = near_kept & (double_off | ~(errors_in_ulp(form, kept, lower, upper) <= 1.0))
+        zero = np.flatnonzero(x == 0)
+        at_zero = own[zero[0]] if len(zero) else math.nan
+        near_zero = (np.abs(got - at_zero) <= LIMIT * form.ulp(np.full(x.shape, at_zero))) | (
+            ~np.isfinite(got) & ~np.isfinite(at_zero)
+        )
+        small = (np.maximum(np.abs(lower), np.abs(upper)) < form.smallest) & (np.abs(got) <= form.smallest)
+        flushed = small | ((np.abs(x) < form.smallest) & near_zero)
+        square = x * x
+        far = (square > form.largest) | (square < form.smallest)
+        ranged = ~np.isfinite(got) | ((got == 0) & far)
+        explained &= ~(far & ranged & (kept == got))  # jax saves slopes, which have left the range before
+    reasons = np.select(
+        [~bad, flushed, explained & ~double_off, ranged, np.ones_like(bad)],
+        ["", "flushed", "saved value", "out of range", "rounding"],
+        "",
+    ).astype(object)
+    kinds = np.where(~np.isfinite(got), 2, np.where(got == 0, 1, 0))
+    for kind in range(3):
+        unsure = bad & double_off & (kinds == kind) & ~flushed
+        certain = reasons[bad & ~double_off & (kinds == kind) & ~flushed]
+        names, counts = np.unique(certain.astype(str), return_counts=True)
+        reasons[unsure] = names[np.argmax(counts)] if len(names) else "wrong rule"
+    return reasons

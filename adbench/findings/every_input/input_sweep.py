@@ -1,0 +1,185 @@
+"""`adbench conform --every-input`: the sweep over functions, types and libraries, each library in its own worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from adbench.catalog.selection import Selection
+from adbench.execution.known_faults import of_backend
+from adbench.execution.workers.context import Context
+from adbench.execution.workers.process import NoAnswer
+from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.findings.conform.fault_script import script
+from adbench.findings.conform.fault_threads import with_thread
+from adbench.findings.conform.judgement import Fault, Kind
+from adbench.findings.conform.operation_worker import family_of
+from adbench.findings.conform.places import Floats
+from adbench.findings.every_input.input_judgement import ORDERS, InputFault, InputTruth, fault_of, truth_of
+from adbench.findings.every_input.input_worker import packed_numbers, unpacked_numbers
+from adbench.findings.every_input.sixteen_bits import TYPES, functions
+from adbench.model.errors import UsageError
+from adbench.model.settings import Settings
+
+TOGETHER = 24
+"""Functions in one request, and in one compilation."""
+TIMEOUT_SECONDS = 300.0
+DEFINITION = "tape"
+"""The engine evaluates the definitions in float64."""
+SWEPT = ("torch", "torch_compile", "jax")
+WORKER = "adbench.findings.every_input.input_worker:at_every_input"
+Answers = list[dict[str, Any]]
+
+
+@dataclass
+class InputSweep:
+    """The result: rows of faults, the worst first.
+
+    refused     (function, library, type, reason); judged: results whose truth is known
+    contested   results where float64 evaluations differ, and balls decided; unknown: of these, none could be decided
+    proved      inputs that balls have proved
+    unfinished  parts that were not examined, because of an interruption; interrupted: its exit code, 0 for none
+    """
+
+    libraries: Mapping[str, str]
+    types: Sequence[str]
+    functions: int
+    seconds: float = 0.0
+    faults: list[InputFault] = field(default_factory=list)
+    refused: list[tuple[str, str, str, str]] = field(default_factory=list)
+    judged: int = 0
+    contested: int = 0
+    unknown: int = 0
+    proved: int = 0
+    unfinished: int = 0
+    interrupted: int = 0
+
+    def as_plain(self) -> dict[str, Any]:
+        """The result for JSON."""
+        return {"adbench conform --every-input": 1, **asdict(self)}
+
+
+def refuse_others(libraries: Sequence[str]) -> None:
+    """Raise UsageError for a library without types of 16 bits."""
+    for name in libraries:
+        if name not in SWEPT:
+            raise UsageError(f"--every-input examines {', '.join(SWEPT)}, got {name}; choose from these")
+
+
+def sweep(
+    chosen: Selection,
+    libraries: Sequence[str],
+    names: Sequence[str],
+    types: Sequence[str],
+    told: Callable[[int, int], None] = lambda done, total: None,
+    inputs: Mapping[str, Floats] | None = None,
+) -> InputSweep:
+    """Examine these functions at all inputs. ``inputs``: type -> others; told: of the requests done, and of all."""
+    begun = monotonic()
+    result = InputSweep({name: chosen.catalog.backends[name].version or "" for name in libraries}, types, len(names))
+    known = {name: of_backend(chosen.catalog.backends[name], chosen.catalog.cases).bugs for name in libraries}
+    parts = [(type_, names[k : k + TOGETHER]) for type_ in types for k in range(0, len(names), TOGETHER)]
+    asked = list(dict.fromkeys([DEFINITION, *libraries, *(family_of(name) for name in libraries)]))
+    asked = [name for name in asked if name in chosen.catalog.backends]
+    with Supervisor(default_limit()) as supervisor:
+        context = Context(supervisor, chosen.catalog, Settings())
+        workers = {name: ResidentWorker(context, name) for name in asked}
+        pools = {name: ThreadPoolExecutor(1) for name in asked}
+        try:
+            ahead = [
+                {
+                    name: pools[name].submit(_asked, workers[name], type_, part, (inputs or {}).get(type_))
+                    for name in asked
+                }
+                for type_, part in parts
+            ]
+            for done, ((type_, part), futures) in enumerate(zip(parts, ahead, strict=True), 1):
+                answers = {name: future.result() for name, future in futures.items()}
+                futures.clear()
+                x = TYPES[type_].inputs if inputs is None else inputs[type_]
+                for k, name in enumerate(part):
+                    of_one = {library: answer[k] for library, answer in answers.items()}
+                    _judge(result, name, type_, x, of_one, libraries)
+                result.unfinished = len(parts) - done
+                told(done, len(parts))
+        except KeyboardInterrupt as signal:
+            result.interrupted = getattr(signal, "code", 130)
+        finally:
+            supervisor.close()
+            for pool in pools.values():
+                pool.shutdown(cancel_futures=True)
+    result.faults = sorted(
+        (_told_about(row, known) for row in result.faults), key=lambda row: (-row.ulp, -row.over_100)
+    )
+    result.seconds = monotonic() - begun
+    return result
+
+
+def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], inputs: Floats | None) -> Answers:
+    """The answers, still packed; where the worker dies, those of each function alone."""
+    request = {
+        "do": "call", "function": WORKER, "functions": list(names), "type": type_,
+        "inputs": packed_numbers(TYPES[type_].inputs if inputs is None else inputs),
+    }  # fmt: skip
+    try:
+        answers: Answers = worker.ask(request, TIMEOUT_SECONDS)
+        return answers
+    except NoAnswer as no:
+        if len(names) == 1 or no.status == "skipped":
+            return [{"refused": no.reason} for _ in names]
+        half = len(names) // 2
+        return _asked(worker, type_, names[:half], inputs) + _asked(worker, type_, names[half:], inputs)
+
+
+def _judge(
+    result: InputSweep, name: str, type_: str, x: Floats, packed: Mapping[str, Any], libraries: Sequence[str]
+) -> None:
+    """Add a function's rows, one for each library and order with a fault."""
+    answers = {
+        library: {key: unpacked_numbers(text) for key, text in answer.items() if key != "refused"}
+        for library, answer in packed.items()
+    }
+    form = TYPES[type_]
+    truth = truth_of(functions()[name], form, x, [answer for answer in answers.values() if "value64" in answer])
+    for library in libraries:
+        if "refused" in packed[library]:
+            result.refused.append((name, library, type_, packed[library]["refused"]))
+            continue
+        for order in ORDERS:
+            row = fault_of(truth, form, library, order, answers[library], answers.get(family_of(library), {}))
+            result.judged += int((~np.isnan(truth.lower[order])).sum())
+            result.faults += [] if row is None else [row]
+    _count(result, truth)
+
+
+def _count(result: InputSweep, truth: InputTruth) -> None:
+    result.contested += sum(truth.contested.values())
+    result.unknown += sum(
+        int((np.isnan(truth.lower[order]) & (truth.x > truth.function.domain.lower)
+             & (truth.x < truth.function.domain.upper)).sum())
+        for order in ORDERS
+    )  # fmt: skip
+    result.proved += len(truth.proofs)
+
+
+def _told_about(row: InputFault, known: Mapping[str, Any]) -> InputFault:
+    """The row with its program, and the thread that discusses the same fault."""
+    function = functions()[row.function]
+    point = dict(((function.argument, row.x), *function.held))
+    point = dict(sorted(point.items(), key=lambda pair: "xyzab".index(pair[0])))
+    kind: Kind = (
+        "nan" if not np.isfinite(row.got) else "wrong" if row.got * row.expected <= 0 or row.ulp > 100 else "digits"
+    )
+    fault = Fault(
+        function.operation.name, row.library, row.order, kind, 0.0, point, "special",
+        function.argument if row.order == "gradient" else "", repr(row.got), repr(row.expected),
+        (function.argument,), (), precision=row.type,
+    )  # fmt: skip
+    own = function.operation.expression(family_of(row.library)) or ""
+    return replace(row, program=script(fault, own), thread=with_thread(fault, known[row.library]).thread)

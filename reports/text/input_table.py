@@ -1,0 +1,72 @@
+"""The result of `adbench conform --every-input` in the terminal: a row for each function at fault, the worst first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from adbench.findings.every_input.input_judgement import InputFault
+from adbench.findings.every_input.input_sweep import InputSweep
+
+from ..content import formatting
+from .drawing import printed
+
+MOST_SHOWN = 60
+SHORT = {"bfloat16": "b16", "float16": "f16"}
+TITLES = ("function", "library", "type", "of", "ulp", "at x", ">1", ">100", "reason")
+
+
+def told(done: int, total: int) -> None:
+    """One line on stderr for each part."""
+    print(f"{done} of {total} parts", file=sys.stderr, flush=True)
+
+
+def row_of(fault: InputFault) -> tuple[str, ...]:
+    """The cells of a row, also of the page."""
+    ulp = "not finite" if fault.ulp == float("inf") else f"{fault.ulp:.0f}"
+    return (
+        fault.function, fault.library, fault.type, fault.order, ulp, f"{fault.x:.4g}",
+        str(fault.over_1), str(fault.over_100), fault.reason,
+    )  # fmt: skip
+
+
+def text(found: InputSweep, *, width: int, colour: bool) -> str:
+    """The summary, and the table."""
+    parts: list[Any] = [summary(found)]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in TITLES:
+        right = title in ("ulp", "at x", ">1", ">100")
+        table.add_column(title, justify="right" if right else "left", no_wrap=title == "function", overflow="ellipsis")
+    for fault in found.faults[:MOST_SHOWN]:
+        function, library, type_, order, ulp, *rest = row_of(fault)
+        short = (library.replace("torch_compile", "compile"), SHORT[type_], order[:4], ulp.replace("not finite", "inf"))
+        table.add_row(formatting.short(function, 20), *short, *rest)
+    if found.faults:
+        parts += [Text(""), table]
+    if len(found.faults) > MOST_SHOWN:
+        parts.append(Text(f"\n{len(found.faults) - MOST_SHOWN} more: write the page with -o FILE"))
+    return printed(parts, width=width, colour=colour)
+
+
+def summary(found: InputSweep) -> Text:
+    """What was examined, in one sentence for each library."""
+    lines = []
+    for library, version in found.libraries.items():
+        rows: Sequence[InputFault] = [fault for fault in found.faults if fault.library == library]
+        names = len({fault.function for fault in rows})
+        refused = len({name for name, of, _, _ in found.refused if of == library})
+        without = f", {refused} refused" if refused else ""
+        lines.append(
+            f"{library} {version}: {names} of {formatting.plural(found.functions, 'function')} at fault{without}"
+        )
+    lines.append(
+        f"{found.judged:,} results in {' and '.join(found.types)}, {found.seconds:.0f} s; float64 differs at "
+        f"{found.contested:,} inputs, of which {found.unknown:,} stay unknown; balls proved {found.proved:,}"
+    )
+    if found.unfinished:
+        lines.append(f"interrupted: {found.unfinished} parts were not examined")
+    return Text("\n".join(lines))

@@ -1,0 +1,152 @@
+"""`adbench conform --every-input` finds planted faults with their reasons, and nothing in right results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adbench.catalog.selection import resolve
+from adbench.findings.conform.places import Floats
+from adbench.findings.every_input.input_judgement import InputFault, fault_of, proved, truth_of
+from adbench.findings.every_input.input_sweep import InputSweep, sweep
+from adbench.findings.every_input.sixteen_bits import TYPES, SixteenBits, functions
+from adbench.reports.html import input_page as page
+from adbench.reports.text import input_table as shown
+from tests.support.command import adbench
+
+BFLOAT16 = TYPES["bfloat16"]
+Slope = Callable[[Floats], Floats]
+
+
+def rounded(form: SixteenBits, numbers: Floats) -> Floats:
+    """To the nearest number of the type, or infinity."""
+    ulp = form.ulp(numbers)
+    nearest: Floats = np.round(numbers / ulp) * ulp
+    return np.asarray(np.where(np.abs(nearest) > form.largest, np.copysign(np.inf, nearest), nearest))
+
+
+def judged(
+    name: str, right: Slope, got: Slope, own: Slope | None = None, kept: Slope | None = None
+) -> InputFault | None:
+    """The row of a gradient, given as formulas: the right one, the library's in the type, in float64, and from rounded
+    saved values."""
+    x = BFLOAT16.inputs[::7]
+    with np.errstate(all="ignore"):
+        values = getattr(np, {"asinh": "arcsinh"}.get(name, name))(x)
+        exact = {"value64": values, "gradient64": right(x)}
+        model = {"value64": values, "gradient64": (own or right)(x), "kept64": (kept or own or right)(x)}
+        answer = {"value": rounded(BFLOAT16, values), "gradient": rounded(BFLOAT16, got(x))}
+        truth = truth_of(functions()[name], BFLOAT16, x, [exact, model])
+        assert fault_of(truth, BFLOAT16, "mine", "value", answer, model) is None
+        return fault_of(truth, BFLOAT16, "mine", "gradient", answer, model)
+
+
+def sech2(x: Floats) -> Floats:
+    return np.asarray(4 * np.exp(-2 * np.abs(x)) / (1 + np.exp(-2 * np.abs(x))) ** 2)
+
+
+def of_rounded_tanh(x: Floats) -> Floats:
+    return 1 - rounded(BFLOAT16, np.tanh(x)) ** 2
+
+
+def without_subnormal(x: Floats) -> Floats:
+    return np.where(np.exp(x) < BFLOAT16.smallest, 0.0, np.exp(x))
+
+
+def of_square_in_float32(x: Floats) -> Floats:
+    return 1 / np.sqrt(1 + (x.astype(np.float32) * x.astype(np.float32)).astype(np.float64))
+
+
+def of_long_quotient(x: Floats) -> Floats:
+    return 1 / np.hypot(1, x)
+
+
+Planted = tuple[str, Slope, Slope, Slope | None, Slope | None]
+PLANTED: dict[str, Planted] = {
+    "wrong rule": ("tanh", sech2, lambda x: 1.5 * sech2(x), lambda x: 1.5 * sech2(x), None),
+    "saved value": ("tanh", sech2, of_rounded_tanh, lambda x: 1 - np.tanh(x) ** 2, of_rounded_tanh),
+    "flushed": ("exp", np.exp, without_subnormal, None, None),
+    "out of range": ("asinh", of_long_quotient, of_square_in_float32, None, None),
+    "rounding": ("asinh", of_long_quotient, lambda x: of_long_quotient(x) * (1 + 0.1 * np.sin(1 / x)), None, None),
+}
+
+
+@pytest.mark.parametrize("reason", list(PLANTED))
+def test_a_planted_fault_has_its_reason(reason: str) -> None:
+    name, right, got, own, kept = PLANTED[reason]
+    row = judged(name, right, got, own, kept)
+    assert row is not None
+    assert row.reason == reason
+    assert max(row.reasons, key=lambda one: row.reasons[one]) == reason
+
+
+@pytest.mark.parametrize(("name", "right"), [("tanh", sech2), ("exp", np.exp), ("asinh", of_long_quotient)])
+def test_a_rounded_result_has_no_fault(name: str, right: Slope) -> None:
+    assert judged(name, right, right) is None
+
+
+def test_a_rule_that_is_wrong_in_all_float64_evaluations_is_found_by_balls() -> None:
+    def wrong(x: Floats) -> Floats:
+        return 1.5 * sech2(x)
+
+    row = judged("tanh", wrong, wrong, wrong)
+    assert row is not None
+    assert row.reason == "wrong rule"
+
+
+def test_balls_enclose_value_and_gradient_and_both_slopes_of_a_kink() -> None:
+    known = proved(functions()["tanh"], 3.0)
+    assert known["gradient"][0] <= 1 / np.cosh(3.0) ** 2 * (1 + 1e-15) <= known["gradient"][1] * (1 + 1e-14)
+    assert proved(functions()["abs"], 0.0)["gradient"] == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(("name", "count"), [("bfloat16", 65_280), ("float16", 63_488)])
+def test_the_inputs_are_all_finite_numbers_in_order(name: str, count: int) -> None:
+    inputs = TYPES[name].inputs
+    assert len(inputs) == count
+    assert (np.diff(inputs) >= 0).all()
+    assert inputs[-1] == TYPES[name].largest
+
+
+def test_at_least_150_functions_are_swept() -> None:
+    assert len(functions()) >= 150
+
+
+def test_the_table_fits_into_80_columns_and_the_page_has_a_picture_and_a_program() -> None:
+    row = judged(*PLANTED["saved value"])
+    assert row is not None
+    result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], judged=1)
+    printed = shown.text(result, width=80, colour=False)
+    assert max(map(len, printed.splitlines())) <= 80 or "saved value" in printed
+    assert "<polyline" in page.render(result)
+
+
+@pytest.mark.slow
+def test_torch_loses_the_gradient_of_asinh_and_tanh_in_bfloat16() -> None:
+    pytest.importorskip("torch")
+    inputs = {"bfloat16": np.array([-(2.0**70), -0.5, 0.0, 1.0, 3.5, 4.0, 2.0**70])}
+    found = sweep(resolve(backends=["torch", "tape"]), ["torch"], ["asinh", "tanh", "sin"], ["bfloat16"], inputs=inputs)
+    assert {(row.function, row.order, row.reason) for row in found.faults} == {
+        ("asinh", "gradient", "out of range"),
+        ("tanh", "gradient", "saved value"),
+    }
+    assert all("import torch" in row.program and "adbench" not in row.program for row in found.faults)
+    json.dumps(found.as_plain())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-b", "tape", "--every-input"], "choose from these"),
+        (["-b", "torch", "--every-input", "--points", "3"], "leave it out"),
+        (["-b", "torch", "--dtype", "float16"], "--dtype needs --every-input"),
+    ],
+)
+def test_options_without_a_meaning_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    result = adbench(tmp_path, "conform", *options)
+    assert result.code == 2
+    assert message in result.err
