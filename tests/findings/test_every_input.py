@@ -11,7 +11,7 @@ import pytest
 
 from adbench.catalog.selection import resolve
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.input_judgement import InputFault, fault_of, proved, truth_of
+from adbench.findings.every_input.input_judgement import InputFault, errors_in_ulp, fault_of, proved, truth_of
 from adbench.findings.every_input.input_sweep import InputSweep, sweep
 from adbench.findings.every_input.sixteen_bits import TYPES, SixteenBits, functions
 from adbench.reports.html import input_page as page
@@ -110,6 +110,12 @@ def test_the_inputs_are_all_finite_numbers_in_order(name: str, count: int) -> No
     assert len(inputs) == count
     assert (np.diff(inputs) >= 0).all()
     assert inputs[-1] == TYPES[name].largest
+
+
+def test_beyond_the_largest_number_infinity_and_larger_numbers_are_right_and_nan_is_not() -> None:
+    truth = np.full(3, 1e50)
+    errors = errors_in_ulp(BFLOAT16, np.array([np.inf, 1e50, np.nan]), truth, truth)
+    assert errors.tolist() == [0.0, 0.0, np.inf]
 
 
 def test_at_least_150_functions_are_swept() -> None:

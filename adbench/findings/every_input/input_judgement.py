@@ -188,12 +188,12 @@ PARTS = 160
 
 
 def errors_in_ulp(form: SixteenBits, got: Floats, lower: Floats, upper: Floats) -> Floats:
-    """The distance to the truth in ulp of the type; beyond its largest number, infinity is right. NaN: no truth."""
+    """The distance to the truth in ulp of the type; beyond its largest number, all are right. NaN: no truth."""
     beyond = form.largest + form.ulp(np.array([form.largest]))[0]
     with np.errstate(all="ignore"):
         lower, upper = np.clip(lower, -beyond, beyond), np.clip(upper, -beyond, beyond)
-        held = np.where((got > 0) & np.isinf(got) & (upper >= form.largest), beyond, got)
-        held = np.where((got < 0) & np.isinf(got) & (lower <= -form.largest), -beyond, held)
+        held = np.where((got > form.largest) & (upper >= form.largest), beyond, got)
+        held = np.where((got < -form.largest) & (lower <= -form.largest), -beyond, held)
         off = np.maximum(np.maximum(lower - held, held - upper), 0.0) / form.ulp(np.where(held > upper, upper, lower))
         off = np.where(np.isfinite(held), off, math.inf)
     return np.asarray(np.where(np.isnan(lower), math.nan, off))
