@@ -12,8 +12,7 @@ from torch import func
 from adbench import Device, Namespace, Operator, on_active
 from adbench.model.settings import allowed_threads
 
-from .support.low_types import create_in
-from .support.torch_device import PLACE, on_cuda
+from .support.torch_device import PLACE, create_tensors_in, on_cuda
 from .support.torch_modes import NESTED as NESTED
 from .support.torch_modes import batch_gradient, of_func
 from .support.torch_modes import to_numpy as to_numpy
@@ -44,9 +43,7 @@ def use_device(name: str) -> Device:
 
 
 def use_dtype(name: str) -> None:
-    dtype = getattr(torch, name)
-    torch.set_default_dtype(dtype)
-    create_in(name, xp, lambda tensor: tensor.to(dtype))
+    create_tensors_in(name, xp)
 
 
 def pull_back(g: Callable[..., Any], x: Any, w: Any = None) -> tuple[Any, Any]:

@@ -96,7 +96,7 @@ def check(
     adbench check -b my_backend.py --junit check.xml --sarif check.sarif
     adbench check --function mymodule:f --at 1.0 2.0
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
-    adbench check --function kernels:softmax --definition kernels:plain --inputs kernels:rows -n 64
+    adbench check --function k:softmax --definition k:plain --inputs k:rows -n 64
     """
     if definition is not None:
         sys.exit(print_kernel(asked, definition, as_json))

@@ -1,4 +1,4 @@
-"""torch on a GPU: where tensors are created, the wait for results, and the peak of a call's memory."""
+"""Where and in which type torch creates tensors; on a GPU the wait for results, and the peak of a call's memory."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +8,8 @@ import array_api_compat.torch
 import torch
 
 from adbench import Device, Namespace, Unsupported
+
+from .low_types import create_in
 
 PLACE: dict[str, Any] = {}
 """Options of functions that create tensors: the device of `use_device`."""
@@ -33,3 +35,10 @@ def on_cuda(name: str, xp: Namespace) -> Device:
         return float(peak - before)
 
     return Device(torch.cuda.get_device_name(), lambda result: torch.cuda.synchronize(), peak_bytes)
+
+
+def create_tensors_in(name: str, xp: Namespace) -> None:
+    """For `use_dtype`: torch, and the functions of `xp`, create tensors of this type."""
+    dtype = getattr(torch, name)
+    torch.set_default_dtype(dtype)
+    create_in(name, xp, lambda tensor: tensor.to(dtype))

@@ -140,7 +140,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     functions = "def f(x, y):\n    return x * y\ndef g(n):\n    return 1.0, 2.0 * n\n"
     functions += "def loss(p, n):\n    return p['w'][0] ** n * p['w'][1]\n"
-    write(folder, softplus=CASE, my_backend=RIGHT, mymodule=functions)
+    kernels = "import torch\ndef softmax(x):\n    return torch.softmax(x, -1)\n"
+    kernels += "plain = softmax\ndef rows(n):\n    return (torch.linspace(-1, 1, n),)\n"
+    write(folder, softplus=CASE, my_backend=RIGHT, mymodule=functions, k=kernels)
     repository(folder)  # some formats of reports need a commit
     files = ["-c", "softplus.py", "-b", "my_backend.py"]
     done = adbench(folder, "run", "--quick", "--launches", "1", *files, "-n", "10", "-o", "out")
@@ -180,7 +182,7 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     if "<" in words:
         answered(prepared, *words)
         return
-    plans = words[0] in ("run", "check", "bisect") and "--resume" not in words
+    plans = words[0] in ("run", "check", "bisect") and not {"--resume", "--definition"} & set(words)
     if words[0] == "bisect" and not {"--wheels", "--commits"} & set(words):
         words += ["--versions", "0.4.30,0.4.31,0.5.0"]  # as the index would list them
     if words[0] == "audit" or (words[0] == "atlas" and "--show" not in words):

@@ -218,7 +218,7 @@ def test_a_known_fault_of_second_order_does_not_excuse_a_wrong_gradient() -> Non
     def status(operator: str, word: str) -> str:
         verdict = Verdict(word, "", None, None, 1, 0, 0, 0, "", "")  # type: ignore[arg-type]
         record = Record(Job("b", 1, "some", operator), "wrong" if word == "wrong" else "ok", "off", verdict)
-        return _as_known(record, known, case).status
+        return _as_known(record, known, case, "float64").status
 
     assert status("gradient", "wrong") == "wrong"
     assert status("hessian", "wrong") == "known"

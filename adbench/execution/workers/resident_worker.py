@@ -14,6 +14,7 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProces
 from adbench.measure import machine
 from adbench.model.operator import needs
 from adbench.model.record import Job
+from adbench.model.settings import FLOAT64
 
 PERTURBED_SHARE = 0.25
 """Share of a reference's time for the perturbed point, where fewer entries are examined."""
@@ -165,9 +166,7 @@ class References:
         try:
             return self._worker.ask(self._context.request(job, "reference", **needs(job.operator), **asked))
         except NoAnswer as no:
-            if perturbed:
-                return no
-            if no.status == "unsupported":  # the run's type has no such inputs
+            if perturbed or (no.status == "unsupported" and settings.dtype != FLOAT64):  # the type has no such inputs
                 return no
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")
