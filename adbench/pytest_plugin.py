@@ -60,7 +60,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     audit: Audit | None = config.pluginmanager.get_plugin(AUDIT)
     if audit is not None:
         from adbench.reports.formats.audit_files import write
-        from adbench.reports.text.audit import text
+        from adbench.reports.text.terminal.audit import text
 
         terminalreporter.section("adbench: what gradient tests notice")
         width = terminalreporter._tw.fullwidth

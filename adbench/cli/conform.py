@@ -160,7 +160,7 @@ def _every_input(
     from adbench.findings.every_input import input_sweep, sixteen_bits
     from adbench.model.atomic_file import refuse_file, write_whole
     from adbench.reports.html import input_page as page
-    from adbench.reports.text import input_table as shown
+    from adbench.reports.text.terminal import input_table as shown
 
     if unused := [name for name, value in ignored.items() if value]:
         raise click.UsageError(f"{unused[0]} has no meaning with --every-input; leave it out")

@@ -8,7 +8,7 @@ from adbench.audit.audited import NOT_TRIED, AuditedTest, ranked, sentences
 from adbench.audit.spoils import SPOILS
 from adbench.version import __version__
 
-from ..text.audit import LEGEND, MARKS
+from ..text.terminal.audit import LEGEND, MARKS
 from . import page
 
 

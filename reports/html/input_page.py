@@ -9,7 +9,7 @@ from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.version import __version__
 
 from ..content import formatting
-from ..text import input_table as shown
+from ..text.terminal import input_table as shown
 from . import page
 
 WIDTH, HEIGHT = 320.0, 90.0

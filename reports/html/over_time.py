@@ -10,7 +10,8 @@ from adbench.model.record import Job, Run
 from adbench.results.comparison_inputs import ComparisonInput, of_run
 from adbench.results.timeline.cell_series import CellSeries, Timeline, timelines
 
-from ..content import accuracy, formatting
+from ..content import formatting
+from ..content.answer import accuracy
 from ..content.timeline import over_runs
 from . import embedding, page
 

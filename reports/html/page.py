@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adbench.model.record import Run
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
-from ..content.accuracy import accuracy_table
+from ..content.answer.accuracy import accuracy_table
 from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes

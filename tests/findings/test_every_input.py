@@ -15,7 +15,7 @@ from adbench.findings.every_input.input_judgement import InputFault, errors_in_u
 from adbench.findings.every_input.input_sweep import InputSweep, sweep
 from adbench.findings.every_input.sixteen_bits import TYPES, SixteenBits, functions
 from adbench.reports.html import input_page as page
-from adbench.reports.text import input_table as shown
+from adbench.reports.text.terminal import input_table as shown
 from tests.support.command import adbench
 
 BFLOAT16 = TYPES["bfloat16"]

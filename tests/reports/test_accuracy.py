@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from adbench.model.record import Record, Run
 from adbench.oracle.verdict import UlpErrors
-from adbench.reports.content.accuracy import accuracy_table, in_ulp, time_and_error
+from adbench.reports.content.answer.accuracy import accuracy_table, in_ulp, time_and_error
 from adbench.reports.content.cells import Cells
 from adbench.reports.html import over_time, page
 from tests.reports import runs

@@ -112,17 +112,10 @@ def answer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"unsupported": discovery.first_line(reason)}
     except UsageError as reason:
         return {"bad_file": str(reason)}
-    except Exception as error:
-        if request.get("dtype", FLOAT64) == FLOAT64 or not NOT_OF_TYPE.search(str(error)):
-            return failed(error)
-        return {"unsupported": discovery.first_line(error)}
     except BaseException as error:  # a library may raise anything, even SystemExit or KeyboardInterrupt
-        return failed(error)
-
-
-def failed(error: BaseException) -> dict[str, Any]:
-    """The answer for an exception that is being handled."""
-    return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
+        if request.get("dtype", FLOAT64) != FLOAT64 and NOT_OF_TYPE.search(str(error)):
+            return {"unsupported": discovery.first_line(error)}
+        return {"failed": describe(error), "traceback": traceback.format_exc(limit=-8)[-MOST_TRACEBACK:]}
 
 
 def describe(error: BaseException) -> str:

@@ -10,8 +10,8 @@ from rich.text import Text
 from adbench.audit.audited import MISSED, NOT_APPLICABLE, NOT_TRIED, NOTICED, AuditedTest, ranked, sentences
 from adbench.audit.spoils import SPOILS
 
-from ..content import formatting
-from .drawing import printed
+from ...content import formatting
+from ..drawing import printed
 
 MARKS = {NOTICED: "✓", MISSED: "✗", NOT_APPLICABLE: "·", NOT_TRIED: "?"}
 LEGEND = "✓ the test fails with the spoiled gradient, ✗ it passes, · no number changed, ? not tried (runs spent)"

@@ -10,8 +10,8 @@ from adbench.model.record import Job, Run
 from adbench.oracle.evidence import DOUBLE, PRECISIONS
 from adbench.oracle.verdict import UlpErrors
 
-from .cells import Cell, Cells
-from .formatting import MISSING, seconds
+from ..cells import Cell, Cells
+from ..formatting import MISSING, seconds
 
 WIDTH, HEIGHT, EDGE = 420.0, 220.0, 34.0
 LEAST_SHOWN = 0.05

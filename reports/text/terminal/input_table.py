@@ -12,8 +12,8 @@ from rich.text import Text
 from adbench.findings.every_input.input_judgement import InputFault
 from adbench.findings.every_input.input_sweep import InputSweep
 
-from ..content import formatting
-from .drawing import printed
+from ...content import formatting
+from ..drawing import printed
 
 MOST_SHOWN = 60
 SHORT = {"bfloat16": "b16", "float16": "f16"}
