@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
@@ -10,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from adbench.catalog.discovery import Catalog, catalog, load_cases, select
-from adbench.catalog.source import read_sources
+from adbench.catalog.source import KINDS, project_table, read_sources
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.settings import cache_folder
-
-KEYS = ("cases", "backends")
 
 
 @dataclass(frozen=True)
@@ -68,38 +65,13 @@ def installed(chosen: Selection) -> tuple[str, ...]:
     return names
 
 
-def project_table(start: Path) -> tuple[Path, dict[str, Any]]:
-    """The nearest pyproject.toml that has `[tool.adbench]`, and that table; empty without one.
-
-    Raises BadFile for a file that names adbench and cannot be read, and for an unknown key that is no table: tables are
-    those of commands, whose options only the command line knows.
-    """
-    for folder in (start, *start.parents):
-        file = folder / "pyproject.toml"
-        try:
-            data = file.read_bytes() if file.is_file() else b""
-            table = tomllib.loads(data.decode()).get("tool", {}).get("adbench") if b"adbench" in data else None
-        except (OSError, ValueError) as error:
-            raise BadFile(f"{file}: cannot be read: {error}") from error
-        if table is None:
-            continue
-        if not isinstance(table, dict):
-            raise BadFile(f"{file}: [tool.adbench] must be a table; got {table!r}")
-        unknown = sorted(key for key, value in table.items() if key not in KEYS and not isinstance(value, dict))
-        if unknown:
-            keys = f"{', '.join(KEYS)}, and tables of commands, such as [tool.adbench.check]"
-            raise BadFile(f"{file}: [tool.adbench] has no key {unknown[0]!r}; there are: {keys}")
-        return file, table
-    return start / "pyproject.toml", {}
-
-
 def configuration(start: Path) -> dict[str, list[Path]]:
     """`cases` and `backends` of the nearest `[tool.adbench]`, relative to its file.
 
     Raises BadFile, as `project_table` does, and for a value that is not a list of paths.
     """
     file, table = project_table(start)
-    return {key: _configured(file, table, key) for key in KEYS}
+    return {key: _configured(file, table, key) for key in KINDS}
 
 
 def _configured(file: Path, table: Mapping[str, Any], key: str) -> list[Path]:

@@ -1,9 +1,10 @@
-"""A file that defines a case or a backend, and its facts, read from the text without running it."""
+"""Files of the user: a case or a backend, and its facts, read from the text without running it; project settings."""
 
 from __future__ import annotations
 
 import ast
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from adbench.model.errors import BadFile
 from adbench.model.settings import FLOAT64, PROCESSOR, Role
 
 Kind = Literal["cases", "backends"]
+KINDS: tuple[Kind, ...] = ("cases", "backends")
 
 LOW = ("float32", "bfloat16", "float16")
 """The types below float64 in which cases can be computed."""
@@ -219,3 +221,28 @@ def _literals(assigned: Mapping[str, ast.expr], file: Path) -> dict[str, Any]:
             raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
         fields[name.lower()] = tuple(value) if isinstance(value, list) else value
     return fields
+
+
+def project_table(start: Path) -> tuple[Path, dict[str, Any]]:
+    """The nearest pyproject.toml that has `[tool.adbench]`, and that table; empty without one.
+
+    Raises BadFile for a file that names adbench and cannot be read, and for an unknown key that is no table: tables are
+    those of commands, whose options only the command line knows.
+    """
+    for folder in (start, *start.parents):
+        file = folder / "pyproject.toml"
+        try:
+            data = file.read_bytes() if file.is_file() else b""
+            table = tomllib.loads(data.decode()).get("tool", {}).get("adbench") if b"adbench" in data else None
+        except (OSError, ValueError) as error:
+            raise BadFile(f"{file}: cannot be read: {error}") from error
+        if table is None:
+            continue
+        if not isinstance(table, dict):
+            raise BadFile(f"{file}: [tool.adbench] must be a table; got {table!r}")
+        unknown = sorted(key for key, value in table.items() if key not in KINDS and not isinstance(value, dict))
+        if unknown:
+            keys = f"{', '.join(KINDS)}, and tables of commands, such as [tool.adbench.check]"
+            raise BadFile(f"{file}: [tool.adbench] has no key {unknown[0]!r}; there are: {keys}")
+        return file, table
+    return start / "pyproject.toml", {}

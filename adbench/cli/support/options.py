@@ -326,10 +326,10 @@ def defaults_of(command: click.Command, name: str, commands: Collection[str], wo
     options = {text: option for option in command.params for text in (*option.opts, *option.secondary_opts)}
     if not any(text.startswith("--") for text in options):
         return {}  # and nothing is imported: a shell waits for its completion
-    from adbench.catalog.selection import KEYS, project_table
+    from adbench.catalog.source import KINDS, project_table  # without numpy, whose threads some commands limit first
 
     file, table = project_table(Path.cwd())
-    if unknown := [key for key in table if key not in (*KEYS, *commands)]:
+    if unknown := [key for key in table if key not in (*KINDS, *commands)]:
         raise UnknownName("command", unknown[0], commands, of=f"{file}: adbench")
     names = {text[2:]: option for text, option in options.items() if text.startswith("--") and text in option.opts}
     found: dict[str, Any] = {}
