@@ -143,10 +143,13 @@ class Handing:
         if not callable(function):
             return function
 
-        @functools.wraps(function)
         def handed(*args: Any, **kwargs: Any) -> Any:
             return self._call(function, *args, place=place, library=library, **kwargs)
 
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            with contextlib.suppress(AttributeError, TypeError):  # some callable objects have a name that is no text
+                setattr(handed, name, getattr(function, name))
+        vars(handed).update(getattr(function, "__dict__", {}), __wrapped__=function)
         return handed
 
     def _call(self, function: Callable[..., Any], *args: Any, place: int | None, library: str, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from adbench.audit.audited import MISSED, NOT_APPLICABLE, NOT_TRIED, NOTICED, AuditedTest, sentences
+from adbench.audit.handing import Handing, TestRun
 from adbench.audit.spoils import SPOILS
 from tests.support.command import Result
 from tests.support.command import adbench_in_a_process as adbench
@@ -252,6 +253,18 @@ def test_a_spoil_changes_numbers_alike_in_each_library(spoil: Any) -> None:
         for one, other in zip(found, results[0], strict=True):
             np.testing.assert_allclose(one, other, **rough)
     assert any((one != array).any() for one, array in zip(results[0], arrays, strict=True))
+
+
+def test_a_callable_object_may_have_a_name_that_is_no_text() -> None:
+    class Named:
+        __name__ = None
+
+        def __call__(self, x: float) -> float:
+            return 2 * x
+
+    handing = Handing(lambda file: True)
+    handing.run = TestRun(SPOILS[0])
+    assert handing._handing(Named(), None, "autograd")(1.0) == 2.0  # a number of Python's is no array
 
 
 def test_the_words_count_each_kind() -> None:
