@@ -64,7 +64,7 @@ def sentences(tests: Sequence[AuditedTest]) -> list[str]:
     lines = []
     if judged:
         missed = {spoil.name: sum(spoil.name in test.missed for test in judged) for spoil in SPOILS}
-        nothing = sum(not test.noticed for test in judged)
+        nothing = sum(bool(test.missed) and not test.noticed for test in judged)
         lines.append(
             f"Of {counted}, {missed['ten_percent']} pass with gradients that are 10 % too large, {missed['negated']} "
             f"with negated ones, {missed['zero']} with zeros, {missed['nan']} with NaN; {nothing} notice nothing."
