@@ -44,14 +44,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin the audit if it is asked for."""
+    """Start the audit if `--adbench-audit` asks for it. Raises pytest.UsageError for bad options."""
     if config.getoption("--adbench-audit"):
         from adbench.audit.suite import Audit
-        from adbench.reports.formats.audit_files import check_suffix
+        from adbench.model.errors import UsageError
+        from adbench.reports.formats.audit_files import refuse
 
-        for file in config.getoption("--adbench-audit-report"):
-            check_suffix(file)
-        audit = Audit(config.rootpath, config.getoption("--adbench-audit-limit"))
+        limit = config.getoption("--adbench-audit-limit")
+        if not 0 < limit < float("inf"):
+            raise pytest.UsageError(f"--adbench-audit-limit {limit:g} is no duration; give seconds above 0")
+        try:
+            for file in config.getoption("--adbench-audit-report"):
+                refuse(file)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
+        audit = Audit(config.rootpath, limit)
         config.pluginmanager.register(audit, AUDIT)
 
 

@@ -60,14 +60,14 @@ def sentences(tests: Sequence[AuditedTest]) -> list[str]:
     if not tests:
         return ["No test of this suite was handed a gradient by torch, jax, autograd, equinox or flax."]
     judged, aside = ranked(tests), [test for test in tests if test.set_aside]
-    counted = "1 gradient test" if len(judged) == 1 else f"{len(judged)} gradient tests"
     lines = []
     if judged:
         missed = {spoil.name: sum(spoil.name in test.missed for test in judged) for spoil in SPOILS}
         nothing = sum(bool(test.missed) and not test.noticed for test in judged)
+        many = "1 gradient test passes" if len(judged) == 1 else f"{len(judged)} gradient tests pass"
         lines.append(
-            f"Of {counted}, {missed['ten_percent']} pass with gradients that are 10 % too large, {missed['negated']} "
-            f"with negated ones, {missed['zero']} with zeros, {missed['nan']} with NaN; {nothing} notice nothing."
+            f"{many} with right gradients; with gradients 10 % too large {missed['ten_percent']}, negated "
+            f"{missed['negated']}, zero {missed['zero']}, NaN {missed['nan']}. Tests that notice nothing: {nothing}."
         )
         runs = sum(test.runs for test in judged) / len(judged)
         lines.append(f"Each test ran {runs:.1f} times on average, at most {max(test.runs for test in judged)} times.")

@@ -37,8 +37,9 @@ class TestRun:
     spoil      the error to put in; None for none
     pattern    which calls are spoiled: those with an even number of ones in the binary digits of their number, or
                the others. Such a pattern never repeats, so two gradients that a test compares are not spoiled alike
-    calls      gradients handed out, and `arrays` the most arrays in one
+    calls      gradients handed out
     changed    whether the error changed a number
+    traced     whether a gradient had no numbers yet, in a function that jax compiles
     first      digest of the first gradient before it is spoiled; None if it has no numbers yet, under a trace
     """
 
@@ -136,7 +137,7 @@ class Handing:
             return self._handing(pullback, None, library)
         from jax.tree_util import Partial
 
-        return Partial(functools.partial(self._call, place=None, library=library), pullback)
+        return Partial(functools.partial(self._call, None, library), pullback)
 
     def _handing(self, function: Any, place: int | None, library: str) -> Any:
         """The function, with the gradient in its result spoiled where it is the suite's turn."""
@@ -144,7 +145,7 @@ class Handing:
             return function
 
         def handed(*args: Any, **kwargs: Any) -> Any:
-            return self._call(function, *args, place=place, library=library, **kwargs)
+            return self._call(place, library, function, *args, **kwargs)
 
         for name in functools.WRAPPER_ASSIGNMENTS:
             with contextlib.suppress(AttributeError, TypeError):  # some callable objects have a name that is no text
@@ -152,7 +153,7 @@ class Handing:
         vars(handed).update(getattr(function, "__dict__", {}), __wrapped__=function)
         return handed
 
-    def _call(self, function: Callable[..., Any], *args: Any, place: int | None, library: str, **kwargs: Any) -> Any:
+    def _call(self, place: int | None, library: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if self._is_nested or not self._asked_by_the_suite():
             return function(*args, **kwargs)
         result = self._outermost(function)(*args, **kwargs)

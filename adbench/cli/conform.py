@@ -160,6 +160,7 @@ def _every_input(
     from adbench.findings.every_input import input_sweep, sixteen_bits
     from adbench.model.atomic_file import refuse_file, write_whole
     from adbench.reports.html import input_page as page
+    from adbench.reports.text.status_line import StatusLine
     from adbench.reports.text.terminal import input_table as shown
 
     if unused := [name for name, value in ignored.items() if value]:
@@ -176,7 +177,11 @@ def _every_input(
         refuse_file(file)
     interrupt.listen()
     kinds = tuple(dict.fromkeys(types)) or tuple(sixteen_bits.TYPES)
-    result = input_sweep.sweep(chosen, libraries, names, kinds, told=shown.told)
+    line = StatusLine()
+    result = input_sweep.sweep(
+        chosen, libraries, names, kinds, told=lambda done, total: line.show(f"{done} of {total} parts")
+    )
+    line.end()
     plain = as_text(result.as_plain())
     if save is not None:
         write_whole(save, plain)

@@ -185,9 +185,8 @@ def on_traps(
     families = Counter(family_of(case) for case in cases.values() if case.is_trap)
     bugs_of = {}
     for source in backends:
-        bugs = of_backend(
-            source, cases, device, dtype
-        ).bugs  # refuses a bad file also of a backend that is not installed
+        # A bad file is refused also of a backend that is not installed.
+        bugs = of_backend(source, cases, device, dtype).bugs
         if not source.missing:
             bugs_of[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
     named = dict.fromkeys((*checked, *(bug.trap for bugs in bugs_of.values() for bug in bugs)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from adbench.audit.audited import AuditedTest, document, sentences
+from adbench.model.atomic_file import refuse_file, write_whole
 from adbench.model.errors import UsageError
 
 from ..content import formatting
@@ -19,8 +20,8 @@ def junit(tests: Sequence[AuditedTest]) -> str:
     suite = ElementTree.Element("testsuite", name="adbench audit", tests=str(len(tests)))
     failures = 0
     for test in tests:
-        found = ElementTree.SubElement(suite, "testcase", classname=formatting.visible(test.file), name=test.test)
-        found.set("name", formatting.visible(test.test))
+        names = {"classname": formatting.visible(test.file), "name": formatting.visible(test.test)}
+        found = ElementTree.SubElement(suite, "testcase", names)
         if test.set_aside:
             ElementTree.SubElement(found, "skipped", message=formatting.visible(test.set_aside))
         elif "ten_percent" in test.missed:
@@ -43,20 +44,16 @@ WRITERS: Mapping[str, Callable[[Sequence[AuditedTest]], str]] = {
 """The suffix of a file, and what writes it."""
 
 
-def check_suffix(file: Path) -> None:
-    """Raises UsageError if no format of an audit ends like this file."""
+def refuse(file: Path) -> None:
+    """Raise UsageError for a file that no format of an audit ends like, or that cannot be written: before the work."""
     if file.suffix not in WRITERS:
         raise UsageError(f"{file}: the report of an audit ends in {formatting.listed(WRITERS)}; give such a name")
+    refuse_file(file)
 
 
 def write(tests: Sequence[AuditedTest], file: Path) -> None:
     """Write the audit to a file, in the format of its suffix. Raises UsageError if that is not possible."""
-    check_suffix(file)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(WRITERS[file.suffix](tests), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}; give another file") from error
+    write_whole(file, WRITERS[file.suffix](tests))
 
 
 def read(file: Path) -> list[AuditedTest]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -208,7 +210,9 @@ def test_so_do_jaxs_also_in_processes_of_xdist(suite: Path) -> None:
 def test_the_table_names_the_test_and_its_tolerance(done: tuple[Result, Path]) -> None:
     result, reports = done
     assert result.code == 1, result.out + result.err
-    assert "Of 8 gradient tests, 2 pass with gradients that are 10 % too large" in " ".join(result.out.split())
+    assert "8 gradient tests pass with right gradients; with gradients 10 % too large 2, negated 1" in " ".join(
+        result.out.split()
+    )
     assert "rtol=0.5" in result.out
     assert "ERROR tests/test_broken.py" in result.out
     page = (reports / "audit.html").read_text()
@@ -225,6 +229,7 @@ def test_nothing_is_written_into_the_suite(done: tuple[Result, Path], suite: Pat
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [
+        (["--report", "nowhere/audit.html", "tests"], 2, "nowhere is no directory"),
         (["--report", "audit.pdf", "tests"], 2, "ends in .html, .json and .xml"),
         (["tests/nowhere.py", "--no-such-option"], 2, "pytest refused its arguments"),
         (["tests/test_torch.py", "-k", "no_such_test"], 4, ""),
@@ -255,16 +260,16 @@ def test_a_spoil_changes_numbers_alike_in_each_library(spoil: Any) -> None:
     assert any((one != array).any() for one, array in zip(results[0], arrays, strict=True))
 
 
-def test_a_callable_object_may_have_a_name_that_is_no_text() -> None:
+def test_a_callable_may_have_a_name_that_is_no_text_and_any_keyword() -> None:
     class Named:
         __name__ = None
 
-        def __call__(self, x: float) -> float:
-            return 2 * x
+        def __call__(self, x: float, place: float = 0.0) -> float:
+            return 2 * x + place
 
     handing = Handing(lambda file: True)
     handing.run = TestRun(SPOILS[0])
-    assert handing._handing(Named(), None, "autograd")(1.0) == 2.0  # a number of Python's is no array
+    assert handing._handing(Named(), None, "autograd")(1.0, place=1.0) == 3.0  # a number of Python's is no array
 
 
 def test_the_words_count_each_kind() -> None:
@@ -273,8 +278,17 @@ def test_the_words_count_each_kind() -> None:
         AuditedTest("b", "a.py", 2, {"zero": MISSED, "ten_percent": MISSED}, 1, 7),
     ]
     assert sentences(tests) == [
-        "Of 2 gradient tests, 2 pass with gradients that are 10 % too large, 0 with negated ones, 1 with zeros, "
-        "0 with NaN; 1 notice nothing.",
+        "2 gradient tests pass with right gradients; with gradients 10 % too large 2, negated 0, zero 1, NaN 0. Tests "
+        "that notice nothing: 1.",
         "Each test ran 6.0 times on average, at most 7 times.",
     ]
     assert "No test of this suite was handed a gradient" in sentences([])[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "part"), [("--adbench-audit-report=x.pdf", "ends in .html"), ("--adbench-audit-limit=0", "no duration")]
+)
+def test_pytest_refuses_bad_options_in_one_line(suite: Path, option: str, part: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--adbench-audit", option, "tests"]
+    done = subprocess.run(command, cwd=suite, capture_output=True, text=True)
+    assert (done.returncode, part in done.stderr, "Traceback" in done.stderr) == (4, True, False), done.stderr

@@ -43,11 +43,11 @@ def audit(arguments: tuple[str, ...], reports: tuple[Path, ...], limit: float, a
     from adbench.audit.audited import AuditedTest
     from adbench.model.errors import UsageError
     from adbench.optional import require
-    from adbench.reports.formats.audit_files import check_suffix, read
+    from adbench.reports.formats.audit_files import read, refuse
 
     require("pytest", "adbench audit")
     for file in reports:
-        check_suffix(file)
+        refuse(file)
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "audit.json")
         wanted = [f"--adbench-audit-report={file}" for file in (found, *reports)]

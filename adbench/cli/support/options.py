@@ -219,7 +219,7 @@ def given_options(context: click.Context) -> list[str]:
     return [
         option.opts[0]
         for option in context.command.params
-        if option.name and context.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
 
 

@@ -225,16 +225,12 @@ def point(case: Case, size: int, seed: int, *, single: bool = False, dtype: str 
 
 def _in_type(at: CasePoint) -> tuple[Any, ...]:
     """The inputs rounded to the type of the point."""
-
-    def rounded(leaf: Any) -> Any:
-        if not tree.is_active(leaf):
-            return leaf
-        numbers = at.form.rounded(np.asarray(leaf, dtype=np.float64))
-        if at.dtype is not DOUBLE:
-            _refuse_outside(np.asarray(leaf), numbers, at)
-        return numbers if isinstance(leaf, np.ndarray) else float(numbers)
-
-    return tuple(tree.map_leaves(rounded, arg) for arg in at.args)
+    args = tuple(rounded_to(at.form, arg) for arg in at.args)
+    if at.dtype is not DOUBLE:
+        for leaf, rounded in zip(tree.leaves(at.args), tree.leaves(args), strict=True):
+            if tree.is_active(leaf):
+                _refuse_outside(np.asarray(leaf), np.asarray(rounded), at)
+    return args
 
 
 def _refuse_outside(numbers: Any, rounded: Any, at: CasePoint) -> None:

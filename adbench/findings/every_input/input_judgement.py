@@ -16,7 +16,8 @@ import numpy as np
 
 from adbench.findings.conform.judgement import FAILS
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.sixteen_bits import OneArgument, SixteenBits
+from adbench.findings.every_input.sixteen_bits import OneArgument
+from adbench.oracle.evidence import Precision
 from adbench.oracle.leaves import Point
 from adbench.oracle.series.ball import Insufficient, Special
 from adbench.oracle.series.ball import ball as ball_of
@@ -97,7 +98,7 @@ class InputTruth:
         return self.proofs[k]
 
 
-def truth_of(function: OneArgument, form: SixteenBits, x: Floats, candidates: list[Mapping[str, Floats]]) -> InputTruth:
+def truth_of(function: OneArgument, form: Precision, x: Floats, candidates: list[Mapping[str, Floats]]) -> InputTruth:
     """The truth from float64 evaluations, the engine's first, and balls where they differ."""
     inside = (x > function.domain.lower) & (x < function.domain.upper)
     lower, upper = ({order: np.full(x.shape, math.nan) for order in ORDERS} for _ in range(2))
@@ -108,7 +109,7 @@ def truth_of(function: OneArgument, form: SixteenBits, x: Floats, candidates: li
             parts = [np.full(x.shape, math.nan)]
         with np.errstate(all="ignore"):
             every = np.stack(parts)
-            close = np.abs(every - every[0]) <= AGREED * form.ulp(every[0])
+            close = np.abs(every - every[0]) <= AGREED * form.ulps(every[0])
             same = (close & np.isfinite(every)).all(axis=0) & (len(parts) > 1)
             infinite = (every == every[0]).all(axis=0) & np.isinf(every[0])
         known = np.where(same & inside, every[0], math.nan)
@@ -130,7 +131,7 @@ def truth_of(function: OneArgument, form: SixteenBits, x: Floats, candidates: li
     return truth
 
 
-def _settle(truth: InputTruth, form: SixteenBits, order: str, every: Floats, contested: Any) -> None:
+def _settle(truth: InputTruth, form: Precision, order: str, every: Floats, contested: Any) -> None:
     """Where evaluations differ, take one that is right at the nearest proved inputs on both sides; else none."""
     sample = [k for k in _spread_over(contested, PROOFS) if order in truth.prove(k)]
     if not sample:
@@ -149,9 +150,9 @@ def _spread_over(indices: Any, count: int) -> list[int]:
     )
 
 
-def _miss(truth: InputTruth, form: SixteenBits, order: str, k: int, number: float) -> bool:
+def _miss(truth: InputTruth, form: Precision, order: str, k: int, number: float) -> bool:
     lower, upper = truth.proofs[k][order]
-    room = AGREED * float(form.ulp(np.array([lower]))[0])
+    room = AGREED * form.ulp(lower)
     return not lower - room <= number <= upper + room
 
 
@@ -187,21 +188,21 @@ class InputFault:
 PARTS = 160
 
 
-def errors_in_ulp(form: SixteenBits, got: Floats, lower: Floats, upper: Floats) -> Floats:
+def errors_in_ulp(form: Precision, got: Floats, lower: Floats, upper: Floats) -> Floats:
     """The distance to the truth in ulp of the type; beyond its largest number, all are right. NaN: no truth."""
-    beyond = form.largest + form.ulp(np.array([form.largest]))[0]
+    beyond = form.largest + form.ulp(form.largest)
     with np.errstate(all="ignore"):
         lower, upper = np.clip(lower, -beyond, beyond), np.clip(upper, -beyond, beyond)
         held = np.where((got > form.largest) & (upper >= form.largest), beyond, got)
         held = np.where((got < -form.largest) & (lower <= -form.largest), -beyond, held)
-        off = np.maximum(np.maximum(lower - held, held - upper), 0.0) / form.ulp(np.where(held > upper, upper, lower))
+        off = np.maximum(np.maximum(lower - held, held - upper), 0.0) / form.ulps(np.where(held > upper, upper, lower))
         off = np.where(np.isfinite(held), off, math.inf)
     return np.asarray(np.where(np.isnan(lower), math.nan, off))
 
 
 def fault_of(
     truth: InputTruth,
-    form: SixteenBits,
+    form: Precision,
     library: str,
     order: str,
     answer: Mapping[str, Floats],
@@ -225,7 +226,7 @@ def fault_of(
     )  # fmt: skip
 
 
-def _worst(truth: InputTruth, form: SixteenBits, order: str, got: Floats) -> int | None:
+def _worst(truth: InputTruth, form: Precision, order: str, got: Floats) -> int | None:
     """The input with the largest error that balls confirm; None: no error beyond the limit is confirmed.
 
     Where balls say nothing, or another number, the search goes on; where nothing, at some distance.
@@ -253,7 +254,7 @@ def _largest(part: Floats) -> float:
 
 
 def reasons_of(
-    truth: InputTruth, form: SixteenBits, order: str, got: Floats, errors: Floats, model: Mapping[str, Floats]
+    truth: InputTruth, form: Precision, order: str, got: Floats, errors: Floats, model: Mapping[str, Floats]
 ) -> Any:
     """The reason for each error of more than the limit, "" elsewhere.
 
@@ -267,14 +268,12 @@ def reasons_of(
     with np.errstate(all="ignore"):
         bad = errors > LIMIT
         double_off = ~(errors_in_ulp(form, own, lower, upper) <= 1.0)
-        near_kept = (np.abs(got - kept) <= LIMIT * form.ulp(kept)) | ((got == 0) & (np.abs(kept) < form.smallest))
+        near_kept = (np.abs(got - kept) <= LIMIT * form.ulps(kept)) | ((got == 0) & (np.abs(kept) < form.smallest))
         near_kept |= ~np.isfinite(got) & ~np.isfinite(kept) & ~np.isnan(nothing if order == "value" else got * 0 + 1)
         explained = near_kept & (double_off | ~(errors_in_ulp(form, kept, lower, upper) <= 1.0))
         zero = np.flatnonzero(x == 0)
         at_zero = own[zero[0]] if len(zero) else math.nan
-        near_zero = (np.abs(got - at_zero) <= LIMIT * form.ulp(np.full(x.shape, at_zero))) | (
-            ~np.isfinite(got) & ~np.isfinite(at_zero)
-        )
+        near_zero = (np.abs(got - at_zero) <= LIMIT * form.ulp(at_zero)) | (~np.isfinite(got) & ~np.isfinite(at_zero))
         small = (np.maximum(np.abs(lower), np.abs(upper)) < form.smallest) & (np.abs(got) <= form.smallest)
         flushed = small | ((np.abs(x) < form.smallest) & near_zero)
         square = x * x

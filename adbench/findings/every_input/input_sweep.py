@@ -23,7 +23,7 @@ from adbench.findings.conform.operation_worker import family_of
 from adbench.findings.conform.places import Floats
 from adbench.findings.every_input.input_judgement import ORDERS, InputFault, InputTruth, fault_of, truth_of
 from adbench.findings.every_input.input_worker import packed_numbers, unpacked_numbers
-from adbench.findings.every_input.sixteen_bits import TYPES, functions
+from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.errors import UsageError
 from adbench.model.settings import Settings
 
@@ -102,7 +102,7 @@ def sweep(
             for done, ((type_, part), futures) in enumerate(zip(parts, ahead, strict=True), 1):
                 answers = {name: future.result() for name, future in futures.items()}
                 futures.clear()
-                x = TYPES[type_].inputs if inputs is None else inputs[type_]
+                x = every_number(TYPES[type_]) if inputs is None else inputs[type_]
                 for k, name in enumerate(part):
                     of_one = {library: answer[k] for library, answer in answers.items()}
                     _judge(result, name, type_, x, of_one, libraries)
@@ -125,7 +125,7 @@ def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], inputs: Flo
     """The answers, still packed; where the worker dies, those of each function alone."""
     request = {
         "do": "call", "function": WORKER, "functions": list(names), "type": type_,
-        "inputs": packed_numbers(TYPES[type_].inputs if inputs is None else inputs),
+        "inputs": packed_numbers(every_number(TYPES[type_]) if inputs is None else inputs),
     }  # fmt: skip
     try:
         answers: Answers = worker.ask(request, TIMEOUT_SECONDS)

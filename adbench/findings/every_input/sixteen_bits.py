@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,48 +12,23 @@ import numpy as np
 from adbench.findings.conform.places import Floats
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import ARGUMENTS, Domain, Operation
+from adbench.oracle.evidence import BRAIN, PRECISIONS, Precision
 
 USUAL = (1.5, 0.75, 0.25)
 """Constants for arguments that are held, the first that lies in the domain; exact in both types."""
 
 
-@dataclass(frozen=True)
-class SixteenBits:
-    """A type: its fraction bits, and the exponents of its smallest normal number and its largest number."""
-
-    name: str
-    fraction: int
-    lowest: int
-    highest: int
-
-    @property
-    def smallest(self) -> float:
-        """The smallest normal number."""
-        return 2.0**self.lowest
-
-    @property
-    def largest(self) -> float:
-        """The largest number."""
-        return (2.0 - 2.0**-self.fraction) * 2.0**self.highest
-
-    def ulp(self, x: Floats) -> Floats:
-        """The distance of neighbours at x: that of subnormal numbers below the normal range."""
-        exponent = np.clip(np.frexp(np.abs(x))[1] - 1, self.lowest, self.highest)
-        return np.asarray(np.ldexp(1.0, exponent - self.fraction))
-
-    @property
-    def inputs(self) -> Floats:
-        """All finite numbers, ascending, with both zeros."""
-        bits = np.arange(2**15, dtype=np.uint32)
-        half = self.name == "float16"
-        with np.errstate(all="ignore"):  # some of the bits are NaN
-            typed: Any = bits.astype(np.uint16).view(np.float16) if half else (bits << 16).view(np.float32)
-            numbers = typed.astype(np.float64)
-        positive = numbers[np.isfinite(numbers)]
-        return np.concatenate([-positive[::-1], positive])
+TYPES: Mapping[str, Precision] = {name: PRECISIONS[name] for name in ("bfloat16", "float16")}
 
 
-TYPES = {one.name: one for one in (SixteenBits("bfloat16", 7, -126, 127), SixteenBits("float16", 10, -14, 15))}
+def every_number(form: Precision) -> Floats:
+    """All finite numbers of a type of 16 bits, ascending, with both zeros."""
+    bits = np.arange(2**15, dtype=np.uint32)
+    with np.errstate(all="ignore"):  # some of the bits are NaN
+        typed: Any = (bits << 16).view(np.float32) if form is BRAIN else bits.astype(np.uint16).view(np.float16)
+        numbers = typed.astype(np.float64)
+    positive = numbers[np.isfinite(numbers)]
+    return np.concatenate([-positive[::-1], positive])
 
 
 @dataclass(frozen=True)

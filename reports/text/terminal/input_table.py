@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,13 +15,15 @@ from ...content import formatting
 from ..drawing import printed
 
 MOST_SHOWN = 60
-SHORT = {"bfloat16": "b16", "float16": "f16"}
+SHORT = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "torch_compile": "compile",
+    "value": "f",
+    "gradient": "f′",
+    "not finite": "inf",
+}
 TITLES = ("function", "library", "type", "of", "ulp", "at x", ">1", ">100", "reason")
-
-
-def told(done: int, total: int) -> None:
-    """One line on stderr for each part."""
-    print(f"{done} of {total} parts", file=sys.stderr, flush=True)
 
 
 def row_of(fault: InputFault) -> tuple[str, ...]:
@@ -42,9 +43,8 @@ def text(found: InputSweep, *, width: int, colour: bool) -> str:
         right = title in ("ulp", "at x", ">1", ">100")
         table.add_column(title, justify="right" if right else "left", no_wrap=title == "function", overflow="ellipsis")
     for fault in found.faults[:MOST_SHOWN]:
-        function, library, type_, order, ulp, *rest = row_of(fault)
-        short = (library.replace("torch_compile", "compile"), SHORT[type_], order[:4], ulp.replace("not finite", "inf"))
-        table.add_row(formatting.short(function, 20), *short, *rest)
+        function, *cells = row_of(fault)
+        table.add_row(formatting.short(function, 20), *(SHORT.get(cell, cell) for cell in cells))
     if found.faults:
         parts += [Text(""), table]
     if len(found.faults) > MOST_SHOWN:
@@ -64,8 +64,8 @@ def summary(found: InputSweep) -> Text:
             f"{library} {version}: {names} of {formatting.plural(found.functions, 'function')} at fault{without}"
         )
     lines.append(
-        f"{found.judged:,} results in {' and '.join(found.types)}, {found.seconds:.0f} s; float64 differs at "
-        f"{found.contested:,} inputs, of which {found.unknown:,} stay unknown; balls proved {found.proved:,}"
+        f"{found.judged:,} results in {' and '.join(found.types)}, {found.seconds:.0f} s; balls proved "
+        f"{found.proved:,}; {found.unknown:,} are not judged: float64 loses digits there, and no ball was computed"
     )
     if found.unfinished:
         lines.append(f"interrupted: {found.unfinished} parts were not examined")
