@@ -76,6 +76,20 @@ def _own_cache(_references: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADBENCH_CACHE", str(_references))
 
 
+@pytest.fixture
+def own_defaults() -> Iterator[None]:
+    """jax and torch with users' defaults: in single precision."""
+    import jax
+    import torch
+
+    before = jax.config.jax_enable_x64, torch.get_default_dtype()
+    jax.config.update("jax_enable_x64", False)
+    torch.set_default_dtype(torch.float32)
+    yield
+    jax.config.update("jax_enable_x64", before[0])
+    torch.set_default_dtype(before[1])
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """What may take longest begins first, so that nothing waits for it at the end; slow tests left out are counted."""

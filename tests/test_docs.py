@@ -180,6 +180,7 @@ SHELL = {page: [block for block in blocks if block.note.startswith(SHELL_NOTES)]
 QUOTES = [block for blocks in ALL.values() for block in blocks if block.note.startswith("source: ")]
 
 
+@pytest.mark.usefixtures("own_defaults")
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: f"{chain[0].page}:{chain[0].line}")
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(chain):
     check(chain)
