@@ -16,7 +16,8 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 6  # variants of a test; of more, CI takes every third, or fewer of very many; the default run a third of CI's
+MANY = 6  # variants of a test; of more, CI takes every third but at most KEPT; the default run a third of CI's
+KEPT = 4
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -113,7 +114,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Of more than six variants of a test, CI takes every third but at most six, the default run a third of those.
+    """Of more than six variants of a test, CI takes every third but at most four, the default run a third of those.
 
     The default run keeps all tests of a group, because they share their setup, and of cases and backends, which
     contributors add. Of slow ones CI takes as many as of others.
@@ -127,7 +128,7 @@ def thin_out(items: list[pytest.Item]) -> None:
             tests.setdefault((test, is_slow), []).append(item)
     for (_, is_slow), variants in tests.items():
         if len(variants) > MANY:
-            step = max(3, -(-len(variants) // MANY))
+            step = max(3, -(-len(variants) // KEPT))
             for i, variant in enumerate(variants):
                 if i % step:
                     variant.add_marker(pytest.mark.exhaustive)

@@ -117,12 +117,13 @@ def broken_off(home: Path, rng: random.Random, signals: list[signal.Signals]) ->
         assert (here / "out" / "report.html").exists()
 
 
-def test_twenty_kills_lose_nothing_that_was_finished_and_nothing_is_measured_twice(tmp_path: Path) -> None:
-    broken_off(tmp_path, random.Random(5), [signal.SIGKILL] * 20)
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.exhaustive)])
+def test_kills_lose_nothing_that_was_finished_and_nothing_is_measured_twice(tmp_path: Path, kills: int) -> None:
+    broken_off(tmp_path, random.Random(5), [signal.SIGKILL] * kills)
 
 
 def test_signals_that_ask_for_the_end_lose_nothing_either(tmp_path: Path) -> None:
-    broken_off(tmp_path, random.Random(6), [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1] * 2)
+    broken_off(tmp_path, random.Random(6), [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 
 
 @pytest.mark.parametrize("group", [True, False])
