@@ -26,7 +26,9 @@ from adbench.cli.support.options import PATH, json_option, margins_of, quantity,
 )
 @share_option("--memory-margin", "10%", "Ignore changes in memory below this share.")
 @click.option(
-    "--fail-on", metavar="WHAT,…", help="Exit with an error on these findings: regression, correctness, memory."
+    "--fail-on",
+    metavar="WHAT,…",
+    help="Exit with an error on these findings: regression, correctness, memory, instructions.",
 )
 @click.option("--absolute", "--force", is_flag=True, help="Compare seconds directly, even between two machines.")
 @json_option
@@ -51,8 +53,8 @@ def compare(
     A cell is a case at a size on a backend. OLD and NEW are folders of runs, run.json files, journals, gradbench logs,
     or JSON files of pytest-benchmark or pyperf.
 
-    Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower or more memory,
-    4 nothing was compared, 5 too noisy to decide about times.
+    Exit code with --fail-on: 0 no such finding, 1 a derivative is now wrong or fails, 3 slower, or more memory or
+    instructions, 4 nothing was compared, 5 too noisy to decide about times.
     """
     from adbench.reports.text import comparison
     from adbench.results import compare as comparing

@@ -53,6 +53,11 @@ from adbench.cli.support.options import (
     help="Start exactly N fresh processes of each backend; default: at most 8.",
 )
 @click.option("--memory/--no-memory", default=True, help="Also measure memory, in separate processes.")
+@click.option(
+    "--instructions",
+    is_flag=True,
+    help="Also count instructions of a call by Valgrind; other programs do not change them.",
+)
 @click.option("--reference", metavar="NAME", help="Measure this backend twice, as the control; default: tape.")
 @share_option("--margin", None, "Treat times that differ by less as equal; default: 2%, with --quick 5%.")
 @click.option(

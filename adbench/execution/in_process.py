@@ -145,7 +145,7 @@ def memory(cell: ReadyCell) -> Memory:
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, cell.catalog, Settings(seed=cell.job.seed))
         events = measure_memory(context, [cell.job])
-        return next(event.memory for event in events if isinstance(event, MemoryMeasured))
+        return next(event.memory for event in events if isinstance(event, MemoryMeasured) and event.memory)
 
 
 @dataclass(frozen=True)

@@ -176,8 +176,8 @@ class Scheduler:
         return launches in planned and launches not in self.progress.looks
 
     def _measure_memory(self) -> Iterator[Event]:
-        """Measure the memory of the timed cells, each backend in a thread."""
-        if not self.settings.memory:
+        """Measure the memory of the timed cells, or count their instructions, each backend in a thread."""
+        if not self.settings.memory and self.settings.instructions is None:
             return
         from adbench.execution.phases.memory_phase import jobs_to_measure, measure_memory
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adbench.model.record import Group, Job, Launched, Memory, Record, group_of
+from adbench.model.record import Figure, Group, Job, Launched, Memory, Record, group_of
 
 Phase = Literal["check", "time", "memory"]
 
@@ -113,10 +113,11 @@ class Decided(Event):
 
 @dataclass(frozen=True)
 class MemoryMeasured(Event):
-    """The memory of a job."""
+    """The memory of a job and its instructions, as far as the settings ask for them."""
 
     job: Job
-    memory: Memory
+    memory: Memory | None
+    instructions: Figure | None = None
 
     @property
     def done(self) -> tuple[Unit, ...]:

@@ -298,6 +298,7 @@ class Record:
     device        the name of the device that computed it, as the library calls it; None for the processor
     entries       of an ad-hoc case: the worst of the compared numbers, in order
     unperturbed   why the timed calls had the case's own inputs only, instead of alternating with perturbed ones
+    instructions  of one warmed-up call, by the counter that the run's settings name; None if not counted
     """
 
     job: Job
@@ -317,6 +318,7 @@ class Record:
     relations: Relations | None = None  # between calls, if the job requests them
     entries: tuple[EntryEvidence, ...] = ()
     device: str | None = None
+    instructions: Figure | None = None
 
     @property
     def outcome(self) -> Outcome:

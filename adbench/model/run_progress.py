@@ -12,7 +12,7 @@ from typing import Any
 
 from adbench.model.events import Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.operator import RELATIONS
-from adbench.model.record import Group, Job, Launch, Memory, Record, Run, Selected, Time, grouped
+from adbench.model.record import Figure, Group, Job, Launch, Memory, Record, Run, Selected, Time, grouped
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Progress:
     groups: set[tuple[int, Group]] = field(default_factory=set)
     decided: set[Group | Job] = field(default_factory=set)
     looks: set[int] = field(default_factory=set)
-    memories: dict[Job, Memory] = field(default_factory=dict)
+    memories: dict[Job, tuple[Memory | None, Figure | None]] = field(default_factory=dict)
     ended: bool = False
 
     @property
@@ -62,8 +62,8 @@ def apply(event: Event, progress: Progress) -> None:
         case Decided(launches, groups, jobs):
             progress.looks.add(launches)
             progress.decided |= {*groups, *jobs}
-        case MemoryMeasured(job, memory):
-            progress.memories[job] = memory
+        case MemoryMeasured(job, memory, instructions):
+            progress.memories[job] = memory, instructions
         case Learned(facts):
             progress.head = replace(progress.head, run=replace(progress.head.run, **facts))
         case Ended():
@@ -87,7 +87,8 @@ def assemble(progress: Progress) -> Run:
             control = _time(progress.launches.get((job, True)))
             if record.outcome.is_incorrect:  # wrong results have no time
                 time = control = None
-            records.append(replace(record, time=time, control=control, memory=progress.memories.get(job)))
+            memory, instructions = progress.memories.get(job, (None, None))
+            records.append(replace(record, time=time, control=control, memory=memory, instructions=instructions))
     unchecked = 0 if progress.ended else len(progress.unchecked)
     own, more = (tuple(r for r in records if bool(r.job.threads) is further) for further in (False, True))
     run = replace(progress.head.run, records=own, threaded=more, unchecked=unchecked)

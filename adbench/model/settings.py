@@ -67,6 +67,7 @@ class Settings:
     cell_ns             the longest time of a cell in a launch; slow cells get fewer rounds, at least one
     longest_call_seconds   None for no limit. A cell with a longer call is checked but not timed, and so is one that
                         takes ten times as long to prepare. Without timing: a cell with a longer check is skipped
+    instructions        what counts the instructions of a call, with its version; None: they are not counted
     weighings           calls in the memory phase; the figure is their median
     weigh_values        whether to measure the memory of `value` even if a derivative is measured
     weigh_by_one_method   whether to measure memory only by the first method that has a figure
@@ -90,6 +91,7 @@ class Settings:
     reference_seconds: float = 5.0  # for one case at one size; fewer entries are examined to stay within it
     time: bool = True
     memory: bool = True
+    instructions: str | None = None
     launches: int = 8
     rounds: int = 12
     epoch_ns: int = 5_000_000

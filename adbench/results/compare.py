@@ -61,6 +61,9 @@ MORE_ROUNDS = (
     f"write files with {USEFUL_ROUNDS} or more (pytest --benchmark-min-rounds={USEFUL_ROUNDS} --benchmark-json=FILE), "
     "or compare folders with several files"
 )
+INSTRUCTION_MARGIN = 0.01
+"""Changes of the number of instructions up to this share are ignored. Identical code differed by at most 0.3 %
+(docs/how-to/run-in-ci.md)."""
 MEMORY_SLACK = 65_536
 """Changes up to this many bytes are ignored, because processes take whole pages and blocks of them."""
 
@@ -72,6 +75,15 @@ class MemoryChange:
     method: str
     old_bytes: float
     new_bytes: float
+    word: Literal["more", "less", "same"]
+
+
+@dataclass(frozen=True)
+class InstructionChange:
+    """The instructions of a call. `word`: beyond INSTRUCTION_MARGIN, or not."""
+
+    old: float
+    new: float
     word: Literal["more", "less", "same"]
 
 
@@ -102,6 +114,7 @@ class ComparedCell:
     clock: float | None = None
     prepare: Interval | None = None
     memory: tuple[MemoryChange, ...] = ()
+    instructions: InstructionChange | None = None
     unclear: bool = False
 
     @property
@@ -210,7 +223,14 @@ def compare(
         reference=reference,
         drift=_drift(timed, reference) if not differ or absolute else None,
         undecided=_undecided(old, new, rows),
-        rows=tuple(replace(row, memory=_memory(row.key, old, new, memory_margin)) for row in found_rows),
+        rows=tuple(
+            replace(
+                row,
+                memory=_memory(row.key, old, new, memory_margin),
+                instructions=_instructions(row.key, old, new) if not differ else None,
+            )
+            for row in found_rows
+        ),
         untimed=sum(_untimed(key, old, new, timed_rows) for key in keys),
         notes=tuple(_notes(old, new, reference)),
         margins=limits.named,
@@ -341,6 +361,15 @@ def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float)
         small = abs(after - before) <= max(MEMORY_SLACK, margin * before)
         found.append(MemoryChange(method, before, after, "same" if small else "more" if after > before else "less"))
     return tuple(found)
+
+
+def _instructions(key: Key, old: ComparisonInput, new: ComparisonInput) -> InstructionChange | None:
+    """The change of the number of instructions; None if one counter did not count them in both runs."""
+    a, b = (side.samples[key].instructions if key in side.samples else None for side in (old, new))
+    if a is None or b is None or old.counter != new.counter:
+        return None
+    is_same = abs(b - a) <= INSTRUCTION_MARGIN * a
+    return InstructionChange(a, b, "same" if is_same else "more" if b > a else "less")
 
 
 def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:

@@ -54,6 +54,7 @@ class Sample:
     logs      number of the launch -> log of the seconds per call, round by round; NaN for a missing round
     prepare   number of the launch -> log of the seconds until the first result
     memory    method -> bytes at the peak of a call
+    instructions   of a call; None if they were not counted
     """
 
     key: Key
@@ -63,6 +64,7 @@ class Sample:
     prepare: Mapping[int, float] = field(default_factory=dict)
     memory: Mapping[str, float] = field(default_factory=dict)
     how: str = ""
+    instructions: float | None = None
 
     @property
     def timed(self) -> bool:
@@ -92,6 +94,7 @@ class ComparisonInput:
     floor       the run's noise floor, as a share; None without a control
     quick       made with --quick, with too few launches for decisions
     again       the command that measures it without --quick
+    counter     what counted instructions, with its version; counts of another counter are not comparable
     one_launch  a file of one process: each entry of `logs` is a block of its rounds (`in_blocks`)
     """
 
@@ -106,6 +109,7 @@ class ComparisonInput:
     quick: bool = False
     again: str = ""
     one_launch: bool = False
+    counter: str | None = None
 
 
 def in_blocks(rounds: Array) -> dict[int, Array]:
@@ -132,6 +136,7 @@ def of_run(run: Run, name: str) -> ComparisonInput:
         floor=floor(run).reach,
         quick=run.settings.get("quick") is True,
         again=_command_of(run),
+        counter=str(run.settings.get("instructions") or "") or None,
     )
 
 
@@ -249,7 +254,8 @@ def _sample(record: Record) -> Sample:
             if first > 0:
                 prepare[launch.number] = float(np.log(first))
     how = " ".join(filter(None, (record.how, record.text)))
-    return Sample(record.job, "right", None, logs, prepare, _memory(record.memory), how)
+    counted = record.instructions.value if record.instructions is not None else None
+    return Sample(record.job, "right", None, logs, prepare, _memory(record.memory), how, counted)
 
 
 def _state(outcome: Outcome) -> State:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from adbench.model.errors import UsageError
 from adbench.results.compare import ComparedCell, Comparison
 
-GATES = ("regression", "correctness", "memory")
+GATES = ("regression", "correctness", "memory", "instructions")
 
 
 def gates_of(text: str | None) -> tuple[str, ...]:
@@ -20,11 +20,16 @@ def gates_of(text: str | None) -> tuple[str, ...]:
 
 
 def exit_code(comparison: Comparison, fail_on: Collection[str]) -> int:
-    """0 no finding, 1 a derivative newly wrong or failing, 3 slower or more memory, 4 nothing compared, 5 undecided."""
+    """0 no finding, 1 a derivative newly wrong or failing, 3 more time, memory or instructions, 4 nothing compared, 5
+    undecided."""
     words = {row.word for row in comparison.rows if _alarms(row, comparison)}
     if "correctness" in fail_on and words & {"now wrong", "now failing"}:
         return 1
     if "memory" in fail_on and any(_needs_more(row) for row in comparison.rows):
+        return 3
+    if "instructions" in fail_on and any(
+        row.instructions and row.instructions.word == "more" for row in comparison.rows
+    ):
         return 3
     if "regression" in fail_on:
         if comparison.undecided:
@@ -40,6 +45,10 @@ def not_compared(comparison: Comparison, fail_on: Collection[str]) -> str:
     """Why a gate had nothing to compare; "" if each had something."""
     if "memory" in fail_on and not any(row.memory for row in comparison.rows):
         return "no cell has a memory figure of the same method in both runs"
+    if "instructions" in fail_on and not any(row.instructions for row in comparison.rows):
+        return (
+            "no cell has its instructions counted in both runs by one counter; measure with adbench run --instructions"
+        )
     if fail_on and not comparison.untimed and all(row.word in ("gone", "new") for row in comparison.rows):
         return "no cell was checked in both runs"
     return ""

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adbench.measure.statistics import Interval
-from adbench.results.compare import ComparedCell, Comparison, Word
+from adbench.results.compare import ComparedCell, Comparison, InstructionChange, Word
 from adbench.results.comparison_inputs import ComparisonInput
 
 from ..content import formatting
@@ -175,6 +175,13 @@ def _about(found: Comparison) -> Iterator[str]:
     if floors != (None, None):
         known = " and ".join("unknown" if floor is None else formatting.percent(floor) for floor in floors)
         yield f"Noise floor (two runs of identical code differed by this much): {known}."
+    if counted := [row for row in found.rows if row.instructions]:
+        words = Counter(row.instructions.word for row in counted if row.instructions)
+        more = f"more in {words['more']}, fewer in {words['less']}, within 1 % in {words['same']}"
+        yield f"Instructions of a call ({found.new.counter}): {more} of {formatting.plural(len(counted), 'cell')}."
+        worst = max(counted, key=lambda row: row.instructions.new / row.instructions.old if row.instructions else 0.0)
+        if worst.instructions and worst.instructions.word == "more":
+            yield f"Most added: {_visible(worst.name)}: {_instructions(worst.instructions)}."
     for note in found.notes:
         yield _visible(note[0].upper() + note[1:] + ".")
     if found.undecided:
@@ -195,6 +202,8 @@ def _remarks(row: ComparedCell) -> Iterator[str]:
         if change.word != "same":
             sizes = f"{formatting.byte_size(change.old_bytes)} → {formatting.byte_size(change.new_bytes)}"
             yield f"{change.method} memory {sizes}".replace("\u00a0", " ")
+    if row.instructions and row.instructions.word != "same":
+        yield _instructions(row.instructions)
     if row.prepare and (row.prepare.low > 1.1 or row.prepare.high < 1 / 1.1):
         yield f"time to the first result {_interval(row.prepare)}"
 
@@ -217,6 +226,10 @@ def _relative_to(row: ComparedCell) -> str:
     if len(row.compared_to) > 1:
         return f"vs {len(row.compared_to)} others"
     return f"vs {formatting.short(row.compared_to[0], 20)}"
+
+
+def _instructions(change: InstructionChange) -> str:
+    return f"instructions of a call {change.old:,.0f} → {change.new:,.0f} ({_percent(change.new / change.old)})"
 
 
 def _interval(interval: Interval) -> str:
@@ -284,5 +297,6 @@ def _cell(row: ComparedCell) -> dict[str, Any]:
         "clock": row.clock,
         "prepare": row.prepare and vars(row.prepare),
         "memory": [vars(change) for change in row.memory],
+        "instructions": row.instructions and vars(row.instructions),
         "unclear": row.unclear,
     }

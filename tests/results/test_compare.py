@@ -11,6 +11,7 @@ import pytest
 
 from adbench.model.errors import UsageError
 from adbench.model.record import Job
+from adbench.reports.text.comparison import text
 from adbench.results.compare import ComparedCell, Comparison, compare
 from adbench.results.comparison_inputs import ComparisonInput, Sample
 from adbench.results.gates import exit_code, gates_of
@@ -273,6 +274,27 @@ def test_memory_counts_beyond_its_margin_and_a_few_pages() -> None:
     native = weighing("old", resident=1e6, python=1e5)
     assert exit_code(compare(native, weighing("new", resident=2e6, python=1e5)), ["memory"]) == 3
     assert exit_code(compare(native, weighing("new", resident=1e6, python=9e6)), ["memory"]) == 0
+
+
+def test_instructions_count_beyond_one_per_cent_if_one_counter_counted_both() -> None:
+    rng = np.random.default_rng(0)
+    logs = times(rng, THREE, cases=1)
+
+    def counting(name: str, count: float | None, counter: str = "callgrind 3.19.0") -> ComparisonInput:
+        made = input_of(name, logs)
+        samples = {job: replace(sample, instructions=count) for job, sample in made.samples.items()}
+        return replace(made, samples=samples, counter=counter)
+
+    old = counting("old", 1e6)
+    for count, code, word in ((1.02e6, 3, "more"), (1.005e6, 0, "same"), (0.98e6, 0, "less")):
+        found = compare(old, counting("new", count))
+        assert exit_code(found, ["instructions"]) == code
+        assert {row.instructions and row.instructions.word for row in found.rows} == {word}
+    more = text(compare(old, counting("new", 1.02e6)), width=100, colour=False)
+    assert "Instructions of a call (callgrind 3.19.0): more in 3, fewer in 0, within 1 % in 0 of 3 cells." in more
+    assert "1,000,000 → 1,020,000 (+2.0 %)" in more
+    for new in (counting("new", None), counting("new", 1.02e6, "callgrind 3.25.0")):
+        assert exit_code(compare(old, new), ["instructions"]) == 4
 
 
 def test_a_cell_timed_in_only_one_run_is_reported() -> None:

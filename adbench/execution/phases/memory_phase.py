@@ -1,23 +1,29 @@
-"""The memory phase, without a clock: each method runs in separate processes, because methods disturb each other."""
+"""The memory phase, without a clock: each method runs in separate processes, because methods disturb each other.
+
+So does the counter of instructions, in one process of each backend.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from pathlib import Path
 
 from adbench.execution.phases.failure_policy import CRASHES_ALLOWED
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
-from adbench.measure import memory
+from adbench.measure import instructions, memory
 from adbench.model.events import Event, MemoryMeasured, Started
 from adbench.model.record import ON_PROCESSOR, Figure, Job, Memory
 from adbench.model.serialization import from_plain
 from adbench.model.settings import PROCESSOR, Settings
 
+TIMES_COUNTED = 3
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
 LEFT_OUT = {
     "python": Figure(None, "the allocated figure has all that Python's allocators have"),
@@ -28,25 +34,30 @@ LEFT_OUT = {
 def measure_memory(
     context: Context, jobs: Sequence[Job], enough: Callable[[], bool] = lambda: False
 ) -> Generator[Event, None, None]:
-    """Measure the memory of one backend's jobs until `enough`.
+    """Measure the memory of one backend's jobs, or count their instructions, or both, until `enough`.
 
     The settings choose one process for each method and case, or one for each method. A process may load the programs
     that the check compiled, because the measured call follows a warm-up call.
     """
-    shared, one = context.settings.weigh_all_in_one, context.settings.weigh_by_one_method
-    for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
-        with ExitStack() as stack:
+    settings = context.settings
+    shared = settings.weigh_all_in_one or not settings.memory
+    with Counting(context, jobs[0].backend) as counting:
+        for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
+            with ExitStack() as stack:
 
-            def method(name: memory.Method, backend: str = group[0].backend, stack: ExitStack = stack) -> MemoryMethod:
-                return MemoryMethod(context, name, stack.enter_context(_worker(context, name, backend)))
+                def method(name: memory.Method, stack: ExitStack = stack) -> MemoryMethod:
+                    return MemoryMethod(context, name, stack.enter_context(_worker(context, name, counting.backend)))
 
-            methods, on_device = {name: method(name) for name in METHODS}, method("device")
-            for job in group:
-                if enough():
-                    return
-                yield Started(job, "memory")
-                on_processor = Memory(*figures(methods, job, one=one))
-                yield MemoryMeasured(job, replace(on_processor, device_peak_bytes=on_device.measure(job)))
+                methods, on_device = {name: method(name) for name in METHODS}, method("device")
+                for job in group:
+                    if enough():
+                        return
+                    yield Started(job, "memory")
+                    measured = None
+                    if settings.memory:
+                        measured = Memory(*figures(methods, job, one=settings.weigh_by_one_method))
+                        measured = replace(measured, device_peak_bytes=on_device.measure(job))
+                    yield MemoryMeasured(job, measured, counting.count(job))
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
@@ -83,6 +94,39 @@ class MemoryMethod:
         finally:
             if self.name == "device":  # a counter that cannot be reset must not have seen another cell
                 self.worker.close()
+
+
+class Counting:
+    """The counter of one backend's instructions. A context manager: leaving it ends its process."""
+
+    def __init__(self, context: Context, backend: str) -> None:
+        self.backend, self._lost = backend, Counter[str]()
+        self._folder = tempfile.TemporaryDirectory(prefix="adbench-counts-")
+        slower = replace(context.settings, timeout_seconds=context.settings.timeout_seconds * instructions.SLOWER)
+        self._context, start = replace(context, settings=slower), context.checking_start()
+        environment = {**start.environment, instructions.FOLDER_VARIABLE: self._folder.name}
+        prefix = instructions.command(Path(self._folder.name))
+        self._worker = ResidentWorker(self._context, backend, replace(start, environment=environment, prefix=prefix))
+
+    def __enter__(self) -> Counting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+        self._folder.cleanup()
+
+    def count(self, job: Job) -> Figure | None:
+        """The instructions of one call, or the reason why they are missing; None if they are not requested."""
+        if self._context.settings.instructions is None:
+            return None
+        if self._lost[job.case] >= CRASHES_ALLOWED:
+            return Figure(None, f"the counting process was lost {CRASHES_ALLOWED} times on {job.case}")
+        try:
+            self._worker.ask(self._context.prepare_request(job))
+            return from_plain(self._worker.ask({"do": "instructions", "times": TIMES_COUNTED}), Figure)
+        except NoAnswer as no:
+            self._lost[job.case] += isinstance(no, WorkerLost)
+            return Figure(None, f"Callgrind: {no.reason}")
 
 
 def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:

@@ -18,6 +18,7 @@ from adbench.execution.parallel import room
 from adbench.execution.phases.failure_policy import PREPARING, expected
 from adbench.execution.phases.memory_phase import jobs_to_measure
 from adbench.execution.planning.costs import START_SECONDS, Costs, backends_of
+from adbench.measure.instructions import SLOWER
 from adbench.model.record import Job
 from adbench.model.settings import PREFERRED_REFERENCE, Settings
 
@@ -25,6 +26,10 @@ JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
 MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
+COUNTED_BLOCKS, COUNTED_SECONDS = (
+    12,
+    0.01,
+)  # of calls under Callgrind: so many, each at least about so long outside of it
 UNDECIDED = {4: 0.6, 5: 0.4, 6: 0.3}  # after so many launches: shares of a default run's time
 WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
@@ -137,18 +142,26 @@ class Estimate:
         return max(*each, sum(each) / self.workers)
 
     def memory(self, job: Job) -> float:
-        """One job by all methods, the processes not included."""
-        if not self.settings.memory or self._is_untimed(job):
+        """One job by all methods, and the count of its instructions, the processes not included."""
+        if self._is_untimed(job):
             return 0.0
         cost, calls = self._cost(job), 1 + self.settings.weighings
-        return self._methods * MEMORY_SLOWS_DOWN * (cost.prepare + cost.first_call + calls * cost.call + ASK_SECONDS)
+        once = cost.prepare + cost.first_call + ASK_SECONDS
+        counting = once + COUNTED_BLOCKS * max(COUNTED_SECONDS, cost.call)
+        return (
+            self.settings.memory * self._methods * MEMORY_SLOWS_DOWN * (once + calls * cost.call)
+            + (self.settings.instructions is not None) * SLOWER * counting
+        )
 
     def memory_processes(self, jobs: Sequence[Job]) -> float:
-        """Starting the processes that measure the memory of these jobs."""
-        if not self.settings.memory:
-            return 0.0
+        """Starting the processes that measure the memory of these jobs, and count their instructions."""
         pairs = dict.fromkeys((job.backend, "" if self.settings.weigh_all_in_one else job.case) for job in jobs)
-        return self._methods * sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
+        measuring = sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
+        counting = sum(START_SECONDS + self.costs.of_import(backend) for backend in backends_of(jobs))
+        return (
+            self.settings.memory * self._methods * measuring
+            + (self.settings.instructions is not None) * SLOWER * counting
+        )
 
     def _is_untimed(self, job: Job) -> bool:
         """Whether there is nothing to time, or the check will find it too slow."""

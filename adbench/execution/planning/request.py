@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adbench.execution.workers.supervisor import default_limit
+from adbench.model.errors import UsageError
 from adbench.model.operator import RELATIONS
 from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
 
@@ -31,6 +32,7 @@ class Request:
     quick                           fewer sizes, launches and epochs
     time                            measure time. A run that names no cases has only those of a first look and the
                                     user's own, and no traps. Without it this is a check, which has all
+    instructions                    whether to count instructions; settings raise UsageError without Valgrind
     launches, budget, mem_limit     None: the default; the budget in seconds, the limit in bytes
     reference                       the backend that is measured twice, as the control
     points                          the number of seeds to check at, beginning with `seed`
@@ -57,6 +59,7 @@ class Request:
     budget: float | None = None
     time: bool = True
     memory: bool = True
+    instructions: bool = False
     margin: float | None = None
     reference: str | None = None
     seed: int = 0
@@ -117,6 +120,7 @@ class Request:
             mem_limit_bytes=self.mem_limit or default_limit(),
             time=self.time,
             memory=self.memory,
+            instructions=_counter(self.device) if self.instructions else None,
             reference_backend=self.reference,
             budget_seconds=self.seconds,
             label=self.label,
@@ -133,3 +137,19 @@ class Request:
         if self.margin is not None:
             settings = replace(settings, margin=self.margin)
         return settings if self.launches is None else replace(settings, launches=self.launches, stop_early=False)
+
+
+def _counter(device: str) -> str:
+    """What counts instructions here. Raises UsageError if nothing does."""
+    from adbench.measure.instructions import counter
+
+    found = counter()
+    if found is None:
+        raise UsageError(
+            "--instructions needs Valgrind, which is not installed; install it, as by apt-get install valgrind"
+        )
+    if device != PROCESSOR:
+        raise UsageError(
+            f"--instructions counts those of the processor, and --device {device} computes elsewhere; omit one"
+        )
+    return found

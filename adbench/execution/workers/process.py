@@ -63,11 +63,13 @@ class WorkerLost(NoAnswer):
 
 @dataclass(frozen=True)
 class WorkerStart:
-    """The start of a worker: additional environment variables, bytes allocated before any import, processors."""
+    """The start of a worker: additional environment variables, bytes allocated before any import, processors, and what
+    precedes Python on its command line."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     heap_bytes: int = 0
     cpus: tuple[int, ...] = ()  # none: those of the parent process
+    prefix: tuple[str, ...] = ()
 
 
 class WorkerProcess:
@@ -92,6 +94,7 @@ class WorkerProcess:
         self._pids: list[int] = []  # as of `_looked`
         self._looked = -math.inf
         command = [
+            *start.prefix,
             sys.executable,
             "-P",
             "-c",

@@ -34,12 +34,12 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
-from adbench.measure import clock, memory, phases
+from adbench.measure import clock, instructions, memory, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import batch_points, definition
-from adbench.model.record import Summary
+from adbench.model.record import Figure, Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import FLOAT64, PROCESSOR
 from adbench.oracle.evidence import PRECISIONS, worst_entries
@@ -340,6 +340,14 @@ def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     return to_plain(memory.measure(request["method"], call, times=request["times"]))
 
 
+def count_instructions(state: WorkerState, request: Mapping[str, Any]) -> Any:
+    """The instructions of one call, in a process under Callgrind."""
+    call = _prepared(state)
+    if state.remote is not None:
+        return to_plain(Figure(None, "the call runs in another process, whose instructions are not counted"))
+    return to_plain(instructions.count(call, request["times"]))
+
+
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The relations between calls of the backend's operators (relations/)."""
     at = _point(request)
@@ -366,6 +374,7 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "judge": judge,
     "overhead": overhead,
     "memory": measure_memory,
+    "instructions": count_instructions,
     "call": call,
 }
 
