@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -55,8 +56,12 @@ class Audit:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports, first, seconds = self._run(item, nextitem, TestRun(), self._limit)
         if first.calls:
-            (call,) = [report for report in reports if report.when == "call"] or reports[:1]
+            call = ([report for report in reports if report.when == "call"] or reports)[-1]
+            failed = _failed_subtests(item.config)
+            before = failed.get(item.nodeid, 0)
             setattr(call, ATTRIBUTE, asdict(self._audited(item, nextitem, reports, first, seconds)))
+            if item.nodeid in failed:  # or pytest would count those of spoiled runs
+                failed[item.nodeid] = before
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -115,7 +120,7 @@ class Audit:
     def _run(
         self, item: pytest.Item, nextitem: pytest.Item | None, run: TestRun, limit: float
     ) -> tuple[list[pytest.TestReport], TestRun, float]:
-        """Reports of one run, what it was handed, and its seconds."""
+        """Reports of one run with those of its subtests, what it was handed, and its seconds."""
         from _pytest.runner import runtestprotocol  # what every plug-in that runs tests again uses
 
         if self._handing.run.traced and (jax := sys.modules.get("jax")) is not None:
@@ -124,9 +129,37 @@ class Audit:
         if hasattr(item, "_initrequest"):
             item._initrequest()
         _seed()
-        with _alarm(limit):
-            reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        return reports, run, sum(report.duration for report in reports)
+        subtests: list[pytest.TestReport] = []
+        proxy_of = item.session.gethookproxy
+        setattr(item.session, "gethookproxy", lambda path: _Holding(proxy_of(path), subtests))  # noqa: B010 - of one object
+        try:
+            with _alarm(limit):
+                first, *others = runtestprotocol(item, log=False, nextitem=nextitem)
+        finally:
+            delattr(item.session, "gethookproxy")
+        return [first, *subtests, *others], run, sum(report.duration for report in (first, *others))
+
+
+class _Holding:
+    """The hooks of a test, except that reports of its subtests are collected: pytest logs them while the test runs."""
+
+    def __init__(self, hooks: Any, subtests: list[pytest.TestReport]) -> None:
+        self._hooks, self._subtests = hooks, subtests
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hooks, name)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._subtests.append(report)
+
+
+def _failed_subtests(config: pytest.Config) -> dict[str, int]:
+    """pytest's number of failed subtests of each test; empty before pytest 9."""
+    try:
+        from _pytest.subtests import failed_subtests_key
+    except ImportError:
+        return {}
+    return config.stash.get(failed_subtests_key, {})
 
 
 def _seed() -> None:

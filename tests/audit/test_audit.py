@@ -116,11 +116,23 @@ SUITE = {
             assert torch.autograd.gradcheck(torch.sin, (leaf(1.0, 2.0),))
     """,
     "tests/test_autograd.py": """
+        import unittest
         import autograd.numpy as np
         from autograd import grad
 
         def test_cosine():
             assert abs(grad(np.sin)(1.0) - np.cos(1.0)) < 1e-6
+
+        class TestParts(unittest.TestCase):
+            def test_part(self):
+                slope = grad(np.sin)(1.0)
+                with self.subTest("cosine"):
+                    self.assertLess(abs(slope - np.cos(1.0)), 1e-6)
+
+        def test_parts(subtests):
+            slope = grad(np.sin)(1.0)
+            with subtests.test("cosine"):
+                assert abs(slope - np.cos(1.0)) < 1e-6
     """,
     "tests/test_broken.py": "import no_such_module\n",
     "library.py": """
@@ -151,6 +163,8 @@ MISSES: dict[str, set[str]] = {
     "test_torch.py::test_transform": set(),
     "test_torch.py::test_checker": set(),
     "test_autograd.py::test_cosine": {"lower_precision"},
+    "test_autograd.py::TestParts::test_part": {"lower_precision"},
+    "test_autograd.py::test_parts": {"lower_precision"},
 }
 """The tests with gradients, and the spoils that they pass with."""
 
@@ -210,16 +224,17 @@ def test_so_do_jaxs_also_in_processes_of_xdist(suite: Path) -> None:
 def test_the_table_names_the_test_and_its_tolerance(done: tuple[Result, Path]) -> None:
     result, reports = done
     assert result.code == 1, result.out + result.err
-    assert "8 gradient tests pass with right gradients; with gradients 10 % too large 2, negated 1" in " ".join(
+    assert "10 gradient tests pass with right gradients; with gradients 10 % too large 2, negated 1" in " ".join(
         result.out.split()
     )
     assert "rtol=0.5" in result.out
     assert "ERROR tests/test_broken.py" in result.out
+    assert "SUBFAIL" not in result.out, "subtests that fail in spoiled runs are no failures of the suite"
     page = (reports / "audit.html").read_text()
     assert "test_two_alike" in page.replace("<wbr>", "")
-    assert page.count("<tr>") == 1 + 8
+    assert page.count("<tr>") == 1 + 10
     tree = ElementTree.parse(reports / "audit.xml").getroot()
-    assert (tree.get("tests"), tree.get("failures")) == ("9", "2")
+    assert (tree.get("tests"), tree.get("failures")) == ("11", "2")
 
 
 def test_nothing_is_written_into_the_suite(done: tuple[Result, Path], suite: Path) -> None:
