@@ -8,12 +8,17 @@ fewer digits.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, two_product, two_sum
+from adbench.tape.compiled.kernels.mathematics.double_double import (
+    COEFFICIENTS,
+    fast_two_sum,
+    numbers,
+    polynomial,
+    two_product,
+    two_sum,
+)
 from adbench.tape.compiled.kernels.mathematics.logarithms import log, log_double
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.compiled.kernels.mathematics.trigonometry import cos, sin, tan
@@ -24,24 +29,9 @@ ROOT = (1.4616321449683622, 9.549995429965697e-17)
 HALF_LOG_TWO_PI = (0.9189385332046728, -3.8782941580672414e-17)
 PI_REST = 1.2246467991473532e-16
 """π - `math.pi`."""
-STIRLING_TERMS = (
-    0.0833333333333333,
-    -0.0027777777776143357,
-    0.0007936506683392484,
-    -0.0005952031446199781,
-    0.0008373212597399079,
-    -0.0016535292827855248,
-)
+STIRLING_TERMS = COEFFICIENTS["stirling"]
 """x (log Γ(x) - (x - ½) log x + x - ½ log 2π) in x⁻² ≤ 1/64."""
-STIRLING_SLOPE_TERMS = (
-    0.08333333333333333,
-    -0.008333333333286947,
-    0.003968253916568692,
-    -0.004166645895453696,
-    0.007571809002417828,
-    -0.02070430536551506,
-    0.06374924934706276,
-)
+STIRLING_SLOPE_TERMS = COEFFICIENTS["stirling slope"]
 """x² (log x - 1/(2x) - ψ(x)) in x⁻²."""
 TERMS = 10.0
 """The terms 1 / (x + j)² before Stirling's series of the trigamma function."""
@@ -52,9 +42,7 @@ FIRST_BITS = 0x3FE0000000000000
 CENTRES = tuple((1.0 + (k % 4 + 0.5) / 4.0) * 2.0 ** (k // 4 - 1) for k in range(16))
 
 
-TABLES: dict[str, list[list[float]]] = json.loads(
-    Path(__file__).with_name("gamma_tables.json").read_text(encoding="utf-8")
-)
+TABLES: dict[str, list[list[float]]] = numbers("gamma_tables.json")
 """L and D as polynomials in the distance from the centre of the slice: the coefficients of each power for the sixteen
 slices. The first coefficient has two parts."""
 
