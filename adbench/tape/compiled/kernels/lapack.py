@@ -65,11 +65,6 @@ def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> 
         code.leave_if(code.emit(f"icmp ne i32 {code.load(info, 'i32')}, 0"), emission.leave_on_error())
 
 
-def is_matrix(location: Location) -> bool:
-    """Whether this is one matrix with entries, not a stack."""
-    return len(location.shape) == 2 and min(location.shape) > 0
-
-
 def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
     """A matrix in BLAS's terms: (array, whether its rows are BLAS's rows, leading dimension)."""
     array = emission.in_memory(location)

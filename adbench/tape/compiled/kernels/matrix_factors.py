@@ -5,11 +5,13 @@ LAPACK stores matrices column by column, so it factors the transpose of our matr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from adbench.tape.compiled.kernels import substitution
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
-from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix, oriented
+from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
@@ -42,8 +44,6 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
 def inverse(operation: KernelOperation) -> Location | None:
     """A⁻¹, from the factors of A."""
     (a,) = operation.operands
-    if not is_matrix(a):
-        return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
     if is_generated(emission, n):
@@ -57,25 +57,25 @@ def inverse(operation: KernelOperation) -> Location | None:
 
 def log_abs_det(operation: KernelOperation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
-    if not is_matrix(operation.operands[0]):
-        return None
     lu, _ = _factored(operation.emission, operation.operands[0])
     return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
 
 
-def determinant(operation: KernelOperation) -> Location | None:
-    """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity."""
-    if not is_matrix(operation.operands[0]):
-        return None
+def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = lambda _one, x: x) -> Location | None:
+    """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity.
+
+    `of` replaces each number of the diagonal.
+    """
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
     diagonal, total, one = _diagonal(lu), code.variable("double"), Simd(code, 1)
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
-        value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
-        exchanged, opposite = _exchanged(emission, pivots, i), code.emit(f"fneg double {value}")
-        signed = code.emit(f"select i1 {exchanged}, double {opposite}, double {value}")
+        value = of(one, code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0])))
+        pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
+        own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
+        signed = one.select(code.emit(f"icmp ne i32 {pivot}, {own}"), code.emit(f"fneg double {value}"), value)
         product = code.emit(f"fmul double {code.load(total)}, {signed}")
         size = one.intrinsic("fabs", product)
         code.leave_unless(one.compare("ogt", size, literal(TINY)), emission.leave_on_error())
@@ -87,31 +87,10 @@ def determinant(operation: KernelOperation) -> Location | None:
 
 
 def sign_of_det(operation: KernelOperation) -> Location | None:
-    """One change of sign for each exchanged row, one for each negative entry of the diagonal."""
-    if not is_matrix(operation.operands[0]):
-        return None
-    emission, code = operation.emission, operation.emission.code
-    lu, pivots = _factored(emission, operation.operands[0])
-    diagonal, total = _diagonal(lu), code.variable("double")
-    code.store(literal(1.0), total)
-
-    def step(i: Name) -> None:
-        value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
-        is_negative = code.emit(f"fcmp olt double {value}, {literal(0.0)}")
-        changes = code.emit(f"xor i1 {_exchanged(emission, pivots, i)}, {is_negative}")
-        sign = code.load(total)
-        code.store(code.emit(f"select i1 {changes}, double {code.emit(f'fneg double {sign}')}, double {sign}"), total)
-
-    code.loop(diagonal.shape[0], step)
-    return Registers((code.load(total),), ())
-
-
-def _exchanged(emission: Emission, pivots: Name, i: Name) -> Name:
-    """Whether row i was exchanged with another one."""
-    code = emission.code
-    pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
-    own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
-    return code.emit(f"icmp ne i32 {pivot}, {own}")
+    """The sign of the determinant: one change for each exchanged row, one for each negative entry of the diagonal."""
+    return determinant(
+        operation, lambda one, x: one.select(one.compare("olt", x, literal(0.0)), literal(-1.0), literal(1.0))
+    )
 
 
 def _diagonal(matrix: Buffer) -> Buffer:
@@ -121,7 +100,7 @@ def _diagonal(matrix: Buffer) -> Buffer:
 def solve(operation: KernelOperation) -> Location | None:
     """A⁻¹ B, from the factors of A."""
     a, b = operation.operands
-    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if len(b.shape) > 2 or operation.size == 0:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
@@ -147,7 +126,7 @@ def solve(operation: KernelOperation) -> Location | None:
 def triangular(operation: KernelOperation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
-    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if len(b.shape) > 2 or operation.size == 0:
         return None
     emission, params = operation.emission, operation.params
     n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
@@ -171,8 +150,6 @@ def triangular(operation: KernelOperation) -> Location | None:
 
 def cholesky(operation: KernelOperation) -> Location | None:
     """The lower triangle L with A = L Lᵀ."""
-    if not is_matrix(operation.operands[0]):
-        return None
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()
     source = emission.in_memory(operation.operands[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix
+from adbench.tape.compiled.kernels.lapack import call_lapack
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
 from adbench.tape.machine.simd import Name, Simd, literal
@@ -48,8 +48,6 @@ def _values(
 ) -> Location | None:
     """Only the values: row `place` of factors that are there already, or what `call` writes for the matrix."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a):
-        return None
     out, known = operation.output(), emission.computed.get((name, id(emission.reading[0])))
     if known is None:
         values = emission.allocate(out.shape)
@@ -72,7 +70,7 @@ def _dsyevd(emission: Emission, vectors: Buffer, values: Buffer, *, job: str) ->
 def eigh(operation: KernelOperation) -> Location | None:
     """The eigenvalues of a symmetric matrix above its eigenvectors, from its lower triangle."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a) or operation.params["basis"] is not None:
+    if operation.params["basis"] is not None:
         return None
     n = a.shape[0]
 
@@ -116,8 +114,6 @@ def _dgesdd(emission: Emission, a: Location, values: Buffer, u: Buffer, vt: Buff
 def svd(operation: KernelOperation) -> Location | None:
     """U, the singular values and V, one above the other."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a):
-        return None
     m, n = a.shape
     k = min(m, n)
 
@@ -143,8 +139,6 @@ def svdvals(operation: KernelOperation) -> Location | None:
 def pinv(operation: KernelOperation) -> Location | None:
     """V S⁺ Uᵀ, where 1 / s counts for singular values over `rcond` times the largest."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not is_matrix(a):
-        return None
     m, n = a.shape
     k, out, one = min(m, n), operation.output(), Simd(code, 1)
     u, vt, values = _columns(emission, m, k), _columns(emission, k, n), emission.allocate((k,))
@@ -172,7 +166,7 @@ def pinv(operation: KernelOperation) -> Location | None:
 def qr(operation: KernelOperation) -> Location | None:
     """Q above Rᵀ."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not is_matrix(a) or a.shape[0] < a.shape[1]:
+    if a.shape[0] < a.shape[1]:
         return None
     m, n = a.shape
     packed, factors, work = _columns(emission, m + n, n), emission.allocate((n,)), emission.allocate((BLOCK * n,))

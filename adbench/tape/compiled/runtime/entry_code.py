@@ -138,31 +138,26 @@ class _EntryWriter(ObjectCode):
     def try_recordings(self) -> str:
         """Run recordings until the guards of one hold, and move it to the front. Returns the label for failure."""
         code = self.code
-        count = self.part(self.state, 0, "i64")
-        head, success, failed, following, front, move = (code.label() for _ in range(6))
-        before = code.block
-        self.go(head)
-        code.begin(head)
-        i = code.fresh()
-        line = len(code.lines)
-        code.lines.append("")
-        self.code.leave_unless(code.emit(f"icmp slt i64 {i}, {count}"), failed)
-        slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
-        run = code.emit(f"load ptr, ptr {slot}, align 8")
-        outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
-        code.leave_if(self.same(outcome, 0, "i32"), success)
-        self.branch(self.same(outcome, 1, "i32"), following, failed)
-        code.begin(following)
-        code.lines[line] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
-        code.do(f"{i}.n = add i64 {i}, 1")
-        self.go(head)
+        failed, success = code.label(), code.label()
+        valid: list[Name] = []
+
+        def attempt(i: Name) -> None:
+            slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
+            run = code.load(slot, "ptr")
+            outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
+            code.leave_if(self.same(outcome, 0, "i32"), success)
+            code.leave_unless(self.same(outcome, 1, "i32"), failed)
+            valid[:] = i, slot, run
+
+        def to_front() -> None:
+            code.store(self.part(self.state, 64), slot, "ptr")
+            self.put(self.state, 64, run)
+
+        code.loop(self.part(self.state, 0, "i64"), attempt)
+        self.go(failed)
         code.begin(success)
-        self.branch(self.same(i, 0, "i64"), front, move)
-        code.begin(move)
-        code.store(self.part(self.state, 64), slot, "ptr")
-        self.put(self.state, 64, run)
-        self.go(front)
-        code.begin(front)
+        i, slot, run = valid
+        code.either(self.same(i, 0, "i64"), lambda: None, to_front)
         return failed
 
     def assembled(self, form: str) -> Name:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from adbench.tape.compiled.lowering.loops.fused_steps import Fold, FusedStep, Operand
+from adbench.tape.compiled.lowering.loops.fused_steps import Fold, FusedStep
 from adbench.tape.compiled.lowering.loops.innermost_axis import BLOCK, CALL, InnermostAxis
 from adbench.tape.compiled.lowering.loops.loop_nest import Pointers, Strides, in_row, part_from, write_block, write_nest
-from adbench.tape.compiled.lowering.storage import Buffer, Registers, Uniform
+from adbench.tape.compiled.lowering.storage import Registers, Uniform
 from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
 LEAST_WORK = 400_000
@@ -111,13 +111,14 @@ class ParallelLoop:
             code.store(name, code.emit(f"getelementptr inbounds i64, ptr {shared}, i64 {slot}"), kind)
         function = f"task{len(module.functions)}"
         task = Code(module)
-        inside: dict[Name, Name] = {}
+        task._count = code._count  # its own names differ from those outside, which it gives to what it reads
         for slot, (name, kind) in enumerate(outside.items()):
             place = task.emit(f"getelementptr inbounds i64, ptr %shared, i64 {slot}")
-            inside[name] = task.load(place, "i64" if kind == "i1" else kind)
             if kind == "i1":
-                inside[name] = task.emit(f"trunc i64 {inside[name]} to i1")
-        self._write_parts(task, inside, inside[scratch])
+                task.do(f"{name} = trunc i64 {task.load(place, 'i64')} to i1")
+            else:
+                task.do(f"{name} = load {kind}, ptr {place}, align 8")
+        self._write_parts(task, scratch)
         task.do("ret void")
         module.function(f"internal void @{function}(ptr %shared, i64 %first, i64 %last)", task)
         h = self.helpers
@@ -139,29 +140,15 @@ class ParallelLoop:
 
             code.loop(self.parts, add)
 
-    def _write_parts(self, task: Code, inside: dict[Name, Name], scratch: Name) -> None:
-        def moved(x: Operand) -> Operand:
-            if isinstance(x, Uniform):
-                return replace(x, element=inside.get(x.element, x.element))
-            if isinstance(x, Registers):
-                return replace(x, elements=(inside.get(x.elements[0], x.elements[0]),))
-            return x
-
-        same: dict[int, Operand] = {}
-
-        def once(x: Operand) -> Operand:
-            return x if isinstance(x, (int, Buffer)) else same.setdefault(id(x), moved(x))
-
-        steps = [replace(step, operands=[once(x) for x in step.operands]) for step in self.steps]
-        folds = [replace(fold, operand=once(fold.operand)) for fold in self.folds]  # type: ignore[arg-type]
-        pointers = {key: inside[name] for key, name in self.pointers.items()}
+    def _write_parts(self, task: Code, scratch: Name) -> None:
+        steps, folds = self.steps, self.folds
 
         def part(number: Name) -> None:
-            at, block = pointers, number
+            at, block = dict(self.pointers), number
             if self.rows > 1:
                 row = number if self.blocks == 1 else task.emit(f"udiv i64 {number}, {self.blocks}")
                 block = task.emit(f"urem i64 {number}, {self.blocks}")
-                at = in_row(task, self.strides, pointers, row)
+                at = in_row(task, self.strides, self.pointers, row)
             for first, k in enumerate(self.shared):
                 place = task.element(scratch, task.emit(f"add i64 {number}, {first * self.parts}"))
                 task.store(literal(folds[k].how.start), place)
