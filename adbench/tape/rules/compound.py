@@ -59,14 +59,10 @@ def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]
 
 # Logarithms of sums and differences
 
-log1m = function(
-    lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m", native="log1m"
-)
+log1m = function(lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m")
 """log(1 - x) for x ≤ 1."""
 
-log1p_exp = function(
-    lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp", native="log1p_exp"
-)
+log1p_exp = function(lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp")
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
 _odds = function_gradients(
@@ -144,7 +140,6 @@ log_inv_logit = function(
     lambda _v, adj, x: adj * expit(-x),
     name="log_inv_logit",
     numpy=("scipy.special.log_expit",),
-    native="log_inv_logit",
 )
 """log(1 / (1 + exp(-x))) = -log1p_exp(-x)."""
 
@@ -152,7 +147,6 @@ log1m_inv_logit = function(
     lambda x: np.negative(np.logaddexp(0.0, x)),
     lambda _v, adj, x: -(adj * expit(x)),
     name="log1m_inv_logit",
-    native="log1m_inv_logit",
 )
 """log(1 - 1 / (1 + exp(-x))) = -log1p_exp(x)."""
 

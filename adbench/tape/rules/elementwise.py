@@ -234,7 +234,6 @@ _power_log: Rule = function_gradients(
     fresh=True,
 )
 """x^y log x from val = x^y. Its derivative in x reads x^(y-1), because val / x would be 0 where val underflows."""
-_power_log.native = "power_log"
 power: Rule = function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
 
 # Exponentials and logarithms
@@ -337,9 +336,6 @@ one_minus_square: Rule = function_gradients(
     lambda x: (1.0 - x) * (1.0 + x), (lambda _v, adj, x: adj * (-2.0 * x),), name="one_minus_square", fresh=True
 )
 """1 - x², accurate at ±1. The derivative of the product written out would be (1 - x) - (1 + x), inaccurate at 0."""
-one_minus_square.native = lambda k, x: k.binary(
-    "fmul", k.binary("fsub", k.constant(1.0), x), k.binary("fadd", k.constant(1.0), x)
-)
 arcsin = function(np.arcsin, lambda _v, adj, x: adj / sqrt(one_minus_square(x)), aliases="asin", native="asin")
 arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt(one_minus_square(x)), aliases="acos", native="acos")
 arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")

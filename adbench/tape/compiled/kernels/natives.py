@@ -162,15 +162,10 @@ _WRITTEN: dict[str, Native] = {
     "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
     "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
     "power": _power,
-    "power_log": lambda k, val, x, _y: k.binary("fmul", val, logarithms.log(k, x)),
     "logaddexp": logaddexp,
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),
-    "log1p_exp": logarithms.softplus,
-    "log1m": lambda k, x: logarithms.log1p(k, _negated(k, x)),
     "logit": _logit,
-    "log_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, _negated(k, x))),
-    "log1m_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, x)),
     "xlogy": _xlogy(logarithms.log),
     "xlog1py": _xlogy(logarithms.log1p),
     **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
@@ -212,13 +207,7 @@ def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
     """Whether a rule's value takes more time than moving its operands between registers."""
     if rule.native == "power":
         return operands[1] not in map(literal, _POWERS)
-    return kernel_of(rule) is not None or rule.native in (
-        "logaddexp",
-        "logit",
-        "log_inv_logit",
-        "log1m_inv_logit",
-        "log1m",
-    )
+    return kernel_of(rule) is not None or rule.native in ("logaddexp", "logit")
 
 
 NATIVE: dict[Rule, Native] = {
