@@ -25,7 +25,7 @@ Read it
                            memory, no garbage collection of a growing tape
     machine                the same for scalars in machine code, by LLVM
     linalg, densities, ode, draws      more families
-    callbacks, checkpoints nodes from Python functions; long loops in little memory
+    callbacks              nodes from Python functions; long loops in little memory
     explain, compiled      a recording as tables and a drawing; a function recorded once, run as machine code
     pqr                    a plug-in, which nothing else here imports: gradients attached to values, compact Jacobians
 
@@ -69,7 +69,7 @@ from numpy import newaxis, pi, result_type
 
 from adbench.tape import linalg, operand  # it gives active values their operators
 from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
-from adbench.tape.checkpoints import checkpointed_loop
+from adbench.tape.callbacks import checkpointed_loop
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.functionals import NotScalarError, gradient, jvp, vjp
 from adbench.tape.core.node import Array, Scalar

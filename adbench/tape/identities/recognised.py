@@ -28,8 +28,7 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
-from adbench.tape.identities.origin import call_of
-from adbench.tape.identities.overflow import behind_overflow, divide, log1p, reciprocal
+from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p, reciprocal
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root

@@ -1,7 +1,7 @@
 """Eigenvalues of symmetric matrices without their vectors. At equal eigenvalues see `symmetric_eigenvalues`.
 
 Derivatives of symmetric functions of equal values are right. Second derivatives by reverse mode need equal values to
-have equal weights, as in their sum (`weighted_vectors`), and raise EqualEigenvaluesError for others.
+have equal weights, as in their sum (`singular_vectors`), and raise EqualEigenvaluesError for others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from adbench.tape.core.node import Recorded
 from adbench.tape.core.rule import Value, function_gradients
 from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
-from adbench.tape.linalg.singular.weighted_vectors import factors_of, is_rough, rates, weighted
+from adbench.tape.linalg.singular.singular_vectors import factors_of, is_rough, rates, weighted
 from adbench.tape.linalg.spectrum import EqualEigenvaluesError, eigenvalue_rates, equal_pairs, is_symbol
 from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, _triangle, eigh
 from adbench.tape.rules.products import matmul

@@ -24,8 +24,7 @@ from adbench.tape.fast.quick_records import getitem as read
 from adbench.tape.fast.scalar_functions import written_out
 from adbench.tape.fast.written_out import OF_SCALARS
 from adbench.tape.machine import layout
-from adbench.tape.machine.builtin_function import TAKES_ARRAY, TAKES_ONE_OBJECT, builtin_function, builtin_method
-from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.llvm import TAKES_ARRAY, TAKES_ONE_OBJECT, Loaded, builtin_function, builtin_method
 from adbench.tape.machine.row_code import translated, write_row
 from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.sweep_code import write_release, write_sweep

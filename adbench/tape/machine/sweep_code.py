@@ -7,7 +7,7 @@ from functools import partial
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.machine import layout
-from adbench.tape.machine.object_layouts import FLOAT_VALUE
+from adbench.tape.machine.layout import FLOAT_VALUE
 from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.writer import Writer
 from adbench.tape.rules.indexing import getitem

@@ -17,8 +17,7 @@ import numpy as np
 
 from adbench.tape.compiled.batch.point_loops import UNDECIDED
 from adbench.tape.compiled.batch.point_plan import PointPlan
-from adbench.tape.compiled.runtime.arguments import FlatArguments
-from adbench.tape.compiled.runtime.assembly import assembled, form
+from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, form
 from adbench.tape.compiled.runtime.compiled_call import Compiled, RaisedError, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import CompileOptions

@@ -13,7 +13,7 @@ from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, ru
 from adbench.tape.compiled.lowering.loops.parallel_loop import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.program import CompiledProgram
-from adbench.tape.machine.object_layouts import DATA, layouts_are_known
+from adbench.tape.machine.layout import DATA, layouts_are_known
 from adbench.tape.machine.simd import WIDTH
 
 SHARES = 4

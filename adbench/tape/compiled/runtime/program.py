@@ -14,7 +14,7 @@ from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.emission import NotInLanesError, Piece
 from adbench.tape.compiled.lowering.module import Lowered, lower
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
-from adbench.tape.compiled.sparse.sparse_results import Template
+from adbench.tape.compiled.sparse.sparsity import Template
 from adbench.tape.compiled.trace.loop_rule import SCAN, nodes_with_bodies
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.simplify import ADD_AT

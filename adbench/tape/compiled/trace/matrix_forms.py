@@ -15,7 +15,7 @@ import numpy as np
 from adbench.tape.compiled.trace.symbol_rules import ALL
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues
-from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
+from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import reductions
 from adbench.tape.rules.shapes import matrix_transpose, reshape
@@ -142,7 +142,7 @@ MATRIX_FORMS: dict[Rule, Callable[..., Value]] = {
     solving._expm: _expm,
     eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
     singular_values._svdvals: _with_vectors(singular_vectors._svd),
-    weighted_vectors.weighted: _written_out(weighted_vectors.weighted_value),
-    weighted_vectors.rates: _written_out(weighted_vectors.rates_value),
+    singular_vectors.weighted: _written_out(singular_vectors.weighted_value),
+    singular_vectors.rates: _written_out(singular_vectors.rates_value),
 }
 """Rule -> the function that `simplified` asks for another form."""

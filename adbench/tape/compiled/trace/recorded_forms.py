@@ -19,7 +19,7 @@ from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
 from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
-from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
+from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
@@ -38,8 +38,8 @@ TRACED_GRADIENTS: set[Rule] = {
         eigenvalues._eigvalsh,
         singular_vectors._svd,
         singular_values._svdvals,
-        weighted_vectors.weighted,
-        weighted_vectors.rates,
+        singular_vectors.weighted,
+        singular_vectors.rates,
         qr_factors._qr,
     ),
 }

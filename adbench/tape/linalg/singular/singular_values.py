@@ -1,4 +1,4 @@
-"""svd and svdvals. Weights of singular vectors that depend on their choice, see `weighted_vectors`:
+"""svd and svdvals. Weights of singular vectors that depend on their choice, see `singular_vectors`:
 
 In the first derivative the vectors are those that LAPACK returns, and a value of exactly 0 has derivative 0. The second
 derivative is NaN, except along a direction, which chooses the vectors of equal values (`spectrum.direction_basis`).
@@ -14,8 +14,9 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.rule import Active, Value, function_gradients
 from adbench.tape.linalg.eigenvalues import _eigvalsh_along, _eigvalsh_back
-from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd
-from adbench.tape.linalg.singular.weighted_vectors import (
+from adbench.tape.linalg.singular.singular_vectors import (
+    _blocks,
+    _svd,
     factors_of,
     is_rough,
     rates,
