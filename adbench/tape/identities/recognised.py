@@ -33,8 +33,7 @@ from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
-from adbench.tape.linalg.spectrum import eigenvalue_rates
-from adbench.tape.linalg.symmetric_eigenvalues import eigh
+from adbench.tape.linalg.symmetric_eigenvalues import eigenvalue_rates, eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul

@@ -10,12 +10,19 @@ import numpy as np
 
 from adbench.tape.core.node import Recorded
 from adbench.tape.core.rule import Value, function_gradients
-from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
 from adbench.tape.linalg.singular.singular_vectors import factors_of, is_rough, rates, weighted
-from adbench.tape.linalg.spectrum import EqualEigenvaluesError, eigenvalue_rates, equal_pairs, is_symbol
-from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, _triangle, eigh
+from adbench.tape.linalg.symmetric_eigenvalues import (
+    ADVICE,
+    EqualEigenvaluesError,
+    _triangle,
+    eigenvalue_rates,
+    eigh,
+    equal_pairs,
+)
+from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.singular import is_symbol
 from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose

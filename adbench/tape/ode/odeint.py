@@ -33,18 +33,20 @@ from adbench.tape.core.functionals import jvp
 from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
 from adbench.tape.jacobians import jacobian
 from adbench.tape.levels import loop
-from adbench.tape.ode.adjoint import (
+from adbench.tape.ode.solver import (
+    METHODS,
     Field,
     Memo,
     Problem,
+    SolverOptions,
     adjoint_sensitivities,
     cut_leaves,
+    integrate_to,
     of_moving,
     plain_field,
     plain_jacobian,
     sizes,
 )
-from adbench.tape.ode.solver import METHODS, SolverOptions, integrate_to
 from adbench.tape.rules.products import einsum, matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack

@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, run_shares
-from adbench.tape.compiled.lowering.loops.parallel_loop import LEAST_WORK, Helpers
+from adbench.tape.compiled.lowering.loops.loop_nest import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.program import CompiledProgram
 from adbench.tape.machine.layout import DATA, layouts_are_known

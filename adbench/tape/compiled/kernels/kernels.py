@@ -13,7 +13,7 @@ import numpy as np
 
 from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
 from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
-from adbench.tape.compiled.kernels.small_products import is_small, product
+from adbench.tape.compiled.kernels.small_matrices import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import (
@@ -29,7 +29,7 @@ from adbench.tape.compiled.lowering.storage import (
 )
 from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
 from adbench.tape.core.rule import Rule
-from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
+from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.machine.simd import Code, Name, literal
 from adbench.tape.rules import products, reductions
@@ -240,13 +240,13 @@ _OF_ONE_MATRIX: dict[Rule, Kernel] = {
     solving._solve: matrix_factors.solve,
     solving.triangular: matrix_factors.triangular,
     solving._log_abs_det: matrix_factors.log_abs_det,
-    cholesky_factor._cholesky: matrix_factors.cholesky,
-    cholesky_factor._blocked_adjoint: matrix_factors.cholesky_adjoint,
+    triangular_factors._cholesky: matrix_factors.cholesky,
+    triangular_factors._blocked_adjoint: matrix_factors.cholesky_adjoint,
     symmetric_eigenvalues._eigh: orthogonal_factors.eigh,
     eigenvalues._eigvalsh: orthogonal_factors.eigvalsh,
     singular_vectors._svd: orthogonal_factors.svd,
     singular_values._svdvals: orthogonal_factors.svdvals,
-    qr_factors._qr: orthogonal_factors.qr,
+    triangular_factors._qr: orthogonal_factors.qr,
     solving._pinv: orthogonal_factors.pinv,
     solving._sign_of_det: matrix_factors.sign_of_det,
     determinant._det: matrix_factors.determinant,

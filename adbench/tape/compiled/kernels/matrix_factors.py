@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adbench.tape.compiled.kernels import substitution
+from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
-from adbench.tape.linalg import cholesky_factor
+from adbench.tape.linalg import triangular_factors
 from adbench.tape.machine.simd import Name, Simd, literal
 from adbench.tape.rules.reductions import HUGE, TINY
 
@@ -113,10 +113,10 @@ def solve(operation: KernelOperation) -> Location | None:
         result = view_of(solution, np.transpose)
     emission.copy(b, result)
     target = emission.pointer(solution)
-    if n <= substitution.LARGEST:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
-        substitution.substitute(emission, lu, target, columns, upper=False, unit=False)
-        substitution.substitute(emission, lu, target, columns, upper=True, unit=True)
-        substitution.exchange_rows(emission, target, n, columns, pivots)
+    if n <= small_matrices.LARGEST_UNROLLED:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
+        small_matrices.substitute(emission, lu, target, columns, upper=False, unit=False)
+        small_matrices.substitute(emission, lu, target, columns, upper=True, unit=True)
+        small_matrices.exchange_rows(emission, target, n, columns, pivots)
     else:
         factors = emission.pointer(lu), lu.strides[0]
         call_lapack(emission, "dgetrs", "T", n, columns, *factors, pivots, target, n, "info")
@@ -134,11 +134,11 @@ def triangular(operation: KernelOperation) -> Location | None:
     is_vector = len(b.shape) == 1
     result = Buffer.packed(solution.base, solution.offset, b.shape) if is_vector else view_of(solution, np.transpose)
     emission.copy(b, result)
-    if n <= substitution.LARGEST:
+    if n <= small_matrices.LARGEST_UNROLLED:
         whole = emission.in_memory(a)
         triangle = view_of(whole, np.transpose) if params["transposed"] else whole
         upper = params["lower"] == params["transposed"]
-        substitution.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
+        small_matrices.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
         return emission.result(result)
     array, is_columns, line = oriented(emission, a)
     upper = "L" if params["lower"] == is_columns else "U"
@@ -153,8 +153,8 @@ def cholesky(operation: KernelOperation) -> Location | None:
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()
     source = emission.in_memory(operation.operands[0])
-    if n <= substitution.LARGEST:
-        substitution.cholesky(emission, source, out)
+    if n <= small_matrices.LARGEST_UNROLLED:
+        small_matrices.cholesky(emission, source, out)
         return emission.result(out)
     emission.fill(out.flat(), literal(0.0))
     _copy_triangle(emission, source, out)
@@ -163,10 +163,10 @@ def cholesky(operation: KernelOperation) -> Location | None:
 
 
 def cholesky_adjoint(operation: KernelOperation) -> Location | None:
-    """The adjoint of A from that of its factor, see `cholesky_factor._blocked_value`; here with at most 16 blocks."""
+    """The adjoint of A from that of its factor, see `_blocked_value` there; here with at most 16 blocks."""
     emission, n = operation.emission, operation.shape[0]
     lower, adj = (emission.contiguous(x) for x in operation.operands)
-    out, size = operation.output(), max(cholesky_factor.BLOCK, -(-n // 16))
+    out, size = operation.output(), max(triangular_factors.BLOCK, -(-n // 16))
     emission.fill(out.flat(), literal(0.0))
     _copy_triangle(emission, adj, out)
     work = emission.allocate((size, size))
@@ -203,7 +203,7 @@ def _part(matrix: Buffer, i: int, j: int, width: int) -> Buffer:
 
 
 def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buffer) -> None:
-    """Replace the lower triangle `adj` by its `cholesky_factor._whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
+    """Replace the lower triangle `adj` by its `_whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
     code, n, zero = emission.code, work.shape[0], literal(0.0)
     one, target = literal(1.0), (emission.pointer(work), n)
     triangle = emission.pointer(lower), lower.strides[0]

@@ -16,7 +16,6 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.mathematics import (
     exponentials,
-    gamma_functions,
     logarithms,
     special_functions,
     trigonometry,
@@ -177,9 +176,9 @@ _WRITTEN: dict[str, Native] = {
         name: getattr(trigonometry, name)
         for name in ("sin", "cos", "tan", "sinc", "sinc_1", "sinc_2", "asin", "acos", "atan", "atan2")
     },
-    "lgamma": gamma_functions.lgamma,
-    "digamma": gamma_functions.digamma,
-    "trigamma": gamma_functions.trigamma,
+    "lgamma": special_functions.lgamma,
+    "digamma": special_functions.digamma,
+    "trigamma": special_functions.trigamma,
     **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""

@@ -1,7 +1,7 @@
 """Eigenvalues, singular values, pseudo-inverses and Q R by LAPACK.
 
-Results have the packed layouts of `adbench.tape.linalg` (`symmetric_eigenvalues`, `singular_values`, `qr_factors`). A
-packed array lies column by column, as LAPACK stores matrices, so most factors are written where they stay.
+Results have the packed layouts of `adbench.tape.linalg`. A packed array lies column by column, as LAPACK stores
+matrices, so most factors are written where they stay.
 """
 
 from __future__ import annotations

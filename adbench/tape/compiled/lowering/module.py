@@ -22,7 +22,7 @@ import numpy as np
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import Symbol

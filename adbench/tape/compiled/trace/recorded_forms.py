@@ -18,7 +18,7 @@ from adbench.tape.compiled.trace import simplify, symbol_rules
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
-from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
+from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
@@ -32,7 +32,7 @@ TRACED_GRADIENTS: set[Rule] = {
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
     *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
-    *(determinant._det, cholesky_factor._cholesky, cholesky_factor._blocked_adjoint, LEAF),
+    *(determinant._det, triangular_factors._cholesky, triangular_factors._blocked_adjoint, LEAF),
     *(
         symmetric_eigenvalues._eigh,
         eigenvalues._eigvalsh,
@@ -40,7 +40,7 @@ TRACED_GRADIENTS: set[Rule] = {
         singular_values._svdvals,
         singular_vectors.weighted,
         singular_vectors.rates,
-        qr_factors._qr,
+        triangular_factors._qr,
     ),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and

@@ -9,7 +9,7 @@ import numpy as np
 
 from adbench.tape.compiled.trace import symbol_rules
 from adbench.tape.core.rule import Rule, Value
-from adbench.tape.linalg import cholesky_factor, determinant, solving
+from adbench.tape.linalg import determinant, solving, triangular_factors
 from adbench.tape.rules import products, shapes
 from adbench.tape.values import shape_of
 
@@ -39,7 +39,8 @@ SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
     solving._solve: _solve,
     solving.triangular: _solve,
     **dict.fromkeys(
-        (solving._inv, cholesky_factor._cholesky, cholesky_factor._blocked_adjoint), lambda shapes, _params: shapes[0]
+        (solving._inv, triangular_factors._cholesky, triangular_factors._blocked_adjoint),
+        lambda shapes, _params: shapes[0],
     ),
     **dict.fromkeys(
         (solving._log_abs_det, solving._sign_of_det, determinant._det), lambda shapes, _params: shapes[0][:-2]

@@ -10,7 +10,7 @@ import numpy as np
 from adbench.tape.compiled.trace.matrix_forms import MATRIX_FORMS, thin_product
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.identities.recognised import KNOWN, product
-from adbench.tape.linalg import cholesky_factor, solving
+from adbench.tape.linalg import solving, triangular_factors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.rules.indexing import put
@@ -145,7 +145,7 @@ def _solve(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> 
     if before is not None and before[0] is shapes._transpose and len(shape_of(factor)) == 2:
         factor, transposed = before[1][0], before[2]["axes"] == (1, 0)
         before = producer(factor)
-    if before is None or before[0] is not cholesky_factor._cholesky:
+    if before is None or before[0] is not triangular_factors._cholesky:
         return None
     return solving.triangular(factor, inputs[1], lower=True, transposed=transposed)
 

@@ -1,7 +1,7 @@
 """svd and svdvals. Weights of singular vectors that depend on their choice, see `singular_vectors`:
 
 In the first derivative the vectors are those that LAPACK returns, and a value of exactly 0 has derivative 0. The second
-derivative is NaN, except along a direction, which chooses the vectors of equal values (`spectrum.direction_basis`).
+derivative is NaN, except along a direction, which chooses the vectors of equal values (`direction_basis`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from adbench.tape.linalg.singular.singular_vectors import (
     weighted_value,
 )
 from adbench.tape.linalg.solving import cover, matrix
-from adbench.tape.linalg.spectrum import close_pairs, close_to_zero
+from adbench.tape.linalg.symmetric_eigenvalues import close_pairs, close_to_zero
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose
 from adbench.tape.singular import flat, some

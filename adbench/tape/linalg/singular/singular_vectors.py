@@ -18,22 +18,22 @@ import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.linalg.solving import cover, diagonal_matrix
-from adbench.tape.linalg.spectrum import (
+from adbench.tape.linalg.symmetric_eigenvalues import (
+    ADVICE,
     EqualEigenvaluesError,
     close_pairs,
     close_to_zero,
     equal_pairs,
-    is_symbol,
+    equal_values,
+    off_diagonal,
     quotient,
-    surely,
     zero_pairs,
 )
-from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, equal_values, off_diagonal
 from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
-from adbench.tape.singular import UNDEFINED, flat, may_change, some, still
+from adbench.tape.singular import UNDEFINED, flat, is_symbol, may_change, some, still, surely
 from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose
