@@ -6,8 +6,7 @@
     symmetric_eigenvalues   eigh
     eigenvalues             eigvalsh
     singular                svd, svdvals, their vectors, and the vectors of their derivatives
-    norms                   norm, vector_norm, matrix_norm
-    quadratic               quad_form, quad_form_sym, trace_quad_form
+    norms                   norm, vector_norm, matrix_norm, quad_form, quad_form_sym, trace_quad_form
     products                matmul, outer, tensordot, vecdot
 
 All take matrices (..., n, n) or (..., m, n) and stacks of them. Each is one node on the tape and works in both modes. A
@@ -27,8 +26,7 @@ import numpy as np
 from adbench.tape.core.rule import Value
 from adbench.tape.linalg.determinant import det
 from adbench.tape.linalg.eigenvalues import eigvalsh
-from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
-from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
+from adbench.tape.linalg.norms import matrix_norm, norm, quad_form, quad_form_sym, trace_quad_form, vector_norm
 from adbench.tape.linalg.singular.singular_values import SVDResult, svd, svdvals
 from adbench.tape.linalg.solving import (
     SlogdetResult,

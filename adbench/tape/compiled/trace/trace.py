@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form
-from adbench.tape.compiled.trace.result_shapes import result_shape
+from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form, result_shape
 from adbench.tape.compiled.trace.simplify import simplified
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
 from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
