@@ -27,7 +27,7 @@ from adbench.tape.machine import layout
 from adbench.tape.machine.llvm import TAKES_ARRAY, TAKES_ONE_OBJECT, Loaded, builtin_function, builtin_method
 from adbench.tape.machine.row_code import translated, write_row
 from adbench.tape.machine.simd import Module, Name, X
-from adbench.tape.machine.sweep_code import write_release, write_sweep
+from adbench.tape.machine.sweep_code import write_sweep
 from adbench.tape.machine.writer import ZERO, HeldNumber, Writer
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.indexing import getitem
@@ -62,7 +62,6 @@ def _written() -> Module:
     _power(module)
     _element(module)
     write_sweep(module)
-    write_release(module)
     return module
 
 
@@ -198,8 +197,7 @@ def _element(module: Module) -> None:
 class MachineCode:
     """The compiled code. Raises UnknownLayoutError, or LLVMRefusedError.
 
-    sweep     sweeps the next records of a reversed tape as far as it can
-    release   drops the records of a tape
+    sweep   sweeps the next records of a reversed tape as far as it can
     """
 
     def __init__(self) -> None:
@@ -211,9 +209,7 @@ class MachineCode:
             Loaded(module.text(), module.environment, level=level)
             for module, level in ((code, 2), (functions, 0))  # level 2 would take twice as long to load for functions
         ]
-        self.sweep, self.release = (
-            builtin_function(name, self.address(name), TAKES_ONE_OBJECT) for name in ("sweep", "release")
-        )
+        self.sweep = builtin_function("sweep", self.address("sweep"), TAKES_ONE_OBJECT)
         self._functions = [
             (rule, builtin_function(rule.name, self.address(name), TAKES_ARRAY if of_two[rule] else TAKES_ONE_OBJECT))
             for rule, name in FUNCTIONS.items()
