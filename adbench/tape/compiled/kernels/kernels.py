@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
-from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, orientation, oriented
 from adbench.tape.compiled.kernels.small_matrices import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
@@ -27,7 +27,7 @@ from adbench.tape.compiled.lowering.storage import (
     size_of,
     view_of,
 )
-from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
+from adbench.tape.compiled.trace.symbol import PUT, TAKE
 from adbench.tape.core.rule import Rule
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors

@@ -11,8 +11,8 @@ import numpy as np
 
 from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
-from adbench.tape.compiled.kernels.lapack import call_lapack, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of

@@ -27,8 +27,7 @@ from adbench.tape.compiled.lowering.machine_loops import lower_loop
 from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, nodes_with_bodies
 from adbench.tape.compiled.trace.simplify import ADD_AT
-from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.machine.simd import WIDTH, Name, Simd

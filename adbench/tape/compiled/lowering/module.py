@@ -25,8 +25,7 @@ from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
 from adbench.tape.compiled.trace.record_function import Recording
-from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
+from adbench.tape.compiled.trace.symbol import ANY, PREDICATES, Symbol
 from adbench.tape.core.rule import Value
 from adbench.tape.machine.simd import Code, Module, Name
 from adbench.tape.values import shape_of

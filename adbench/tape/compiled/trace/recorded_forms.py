@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace import simplify, symbol_rules
+from adbench.tape.compiled.trace import simplify
+from adbench.tape.compiled.trace.symbol import ALL, ANY, PUT, TAKE
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
@@ -29,7 +30,7 @@ from adbench.tape.values import settle, shape_of, with_infinities
 
 TRACED_GRADIENTS: set[Rule] = {
     *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),
-    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, symbol_rules.TAKE, symbol_rules.PUT),
+    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, TAKE, PUT),
     *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
@@ -196,11 +197,11 @@ SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
     **dict.fromkeys(
         (solving._log_abs_det, solving._sign_of_det, determinant._det), lambda shapes, _params: shapes[0][:-2]
     ),
-    **dict.fromkeys((symbol_rules.ANY, symbol_rules.ALL), lambda _shapes, _params: ()),
+    **dict.fromkeys((ANY, ALL), lambda _shapes, _params: ()),
     shapes._broadcast: lambda _shapes, params: params["shape"],
     shapes._sum_to: lambda _shapes, params: params["shape"],
-    symbol_rules.TAKE: lambda shapes, _params: shapes[0][1:],
-    symbol_rules.PUT: lambda shapes, params: (params["length"], *shapes[0]),
+    TAKE: lambda shapes, _params: shapes[0][1:],
+    PUT: lambda shapes, params: (params["length"], *shapes[0]),
 }
 """Shapes of results from shapes of inputs, for rules whose evaluation would be expensive or could fail."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace.symbol_rules import ALL
+from adbench.tape.compiled.trace.symbol import ALL
 from adbench.tape.core.rule import Rule, Value, function_gradients
 from adbench.tape.identities.recognised import KNOWN, product
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors

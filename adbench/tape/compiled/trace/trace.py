@@ -12,8 +12,18 @@ import numpy as np
 
 from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form, result_shape
 from adbench.tape.compiled.trace.simplify import simplified
-from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
+from adbench.tape.compiled.trace.symbol import (
+    ALL,
+    ANY,
+    LOGIC,
+    NUMBER,
+    PREDICATES,
+    SAME,
+    DependsOnDataError,
+    Shape,
+    Symbol,
+    takes_booleans,
+)
 from adbench.tape.core.recording import ASK, LEAF, Record, Tape
 from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.levels import next_level
