@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from adbench.tape.core.node import Recorded
-from adbench.tape.core.rule import Value, function_gradients
+from adbench.tape.core.rule import Value, own_gradients
 from adbench.tape.linalg.singular.singular_vectors import factors_of, is_rough, rates, weighted
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
@@ -60,9 +60,7 @@ def _eigvalsh_along(w: Value, tan: Value, a: Value) -> Value:
     return eigenvalue_rates(w, matmul(t(v), matmul(from_lower(tan), v)))
 
 
-_eigvalsh = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
+_eigvalsh = own_gradients(np.linalg.eigvalsh, reverse=(_eigvalsh_back,), forward=(_eigvalsh_along,))
 
 
 def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
@@ -73,9 +71,7 @@ def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
     return _eigvalsh_back(w, adj, a)
 
 
-_eigvalsh.inner = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
+_eigvalsh.inner = own_gradients(np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,))
 
 
 def eigvalsh(a: Value, UPLO: str = "L") -> Value:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.linalg.singular.singular_values import svdvals
 from adbench.tape.linalg.solving import cover, square
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
@@ -118,7 +118,7 @@ def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
 t = matrix_transpose
 
 
-_form: Rule = function_gradients(
+_form: Rule = own_gradients(
     lambda a, b: np.swapaxes(b, -1, -2) @ a @ b,
     reverse=(
         lambda _c, adj, _a, b: sum_to(matmul(matmul(b, adj), t(b)), shape_of(_a)),
@@ -129,10 +129,9 @@ _form: Rule = function_gradients(
         lambda _c, tan, a, b: matmul(t(tan), matmul(a, b)) + matmul(t(b), matmul(a, tan)),
     ),
     name="quad_form",
-    fresh=True,
 )
 
-_trace: Rule = function_gradients(
+_trace: Rule = own_gradients(
     lambda a, b: np.add.reduce(b * (a @ b), (-2, -1)),
     reverse=(
         lambda _c, adj, _a, b: sum_to(cover(adj) * matmul(b, t(b)), shape_of(_a)),
@@ -143,7 +142,6 @@ _trace: Rule = function_gradients(
         lambda _c, tan, a, b: sum(tan * matmul(a + t(a), b), (-2, -1)),
     ),
     name="trace_quad_form",
-    fresh=True,
 )
 
 

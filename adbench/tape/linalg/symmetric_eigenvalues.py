@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
+from adbench.tape.core.rule import Active, TapeError, Value, own_gradients
 from adbench.tape.linalg.solving import diagonal_matrix, square
 from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.elementwise import absolute, where
@@ -210,7 +210,7 @@ ADVICE = (
 )
 
 
-_eigh = function_gradients(_eigh_value, reverse=(_eigh_back,), forward=(_eigh_along,), name="eigh", fresh=True)
+_eigh = own_gradients(_eigh_value, reverse=(_eigh_back,), forward=(_eigh_along,), name="eigh")
 
 
 def _triangle(name: str, a: Value, uplo: str) -> Value:

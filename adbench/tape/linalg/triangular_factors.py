@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Value, function_gradients
+from adbench.tape.core.rule import AllInputs, Value, own_gradients
 from adbench.tape.linalg.solving import matrix, square, triangular
 from adbench.tape.rules.elementwise import absolute
 from adbench.tape.rules.indexing import diagonal
@@ -100,12 +100,8 @@ def _blocked_along(val: Value, tans: Sequence[Value], lower: Value, of_factor: V
     return _outside(lower, inner)
 
 
-_blocked_adjoint = function_gradients(
-    _blocked_value,
-    reverse=AllInputs(_blocked_back),
-    forward=AllInputs(_blocked_along),
-    name="cholesky_adjoint",
-    fresh=True,
+_blocked_adjoint = own_gradients(
+    _blocked_value, reverse=AllInputs(_blocked_back), forward=AllInputs(_blocked_along), name="cholesky_adjoint"
 )
 
 
@@ -120,9 +116,7 @@ def _cholesky_along(lower: Value, tan: Value, _a: Value) -> Value:
     return matmul(lower, _lower_half(triangular(lower, t(left), lower=True, transposed=False)))
 
 
-_cholesky = function_gradients(
-    np.linalg.cholesky, reverse=(_cholesky_back,), forward=(_cholesky_along,), name="cholesky", fresh=True
-)
+_cholesky = own_gradients(np.linalg.cholesky, reverse=(_cholesky_back,), forward=(_cholesky_along,))
 
 
 def cholesky(a: Value, *, upper: bool = False) -> Value:
@@ -190,7 +184,7 @@ def _qr_along(val: Value, tan: Value, _a: Value) -> Value:
     return concatenate([scaled - matmul(q, rate), t(matmul(rate, r))], -2)
 
 
-_qr = function_gradients(_qr_value, reverse=(_qr_back,), forward=(_qr_along,), name="qr", fresh=True)
+_qr = own_gradients(_qr_value, reverse=(_qr_back,), forward=(_qr_along,), name="qr")
 
 
 def qr(a: Value, mode: str = "reduced") -> QRResult | Value:

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.functionals import jvp
-from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
+from adbench.tape.core.rule import Active, AllInputs, Value, own_gradients
 from adbench.tape.jacobians import jacobian
 from adbench.tape.levels import loop
 from adbench.tape.ode.solver import (
@@ -220,7 +220,7 @@ def _by_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value
     return [y0_back, t0_back, *cut_leaves(rows[states_first:], leaves, moving)]
 
 
-_solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True)
+_solution = own_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint")
 
 
 def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameters: Any) -> Value:

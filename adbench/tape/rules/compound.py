@@ -22,7 +22,7 @@ from functools import cache
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, logaddexp, where
@@ -65,11 +65,10 @@ log1m = function(lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(
 log1p_exp = function(lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp")
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
-_odds = function_gradients(
+_odds = own_gradients(
     _quiet(lambda x: np.divide(1.0, np.expm1(np.negative(x)) + 0.0)),  # + 0.0 turns -0 into +0, where the limit is +inf
     (lambda val, adj, _x: adj * (val * (1.0 + val)),),
     name="odds",
-    fresh=True,
 )
 """e^x / (1 - e^x) for x < 0; its derivative y (1 + y) does not cancel."""
 
@@ -173,8 +172,8 @@ def _log_softmax_along(val: Value, tan: Value, _x: Value, axes: Shape) -> Value:
     return tan - sum(exp(val) * tan, axes, True)
 
 
-_log_softmax_rule = function_gradients(
-    _log_softmax, reverse=(_log_softmax_back,), forward=(_log_softmax_along,), name="log_softmax", fresh=True
+_log_softmax_rule = own_gradients(
+    _log_softmax, reverse=(_log_softmax_back,), forward=(_log_softmax_along,), name="log_softmax"
 )
 
 
@@ -271,16 +270,15 @@ def _mills_excess_value(x: Value) -> Value:
     return np.where(far, 1.0 / tail, near + math.sqrt(2.0 / math.pi) / special.erfcx(near / -math.sqrt(2.0)))[()]
 
 
-_mills = function_gradients(
+_mills = own_gradients(
     _quiet(lambda x: np.divide(math.sqrt(2.0 / math.pi), special.erfcx(np.divide(x, -math.sqrt(2.0))))),
     (lambda val, adj, x: -(adj * (val * _mills_excess(x))),),
     name="mills",
-    fresh=True,
 )
 """m(x) = φ(x)/Φ(x), the inverse Mills ratio; m' = -m (m + x)."""
 
-_mills_excess: Rule = function_gradients(
-    _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
+_mills_excess: Rule = own_gradients(
+    _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess"
 )
 
 std_normal_lcdf = function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
@@ -339,8 +337,8 @@ def _sinc_value(x: Value, n: int) -> Value:
 def _sinc(order: int) -> Rule:
     """The n-th derivative of sinc as a function, whose derivative is the next."""
     name = f"sinc_{order}" if order else "sinc"
-    rule: Rule = function_gradients(
-        lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name, fresh=True
+    rule: Rule = own_gradients(
+        lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name
     )
     rule.native = name if order < 3 else None
     return rule

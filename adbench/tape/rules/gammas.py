@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.compound import warn_outside
@@ -153,14 +153,13 @@ def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
     return ((-1.0) ** (n + 1) * sign * total)[()]
 
 
-_polygamma_rise: Rule = function_gradients(
+_polygamma_rise: Rule = own_gradients(
     _polygamma_rise_value,
     (
         lambda _v, adj, a, h, order: adj * _polygamma_rise(a, h, order=order + 1),
         lambda _v, adj, a, h, order: adj * polygamma(a + h, order + 1),
     ),
     name="polygamma_rise",
-    fresh=True,
 )
 
 
@@ -191,11 +190,8 @@ def _multi_polygamma(x: Value, p: int, order: int) -> Value:
     return sum(special.digamma(t) if order == 0 else special.polygamma(order, t) for t in terms)
 
 
-multi_polygamma: Rule = function_gradients(
-    _multi_polygamma,
-    (lambda _v, adj, x, p, order: adj * multi_polygamma(x, p=p, order=order + 1),),
-    name="lmgamma",
-    fresh=True,
+multi_polygamma: Rule = own_gradients(
+    _multi_polygamma, (lambda _v, adj, x, p, order: adj * multi_polygamma(x, p=p, order=order + 1),), name="lmgamma"
 )
 """Σ_j ψ⁽ᵒʳᵈᵉʳ⁾(x - j/2) for j < p; order -1 means log Γ_p itself."""
 
@@ -228,11 +224,8 @@ def _half_step_rest(a: Value, order: float) -> Value:
     return np.where(large, rest, rise - leading)[()]
 
 
-_half_step: Rule = function_gradients(
-    _half_step_rest,
-    (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None),
-    name="half_step_rest",
-    fresh=True,
+_half_step: Rule = own_gradients(
+    _half_step_rest, (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None), name="half_step_rest"
 )
 
 

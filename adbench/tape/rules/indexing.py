@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Shape, linear, moveaxis, ravel, sum_to
 from adbench.tape.values import shape_of, value_of
@@ -66,12 +66,11 @@ def _put(x: Value, index: Index, shape: Shape) -> Value:
 put = linear(_put, lambda _v, adj, _x, index, shape: adj[index], "put")
 """put(x, index=, shape=): zeros of this shape, with x added at the index."""
 
-getitem = function_gradients(
+getitem = own_gradients(
     lambda x, index: x[index],
     reverse=(lambda _v, adj, _x, index: put(adj, index=index, shape=shape_of(_x)),),
     forward=(lambda _v, tan, _x, index: tan[index],),
     name="getitem",
-    fresh=True,
     scatter=_scatter,
 )
 
@@ -106,7 +105,7 @@ def _adjoint_of_rest(_val: Value, adj: Value, _x: Value, _v: Value, index: Index
     return set_at(adj, 0.0, index=index)
 
 
-set_at: Rule = function_gradients(
+set_at: Rule = own_gradients(
     _written,
     reverse=(_adjoint_of_rest, _adjoint_of_written),
     forward=(
@@ -114,7 +113,6 @@ set_at: Rule = function_gradients(
         lambda _val, tan, x, _v, index: set_at(np.zeros(shape_of(x)), tan, index=index),
     ),
     name="set_at",
-    fresh=True,
 )
 """set_at(x, v, index=): x with x[index] = v, as a new value."""
 

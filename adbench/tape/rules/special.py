@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish, stand_for
 from adbench.tape.rules.function import function
@@ -14,11 +14,8 @@ from adbench.tape.rules.function import function
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 
-_gauss: Rule = function_gradients(
-    lambda x: _TWO_OVER_SQRT_PI * np.exp(-np.square(x)),
-    (lambda val, adj, x: adj * (-2.0 * (x * val)),),
-    name="gauss",
-    fresh=True,
+_gauss: Rule = own_gradients(
+    lambda x: _TWO_OVER_SQRT_PI * np.exp(-np.square(x)), (lambda val, adj, x: adj * (-2.0 * (x * val)),), name="gauss"
 )
 """2/√π exp(-x²), the derivative of erf."""
 _gauss.native = "gauss"
@@ -36,18 +33,15 @@ def polygamma(x: Value, order: int) -> Value:
     return _trigamma(x) if n == 1.0 else _polygamma(x, n)
 
 
-_polygamma: Rule = function_gradients(
+_polygamma: Rule = own_gradients(
     lambda x, order: special.polygamma(int(order), x),
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",
-    fresh=True,
 )
-_trigamma: Rule = function_gradients(
-    lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma", fresh=True
+_trigamma: Rule = own_gradients(
+    lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma"
 )
-_digamma: Rule = function_gradients(
-    lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma", fresh=True
-)
+_digamma: Rule = own_gradients(lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma")
 _digamma.native, _trigamma.native = "digamma", "trigamma"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.trace.symbol import ALL
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.identities.recognised import KNOWN, product
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
@@ -162,7 +162,7 @@ def _added(x: Value, v: Value, index: Any) -> Value:
     return y
 
 
-ADD_AT: Rule = function_gradients(
+ADD_AT: Rule = own_gradients(
     _added,
     reverse=(lambda _val, adj, _x, _v, index: adj, lambda _val, adj, _x, _v, index: adj[index]),
     forward=(
@@ -170,7 +170,6 @@ ADD_AT: Rule = function_gradients(
         lambda _val, tan, _x, _v, index: put(tan, index=index, shape=shape_of(_x)),
     ),
     name="add_at",
-    fresh=True,
 )
 """add_at(x, v, index=): x with v added at the index, repeatedly for repeated positions."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.rule import Active, Value, function_gradients
+from adbench.tape.core.rule import Active, Value, own_gradients
 from adbench.tape.linalg.eigenvalues import _eigvalsh_along, _eigvalsh_back
 from adbench.tape.linalg.singular.singular_vectors import (
     _blocks,
@@ -114,11 +114,9 @@ def _svdvals_value(a: Value) -> Value:
     return np.linalg.svd(a, compute_uv=False)
 
 
-_svdvals = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals", fresh=True
-)
-_svdvals.inner = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back_inside,), forward=(_svdvals_along_inside,), name="svdvals", fresh=True
+_svdvals = own_gradients(_svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals")
+_svdvals.inner = own_gradients(
+    _svdvals_value, reverse=(_svdvals_back_inside,), forward=(_svdvals_along_inside,), name="svdvals"
 )
 
 

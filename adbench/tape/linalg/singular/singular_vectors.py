@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.linalg.solving import cover, diagonal_matrix
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
@@ -104,7 +104,7 @@ def _svd_along(val: Value, tan: Value, _a: Value) -> Value:
     return concatenate([u_tan, sum(p * np.eye(k), -1)[..., None, :], v_tan], -2)
 
 
-_svd = function_gradients(_svd_value, reverse=(_svd_back,), forward=(_svd_along,), name="svd", fresh=True)
+_svd = own_gradients(_svd_value, reverse=(_svd_back,), forward=(_svd_along,), name="svd")
 
 
 _CLOSE = 2.0**-44
@@ -204,7 +204,7 @@ def _rates_back(_v: Value, adj: Value, a: Value, x: Value, factors: Value, error
     return _turned(a, adj, factors, x) + cover(where(rough, math.nan, 0.0))
 
 
-weighted: Rule = function_gradients(
+weighted: Rule = own_gradients(
     weighted_value,
     reverse=(
         lambda _v, adj, a, g, factors: _turned(a, g, factors, adj),
@@ -217,16 +217,14 @@ weighted: Rule = function_gradients(
         no_slope,
     ),
     name="weighted singular vectors",
-    fresh=True,
 )
 """U diag(g) Vᵀ of A, g and A's factors, which count as constants."""
 
-rates: Rule = function_gradients(
+rates: Rule = own_gradients(
     rates_value,
     reverse=(_rates_back, lambda _v, adj, a, _x, factors, error=None: weighted(a, adj, factors), no_slope),
     forward=(_turned_rates, lambda _v, tan, a, _x, factors, error=None: rates(a, tan, factors, error=error), no_slope),
     name="rates of singular values",
-    fresh=True,
 )
 
 
