@@ -145,12 +145,10 @@ class Signature:
         An entry creates results of one shape, so it cannot run recordings whose results have others.
         """
         lowered, owner = program.lowered, self.owner
-        if owner.options.batch:
+        if owner.options.batch or program.matrices:
             self.dispatch.reserve(lowered.work)
-            return
-        if program.matrices:
-            self.dispatch.reserve(lowered.work)
-            self.open_alone(program, arguments)
+            if not owner.options.batch:
+                self.open_alone(program, arguments)
             return
         is_flat = arguments.is_flat
         kind, first = form(owner, program, is_flat), self.programs[0]

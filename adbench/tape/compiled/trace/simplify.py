@@ -327,10 +327,6 @@ def _same_shape(inputs: list[Value], params: dict[str, Any], _made: Producer) ->
     return inputs[0] if shape_of(inputs[0]) == params["shape"] else None
 
 
-def _whole(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
-    return inputs[0] if params["index"] == () and type(params["index"]) is tuple else None
-
-
 _TABLE: dict[Rule, Callable[..., Value]] = {
     **{rule: _known(rule) for rule in KNOWN},
     UNDEFINED: _undefined,
