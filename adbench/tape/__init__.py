@@ -104,7 +104,6 @@ if TYPE_CHECKING:  # the names in `PUBLIC`
     from adbench.tape.rules.compound import *
     from adbench.tape.rules.creation import *
     from adbench.tape.rules.elementwise import *
-    from adbench.tape.rules.gammas import *
     from adbench.tape.rules.indexing import *
     from adbench.tape.rules.predicates import *
     from adbench.tape.rules.products import *

@@ -12,9 +12,16 @@ from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, NUMBER, POSITIV
 from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1p_square, over_1p_square, ratio
 from adbench.tape.rules.elementwise import log, log1p, sqrt
-from adbench.tape.rules.gammas import HALF_LOG_2PI, deviance, digamma_rise, half_step_rest, lbeta, stirling_rest
 from adbench.tape.rules.reductions import sum  # numpy's name
-from adbench.tape.rules.special import digamma
+from adbench.tape.rules.special import (
+    HALF_LOG_2PI,
+    deviance,
+    digamma,
+    digamma_rise,
+    half_step_rest,
+    lbeta,
+    stirling_rest,
+)
 from adbench.tape.values import shape_of, value_of
 
 _LOG_PI = math.log(math.pi)

@@ -16,10 +16,10 @@ from adbench.tape.lazy import special
 from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
-from adbench.tape.rules.gammas import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
 from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
 from adbench.tape.values import shape_of
 
 
