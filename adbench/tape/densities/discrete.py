@@ -35,17 +35,11 @@ from adbench.tape.values import shape_of, value_of
 
 # Binary outcomes
 
-
-def _success_rate(_s: Value, y: Value, theta: Value) -> Value:
-    """y/θ - (1 - y)/(1 - θ)."""
-    return ratio(y, theta) - ratio(1.0 - y, 1.0 - theta)
-
-
 bernoulli_lpmf = Density(
     "bernoulli_lpmf",
     {"y": WHOLE, "theta": UNIT},
     lambda _s, y, theta: special.xlogy(y, theta) + special.xlog1py(1.0 - y, np.negative(theta)),
-    (None, _success_rate),
+    (None, lambda _s, y, theta: ratio(y, theta) - ratio(1.0 - y, 1.0 - theta)),
     support=BINARY,
 )
 """Σ y log θ + (1 - y) log(1 - θ) for y in {0, 1}; an event of probability 0 has log mass -inf and an infinite slope."""

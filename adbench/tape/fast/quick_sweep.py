@@ -237,10 +237,6 @@ def accumulate(rule: Rule, i: int, cell: Any, part: Value, adj: Value) -> None:
         cell.adj = part if type(have) is float and have == 0.0 else have + part
 
 
-def _ones_like(adj: Value) -> Value:
-    return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
-
-
 def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False) -> Value:
     """part = factor · partial with 0 · inf = 0: replace NaN by 0 where one factor is an exact zero.
 
@@ -276,7 +272,8 @@ def _zero_wins_at(
 ) -> Value:
     """The contribution of one argument, with zero times infinity as zero if the rule reveals its factors."""
     if rule.elementwise:
-        return zero_wins(part, adj, divided_as_numpy(gradient, val, _ones_like(adj), *inputs, **params))
+        ones = np.ones(shape_of(adj)) if shape_of(adj) else 1.0
+        return zero_wins(part, adj, divided_as_numpy(gradient, val, ones, *inputs, **params))
     if is_nested(adj):  # an adjoint of value 0 may still have derivatives
         return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0

@@ -51,15 +51,13 @@ def _diagonal(d: Value) -> Value:
     return d[..., None] * np.eye(d.shape[-1])
 
 
-def _cofactors_of_diagonal(s: Value, _u: Value, _vt: Value) -> Value:
-    return _diagonal(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
-
-
 def _cofactors_value(a: Value) -> Value:
     c = _plain_inverse(a)
     if c is not None and np.all(np.isfinite(cofactors := _times_det(a, np.swapaxes(c, -1, -2)))):
         return cofactors
-    return _in_singular_basis(a, _cofactors_of_diagonal)
+    return _in_singular_basis(
+        a, lambda s, _u, _vt: _diagonal(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
+    )
 
 
 def _times_det(a: Value, x: Value) -> Value:

@@ -158,11 +158,6 @@ def _independent(r: Value) -> Value:
     return r
 
 
-def _over_r(x: Value, r: Value) -> Value:
-    """X R⁻¹."""
-    return t(triangular(r, t(x), lower=False, transposed=True))
-
-
 def _qr_back(val: Value, adj: Value, _a: Value) -> Value:
     """Ā = (Q̄ + Q copyltu(M)) R⁻ᵀ, M = R R̄ᵀ - Q̄ᵀQ (Walter & Lehmann 2010; Seeger et al. 2017)."""
     rows = shape_of(_a)[-2]
@@ -177,7 +172,7 @@ def _qr_along(val: Value, tan: Value, _a: Value) -> Value:
     """With C = QᵀȦR⁻¹ and K = tril(C, -1) - tril(C, -1)ᵀ: Ṙ = (C - K) R, Q̇ = ȦR⁻¹ - Q (C - K)."""
     rows = shape_of(_a)[-2]
     q, r = val[..., :rows, :], _independent(t(val[..., rows:, :]))
-    scaled = _over_r(tan, r)
+    scaled = t(triangular(r, t(tan), lower=False, transposed=True))  # ȦR⁻¹
     c = matmul(t(q), scaled)
     below = tril(c, -1)
     rate = c - below + t(below)

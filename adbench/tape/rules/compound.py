@@ -164,16 +164,11 @@ def _log_softmax(x: Value, axes: Shape) -> Value:
     return shifted - (np.log1p(rest / ties) + np.log(ties))
 
 
-def _log_softmax_back(val: Value, adj: Value, _x: Value, axes: Shape) -> Value:
-    return adj - exp(val) * sum(adj, axes, True)
-
-
-def _log_softmax_along(val: Value, tan: Value, _x: Value, axes: Shape) -> Value:
-    return tan - sum(exp(val) * tan, axes, True)
-
-
 _log_softmax_rule = own_gradients(
-    _log_softmax, reverse=(_log_softmax_back,), forward=(_log_softmax_along,), name="log_softmax"
+    _log_softmax,
+    reverse=(lambda val, adj, _x, axes: adj - exp(val) * sum(adj, axes, True),),
+    forward=(lambda val, tan, _x, axes: tan - sum(exp(val) * tan, axes, True),),
+    name="log_softmax",
 )
 
 

@@ -101,13 +101,9 @@ def _squeezed(shape: Shape, target: Shape) -> Shape:
     return shape[len(shape) - len(target) :] if len(shape) > len(target) else shape
 
 
-def _adjoint_of_rest(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
-    return set_at(adj, 0.0, index=index)
-
-
 set_at: Rule = own_gradients(
     _written,
-    reverse=(_adjoint_of_rest, _adjoint_of_written),
+    reverse=(lambda _val, adj, _x, _v, index: set_at(adj, 0.0, index=index), _adjoint_of_written),
     forward=(
         lambda _val, tan, _x, _v, index: set_at(tan, 0.0, index=index),
         lambda _val, tan, x, _v, index: set_at(np.zeros(shape_of(x)), tan, index=index),

@@ -32,10 +32,6 @@ Native = Callable[..., Name]
 # Functions of LLVM and of the C library
 
 
-def _of_library(name: str) -> Native:
-    return lambda k, *args: k.called(name, *args)
-
-
 def _intrinsic(name: str) -> Native:
     return lambda k, x: k.intrinsic(name, x)
 
@@ -185,7 +181,8 @@ _WRITTEN: dict[str, Native] = {
 
 
 def _of_row(row: Rule) -> Native:
-    return row.native if callable(row.native) else _WRITTEN.get(row.native) or _of_library(row.native)
+    name = row.native
+    return name if callable(name) else _WRITTEN.get(name) or (lambda k, *args: k.called(name, *args))
 
 
 def native(rule: Rule) -> Native | None:

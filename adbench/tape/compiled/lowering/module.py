@@ -115,8 +115,9 @@ def lower(
             code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
         elif location != out:
             emission.copy(location, out)
-    if width == 1:
-        _check_nan(emission, locations[len(outputs) :])
+    if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
+        emission.exits.add("on_nan")
+        code.leave_if(is_nan, "on_nan")
     if emission.sequence:
         emission.cut()
         emission.call_pieces(emission.sequence)
@@ -182,10 +183,3 @@ def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
     for name in names[1:]:
         total = code.emit(f"or {code.bit} {total}, {name}")
     return total
-
-
-def _check_nan(emission: Emission, locations: Sequence[Location]) -> None:
-    total = _any_nan(emission, locations)
-    if total:
-        emission.exits.add("on_nan")
-        emission.code.leave_if(total, "on_nan")

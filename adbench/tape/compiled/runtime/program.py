@@ -91,13 +91,13 @@ class LoweredMachineCode:
         """Where `run` is."""
         with self._timed("compile"):
             for module, text in zip(self.lowered.modules, self._texts, strict=True):
-                environment = [self._address_of(thing) for thing in module.environment]
+                environment = [
+                    self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
+                    for thing in module.environment
+                ]
                 self._loaded.append(Loaded(text, environment, level=self._level, cache=self._cache))
         self._texts.clear()
         return self._loaded[-1].address("run")
-
-    def _address_of(self, thing: Any) -> Any:
-        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
 class CompiledProgram:

@@ -12,6 +12,7 @@ Shapes are computed without numbers, which do not exist while recording.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,27 +82,21 @@ QUOTIENT = _form(
 )
 """Any other quotient: one reciprocal serves both partials."""
 
-_forms: dict[Rule, Rule] = {e.divide: QUOTIENT}
 
-
+@cache
 def recorded_form(rule: Rule) -> Rule:
     """The form of the rule for a record."""
-    form = _forms.get(rule)
-    if form is None:
-        form = _forms[rule] = _form_of(rule)
-    return form
+    if rule is e.divide:
+        return QUOTIENT
+    if not has_traced_gradients(rule):
+        return _form(rule, _called(rule))
+    return rule if rule.scatter is None else _form(rule, rule.reverse)
 
 
 def has_traced_gradients(rule: Rule) -> bool:
     """Whether the gradient functions of a rule are recorded operation by operation."""
     density = isinstance(getattr(rule.value, "__self__", None), Density)
     return rule.elementwise or density or rule in TRACED_GRADIENTS or rule.reverse is None
-
-
-def _form_of(rule: Rule) -> Rule:
-    if not has_traced_gradients(rule):
-        return _form(rule, _called(rule))
-    return rule if rule.scatter is None else _form(rule, rule.reverse)
 
 
 def _call_rule(name: str, value: Callable[..., Value]) -> Rule:
