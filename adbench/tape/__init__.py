@@ -20,12 +20,12 @@ Read it
     values, trees, levels  next to the core: plain values, nests of values, the tapes open in a thread
     rules                  functions by family, one row or rule each; `numpy_names` has the tables they fill
     singular, identities   second derivatives at kinks and poles; compositions that are smooth there
-    operand, variable      operators, methods and numpy's protocols of every active value; `Var`
+    operand, variable      operators, methods and numpy's protocols of every active value; `Var`, callbacks, long loops
+                           in little memory
     fast                   the same results, faster: operators and functions without rules, compact records, reused
                            memory, no garbage collection of a growing tape
     machine                the same for scalars in machine code, by LLVM
     linalg, densities, ode, draws      more families
-    callbacks, checkpoints nodes from Python functions; long loops in little memory
     explain, compiled      a recording as tables and a drawing; a function recorded once, run as machine code
     pqr                    a plug-in, which nothing else here imports: gradients attached to values, compact Jacobians
 
@@ -68,8 +68,8 @@ from numpy import broadcast_shapes, can_cast, e, finfo, float32, float64, iinfo,
 from numpy import newaxis, pi, result_type
 
 from adbench.tape import linalg, operand  # it gives active values their operators
-from adbench.tape.callbacks import make_callback_var, reverse_pass_callback
-from adbench.tape.checkpoints import checkpointed_loop
+from adbench.tape.variable import make_callback_var, reverse_pass_callback
+from adbench.tape.variable import checkpointed_loop
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.functionals import NotScalarError, gradient, jvp, vjp
 from adbench.tape.core.node import Array, Scalar
@@ -104,7 +104,6 @@ if TYPE_CHECKING:  # the names in `PUBLIC`
     from adbench.tape.rules.compound import *
     from adbench.tape.rules.creation import *
     from adbench.tape.rules.elementwise import *
-    from adbench.tape.rules.gammas import *
     from adbench.tape.rules.indexing import *
     from adbench.tape.rules.predicates import *
     from adbench.tape.rules.products import *

@@ -14,7 +14,7 @@ from adbench.tape.core.recording import Tape
 from adbench.tape.core.rule import RuleError, Value
 from adbench.tape.core.sweep import propagate
 from adbench.tape.levels import ForwardModeError, current, on_tape
-from adbench.tape.linalg.spectrum import EqualEigenvaluesError
+from adbench.tape.linalg.symmetric_eigenvalues import EqualEigenvaluesError
 from adbench.tape.singular import irregular
 from adbench.tape.trees import flatten, matching, outputs
 from adbench.tape.values import PLAIN, asarray, has_nan, settle, shape_of, value_of

@@ -247,11 +247,6 @@ def _with_first_axis(function: Callable[..., Value]) -> Callable[..., Value]:
     return lambda x, axis=0, **options: function(x, axis, **options)
 
 
-def _outer(x: Any, y: Any) -> Value:
-    """x[i, …] y[j, …]."""
-    return x[(...,) + (None,) * len(shape_of(y))] * y
-
-
 METHODS |= {
     (np.add, "reduce"): _with_first_axis(reductions.sum),
     (np.multiply, "reduce"): _with_first_axis(reductions.prod),
@@ -260,5 +255,5 @@ METHODS |= {
     (np.add, "accumulate"): _with_first_axis(reductions.cumsum),
     (np.multiply, "accumulate"): _with_first_axis(reductions.cumprod),
     (np.maximum, "accumulate"): _with_first_axis(indexing.cummax),
-    (np.multiply, "outer"): _outer,
+    (np.multiply, "outer"): lambda x, y: x[(...,) + (None,) * len(shape_of(y))] * y,
 }

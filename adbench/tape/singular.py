@@ -68,6 +68,17 @@ def some(at: Value) -> bool:
     return isinstance(at, Active) or bool(np.any(at))
 
 
+def is_symbol(plain: Value) -> bool:
+    """Whether this plain value is a symbol of compiled code, whose numbers are unknown."""
+    return isinstance(plain, Active)
+
+
+def surely(condition: Value, symbol: Any, what: str) -> None:
+    """Let compiled code check a condition on a symbol at every call. Raises TapeError where it does not hold."""
+    if not bool(condition):
+        symbol._refuse(what)
+
+
 def flat(z: Value, at: Value) -> Value:
     """Where z is 0 and does not change to first order at the next derivative's level; checked only where `at` holds."""
     if isinstance(z, Active) and z.symbolic and may_change(z):

@@ -10,7 +10,8 @@ import pytest
 from scipy import special
 
 from adbench import tape
-from adbench.tape.rules import compound, gammas
+from adbench.tape.rules import compound
+from adbench.tape.rules import special as ours
 from tests.tape.limits import close, curvature, slope, value
 
 
@@ -65,7 +66,7 @@ CASES += [(name, f, point) for name, (f, points) in TWO.items() for point in poi
 
 
 def _function(name):
-    module = compound if hasattr(compound, name) else gammas if hasattr(gammas, name) else tape
+    module = compound if hasattr(compound, name) else ours if hasattr(ours, name) else tape
     return getattr(module, name)
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from adbench import tape
-from adbench.tape.linalg import cholesky_factor
+from adbench.tape.linalg import triangular_factors
 from tests.tape import truth
 
 L = tape.linalg
@@ -468,7 +468,7 @@ def by_the_formula(monkeypatch):
 
     def run(f):
         with monkeypatch.context() as changed:
-            changed.setattr(cholesky_factor, "BLOCK", 10**9)
+            changed.setattr(triangular_factors, "BLOCK", 10**9)
             return f()
 
     return run
@@ -479,8 +479,8 @@ def test_the_blocked_adjoint_of_a_cholesky_factor_agrees_with_its_formula(n):
     rng = np.random.default_rng(n)
     lower = np.tril(rng.normal(size=(n, n))) + 2.0 * np.sqrt(n) * np.eye(n)
     adj = rng.normal(size=(n, n))
-    found = cholesky_factor._blocked_adjoint(lower, adj)
-    np.testing.assert_allclose(found, cholesky_factor._whole_adjoint(lower, adj), rtol=1e-11, atol=1e-14)
+    found = triangular_factors._blocked_adjoint(lower, adj)
+    np.testing.assert_allclose(found, triangular_factors._whole_adjoint(lower, adj), rtol=1e-11, atol=1e-14)
     assert not np.any(np.triu(found, 1))
 
 
@@ -526,7 +526,7 @@ def test_derivatives_of_the_blocked_adjoint_agree_with_those_of_its_formula(whic
         return np.tril(slope[0]), np.tril(slope[1]), rate  # the other triangle of both is not read
 
     for found, expected in zip(
-        results(cholesky_factor._blocked_adjoint), results(cholesky_factor._whole_adjoint), strict=True
+        results(triangular_factors._blocked_adjoint), results(triangular_factors._whole_adjoint), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from adbench import tape
 from adbench.tape.lazy import integrate
-from adbench.tape.ode import adjoint, odeint
+from adbench.tape.ode import odeint, solver
 from adbench.tape.ode.solver import METHODS
 from tests.tape import truth
 
@@ -199,7 +199,7 @@ def test_the_solution_is_one_node_and_constants_make_no_edge():
 @pytest.mark.parametrize(("sensitivity", "solutions"), [("forward", 2), ("adjoint", 2 + 6)])
 def test_rows_of_a_jacobian_share_one_solution(monkeypatch, sensitivity, solutions):
     calls = []
-    for module in (odeint, adjoint):
+    for module in (odeint, solver):
         solve = module.integrate_to
         monkeypatch.setattr(module, "integrate_to", lambda *args, solve=solve: calls.append(1) or solve(*args))
     tape.jacobian(

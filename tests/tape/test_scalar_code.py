@@ -368,31 +368,6 @@ def test_no_reference_and_no_memory_is_lost():
     assert grown < 20_000
 
 
-def test_a_long_tape_is_dropped_from_its_end_also_if_finalizers_read_it():
-    class Read:
-        """A callback whose end reads the tape."""
-
-        def __call__(self):
-            pass
-
-        def __del__(self):
-            seen.append(len(records))
-
-    seen = []
-    with tape.nested() as records:
-        x = tape.Var(1.5)
-        y = x
-        for k in range(1000):
-            y = y * x + 1.0
-            if k % 400 == 0:
-                tape.reverse_pass_callback(Read())
-        held = sys.getrefcount(x)
-        loading._LoadingState.code.release(records)
-        assert seen == [1_605, 804, 3]
-        assert len(records) == 0
-        assert sys.getrefcount(x) == held - 1001 - 1  # the operands of products, and the leaf
-
-
 def test_the_collector_may_run_at_any_allocation():
     before = gc.get_threshold()
     try:

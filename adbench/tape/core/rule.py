@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 Value = Any
@@ -176,3 +177,7 @@ def function_gradients(
         raise TypeError(f"{name}: no gradients given; pass gradients (elementwise), or reverse and forward")
     sides = [tuple(side) if isinstance(side, (list, tuple)) else side for side in (reverse, forward)]
     return Rule(name, value, *sides, fresh=fresh, scatter=scatter, slope=slope)
+
+
+own_gradients = partial(function_gradients, fresh=True)
+"""`function_gradients` for the engine's own rules, whose contributions are new arrays (see `fast.quick_sweep`)."""

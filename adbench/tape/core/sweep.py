@@ -52,13 +52,19 @@ def fitted(rule: Rule, i: int, part: Value, shape: tuple[int, ...]) -> Value:
     got = shape_of(part)
     if got == shape or (type(part) is float and part == 0.0):
         return part
+    check_broadcast(rule, i, shape, got)
+    lead = len(got) - len(shape)
+    axes = tuple(k for k, m in enumerate(got) if k < lead or (shape[k - lead] == 1 and m != 1))
+    return settle(part.sum(axes).reshape(shape))
+
+
+def check_broadcast(rule: Rule, i: int, shape: tuple[int, ...], got: tuple[int, ...]) -> None:
+    """Raise RuleError unless the rule is elementwise, and an argument of this shape was broadcast to the other."""
     lead = len(got) - len(shape)
     if not rule.elementwise or lead < 0 or any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
         whose = "of all arguments" if isinstance(rule.reverse, AllInputs) else f"of argument {i}"
         what = f"{rule.name}: the gradient function {whose} returned the wrong shape"
         raise RuleError(f"{what}: expected {shape}, got {got}")
-    axes = tuple(k for k, m in enumerate(got) if k < lead or (shape[k - lead] == 1 and m != 1))
-    return settle(part.sum(axes).reshape(shape))
 
 
 PASSES: list[Callable[..., None]] = [sweep]

@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Value, function_gradients
+from adbench.tape.core.rule import Value, own_gradients
 from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, NUMBER, POSITIVE, UNIT, Density
 from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1p_square, over_1p_square, ratio
 from adbench.tape.rules.elementwise import log, log1p, sqrt
-from adbench.tape.rules.gammas import HALF_LOG_2PI, deviance, digamma_rise, half_step_rest, lbeta, stirling_rest
 from adbench.tape.rules.reductions import sum  # numpy's name
-from adbench.tape.rules.special import digamma
+from adbench.tape.rules.special import (
+    HALF_LOG_2PI,
+    deviance,
+    digamma,
+    digamma_rise,
+    half_step_rest,
+    lbeta,
+    stirling_rest,
+)
 from adbench.tape.values import shape_of, value_of
 
 _LOG_PI = math.log(math.pi)
@@ -78,14 +85,13 @@ def _summary_sigma(
     return adj * (((r * r - n) + n * (d * d)) / sigma)
 
 
-_normal_summary = function_gradients(
+_normal_summary = own_gradients(
     _summary_value,
     (
         lambda _v, adj, mu, sigma, n, pivot, shift, spread: adj * (n * ((pivot - mu) + shift) / sigma / sigma),
         _summary_sigma,
     ),
     name="normal_lpdf",
-    fresh=True,
 )
 
 
@@ -171,11 +177,10 @@ def _log1p_square_rest(w: Value) -> Value:
     return np.where(np.abs(w) < 0.1, u * u * series, log1p_square(w) - w * over_1p_square(w))[()]
 
 
-log1p_square_rest = function_gradients(
+log1p_square_rest = own_gradients(
     _log1p_square_rest,
     (lambda _v, adj, w: adj * (2.0 * (w * over_1p_square(w)) * over_1p_square(w)),),
     name="log1p_square_rest",
-    fresh=True,
 )
 
 

@@ -2,7 +2,7 @@
 
 Counts have no derivative and must be plain whole numbers. Categories count from 0, as in numpy (in Stan from 1).
 Binomial and Poisson probabilities use the saddle-point form of C. Loader (2000), which keeps its digits at counts of
-10¹⁰; see `gammas`.
+10¹⁰; see `special`.
 """
 
 from __future__ import annotations
@@ -29,23 +29,17 @@ from adbench.tape.densities.density import (
 from adbench.tape.lazy import special
 from adbench.tape.rules.compound import log1m_inv_logit, log_inv_logit, log_softmax, ratio
 from adbench.tape.rules.elementwise import exp, expit, expm1
-from adbench.tape.rules.gammas import deviance, log1p_minus, stirling_rest
 from adbench.tape.rules.shapes import sum_to
+from adbench.tape.rules.special import deviance, log1p_minus, stirling_rest
 from adbench.tape.values import shape_of, value_of
 
 # Binary outcomes
-
-
-def _success_rate(_s: Value, y: Value, theta: Value) -> Value:
-    """y/θ - (1 - y)/(1 - θ)."""
-    return ratio(y, theta) - ratio(1.0 - y, 1.0 - theta)
-
 
 bernoulli_lpmf = Density(
     "bernoulli_lpmf",
     {"y": WHOLE, "theta": UNIT},
     lambda _s, y, theta: special.xlogy(y, theta) + special.xlog1py(1.0 - y, np.negative(theta)),
-    (None, _success_rate),
+    (None, lambda _s, y, theta: ratio(y, theta) - ratio(1.0 - y, 1.0 - theta)),
     support=BINARY,
 )
 """Σ y log θ + (1 - y) log(1 - θ) for y in {0, 1}; an event of probability 0 has log mass -inf and an infinite slope."""

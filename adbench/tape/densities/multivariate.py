@@ -16,10 +16,10 @@ from adbench.tape.lazy import special
 from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
-from adbench.tape.rules.gammas import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
 from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
 from adbench.tape.values import shape_of
 
 
@@ -214,16 +214,14 @@ def _dirichlet_value(_s: Value, theta: Value, alpha: Value) -> Value:
     return np.sum(kernel - log_b)
 
 
-def _dirichlet_alpha(_s: Value, theta: Value, alpha: Value) -> Value:
-    """ψ(Σα) - ψ(α_k) + log θ_k."""
-    return log(theta) + digamma_rise(alpha, _others(alpha))
-
-
 dirichlet_lpdf = Density(
     "dirichlet_lpdf",
     {"theta": NUMBER, "alpha": POSITIVE},
     _dirichlet_value,
-    (lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)), _dirichlet_alpha),
+    (
+        lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)),
+        lambda _s, theta, alpha: log(theta) + digamma_rise(alpha, _others(alpha)),  # ψ(Σα) - ψ(α_k) + log θ_k
+    ),
     support=UNIT,
     check=_dirichlet_check,
     elementwise=False,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.lazy import special
-from adbench.tape.rules.gammas import digamma_rise
+from adbench.tape.rules.special import digamma_rise
 
 _STEP = 0.04
 _TAU = np.arange(-3.6, 4.0, _STEP)

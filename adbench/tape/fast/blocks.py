@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.recording import Tape
 from adbench.tape.values import can_change
 
 LARGE = 2**15
@@ -31,7 +30,6 @@ KEPT_AT_MOST = 2**28
 # Private to this process: by default, forked processes would share the memory.
 _OWN: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 _count = {"made": 0}
-_pins: list[float] = []  # keep the memory of scalars
 _waiting: dict[int, list[mmap.mmap]] = {}  # free blocks by length in bytes; list.append and list.pop are thread-safe
 
 
@@ -122,18 +120,6 @@ def made() -> int:
     return _count["made"]
 
 
-def keep_scalars(tape: Tape) -> None:
-    """Keep the memory of a tape of scalars, about to be freed, for the next one.
-
-    Python gives a megabyte of small objects back to the system once all of them are freed. One number of every
-    thousand records stays, so that Python keeps the memory around it, and can use it for anything.
-    """
-    values = [getattr(record[1], "val", None) for record in tape[: KEPT_AT_MOST // 2**8 : 2**10]]
-    if len(values) > len(_pins):
-        _pins[:] = [val for val in values if type(val) is float]
-
-
 def release() -> None:
-    """Give the free blocks back to the system, and the memory of long tapes of scalars to Python."""
+    """Give the free blocks back to the system."""
     _waiting.clear()
-    _pins.clear()

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from adbench.tape.core.recording import Tape
-from adbench.tape.fast.blocks import keep_scalars
 from adbench.tape.levels import close, current, nested, next_level
 
 PATIENCE = 2**20
@@ -37,7 +36,6 @@ class _CollectorState:
 
     thresholds: tuple[int, int, int] | None = None  # those of the program, during a pause
     expected = False  # whether the last block with a pause had a long tape
-    release: Callable[[Tape], None] | None = None  # drops the records of a tape more quickly than `Tape.clear`
 
 
 def pause(holder: object) -> None:
@@ -107,10 +105,6 @@ def leave(self: nested, *_exception: object) -> None:
     ended = tapes[first:]
     del tapes[first:]
     try:
-        if was_long:
-            keep_scalars(tape)
-            if _CollectorState.release is not None:
-                _CollectorState.release(tape)
         close(tape)
     finally:
         resume(ended, was_long)

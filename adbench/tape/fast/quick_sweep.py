@@ -29,8 +29,8 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.recording import ASK, CALLBACK, AdjointCell, Record
-from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value, function_gradients
-from adbench.tape.core.sweep import contributions
+from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
+from adbench.tape.core.sweep import check_broadcast, contributions
 from adbench.tape.fast.blocks import LARGE, full, product, room
 from adbench.tape.rules.elementwise import no_slope, subtract, where
 from adbench.tape.rules.shapes import broadcast_to, sum_to
@@ -52,10 +52,6 @@ _EDGES = function_gradients(
     lambda p, q: p, (lambda _v, adj, p, _q: adj * p, lambda _v, adj, _p, q: adj * q), name="scalar node"
 )
 """The rule of a compact record in the careful sweep: its inputs are the partials."""
-
-
-class WrongShapeError(RuleError):
-    """A contribution does not have its argument's shape."""
 
 
 def sweep(
@@ -193,39 +189,33 @@ def ask(
         careful or not rule.elementwise or not rule.fresh or [c for c in cells if c is not None and c.shape != shape]
     ):
         adj, one_for_all = full(shape, adj), False
-    i = -1
-    try:
-        if type(rule.reverse) is AllInputs:
-            parts = contributions(rule, adj, cells, saved, params)
-            for cell, part in zip(cells, parts, strict=True):
-                if cell is not None:
-                    accumulate(rule, cell, part, adj)
-            return
-        for cell in cells:
-            i += 1
-            if cell is None:
-                continue
-            gradient = rule.reverse[i]
-            try:
-                part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
-            except ArithmeticError:
-                gradient = with_infinities(gradient)
-                part = gradient(val, adj, *inputs, **params)
-            if careful and may_have_nan(part):
-                part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
-            if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
-                part = settle(part)
-                if type(part) is not float:
-                    part = broadcast_to(part, shape)
-                add(cell, part, False)
-            else:
-                accumulate(rule, cell, part, adj)
-    except WrongShapeError as wrong:
-        whose = f"of argument {i}" if i >= 0 else "of all arguments"
-        raise RuleError(f"{rule.name}: the gradient function {whose} returned the wrong shape: {wrong}") from None
+    if type(rule.reverse) is AllInputs:
+        parts = contributions(rule, adj, cells, saved, params)
+        for i, (cell, part) in enumerate(zip(cells, parts, strict=True)):
+            if cell is not None:
+                accumulate(rule, i, cell, part, adj)
+        return
+    for i, cell in enumerate(cells):
+        if cell is None:
+            continue
+        gradient = rule.reverse[i]
+        try:
+            part = gradient(val, adj, *inputs, **params) if params else gradient(val, adj, *inputs)
+        except ArithmeticError:
+            gradient = with_infinities(gradient)
+            part = gradient(val, adj, *inputs, **params)
+        if careful and may_have_nan(part):
+            part = _zero_wins_at(rule, part, adj, gradient, val, inputs, params)
+        if one_for_all and (type(part) is not np.ndarray or part.shape != shape):
+            part = settle(part)
+            if type(part) is not float:
+                part = broadcast_to(part, shape)
+            add(cell, part, False)
+        else:
+            accumulate(rule, i, cell, part, adj)
 
 
-def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
+def accumulate(rule: Rule, i: int, cell: Any, part: Value, adj: Value) -> None:
     """cell.adj += part, in the cell's shape; never in place if someone else may hold the array."""
     shape = cell.shape
     if type(part) is np.ndarray:
@@ -237,29 +227,14 @@ def accumulate(rule: Rule, cell: Any, part: Value, adj: Value) -> None:
     if type(part) is not float:
         part = settle(part)
     if shape_of(part) != shape:
-        part = _fitted(rule, shape, part)
-        if part is not None:
-            accumulate(rule, cell, part, adj)
+        if type(part) is not float or part != 0.0:  # the number 0.0 means none
+            check_broadcast(rule, i, shape, shape_of(part))
+            accumulate(rule, i, cell, settle(sum_to(part, shape)), adj)
     elif shape:
         add(cell, part, False)
     else:
         have = cell.adj
         cell.adj = part if type(have) is float and have == 0.0 else have + part
-
-
-def _fitted(rule: Rule, shape: tuple[int, ...], part: Value) -> Value:
-    """A contribution in its argument's shape: for elementwise rules, undo broadcasting. The float 0.0 means none."""
-    got = shape_of(part)
-    if type(part) is float and part == 0.0:
-        return None
-    lead = len(got) - len(shape)
-    if rule.elementwise and lead >= 0 and all(n in (1, m) for n, m in zip(shape, got[lead:], strict=True)):
-        return settle(sum_to(part, shape))
-    raise WrongShapeError(f"expected {shape}, got {got}")
-
-
-def _ones_like(adj: Value) -> Value:
-    return np.ones(shape_of(adj)) if shape_of(adj) else 1.0
 
 
 def zero_wins(part: Value, factor: Value, partial: Value, *, along: bool = False) -> Value:
@@ -297,7 +272,8 @@ def _zero_wins_at(
 ) -> Value:
     """The contribution of one argument, with zero times infinity as zero if the rule reveals its factors."""
     if rule.elementwise:
-        return zero_wins(part, adj, divided_as_numpy(gradient, val, _ones_like(adj), *inputs, **params))
+        ones = np.ones(shape_of(adj)) if shape_of(adj) else 1.0
+        return zero_wins(part, adj, divided_as_numpy(gradient, val, ones, *inputs, **params))
     if is_nested(adj):  # an adjoint of value 0 may still have derivatives
         return where(np.isnan(value_of(part)) & np.logical_not(np.any(value_of(adj))), 0.0, part)
     return part if np.any(value_of(adj)) else 0.0

@@ -15,10 +15,21 @@ from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK
 from adbench.tape.core.rule import Active, Rule, Value
-from adbench.tape.identities.origin import call_of
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.compound import log1p_exp
 from adbench.tape.values import shape_of, value_of
+
+Made = tuple[Rule, tuple[Value, ...], dict[str, Any]]
+
+
+def call_of(x: Value) -> Made | None:
+    """The call that made x, which a few functions store on their results: (rule, args, params), or None."""
+    if not isinstance(x, Active):
+        return None
+    if x.symbolic:
+        return x.tape.producer(x)  # type: ignore[attr-defined,no-any-return]
+    origin = getattr(x, "origin", None)  # some values have none
+    return origin[1:] if origin is not None and origin[0] is x.val else None
 
 
 def _exponent(x: Value) -> Value:

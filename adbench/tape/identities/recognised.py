@@ -27,15 +27,13 @@ import numpy as np
 
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
-from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients
-from adbench.tape.identities.origin import call_of
-from adbench.tape.identities.overflow import behind_overflow, divide, log1p, reciprocal
+from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients, own_gradients
+from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p, reciprocal
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
-from adbench.tape.linalg.spectrum import eigenvalue_rates
-from adbench.tape.linalg.symmetric_eigenvalues import eigh
+from adbench.tape.linalg.symmetric_eigenvalues import eigenvalue_rates, eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
@@ -68,7 +66,7 @@ def _square_last(*inputs: Value, **_params: Any) -> Value:
 
 
 def _elementwise(name: str, *gradients: Callable[..., Value]) -> Rule:
-    rule = function_gradients(_square_last, (*gradients, e.no_slope), name=name, fresh=True)
+    rule = own_gradients(_square_last, (*gradients, e.no_slope), name=name)
     rule.native = lambda k, *inputs: k.binary("fmul", inputs[-1], inputs[-1])
     return rule
 
@@ -111,12 +109,11 @@ _angle_ratio: Rule = function_gradients(
 _OF_ARCCOS = _elementwise("square of arccos", lambda _v, adj, x, _r: adj * (-2.0 * _angle_ratio(x, 0.0)))
 _OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.0 * _angle_ratio(x, 0.0)))
 
-_OF_NORM = function_gradients(
+_OF_NORM = own_gradients(
     _square_last,
     reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), e.no_slope),
     forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), e.no_slope),
     name="square of norm",
-    fresh=True,
 )
 
 
@@ -138,12 +135,11 @@ def _of_svdvals_along(_v: Value, tan: Value, a: Value, s: Value) -> Value:
     return eigenvalue_rates(e.square(s), p + _t(p))
 
 
-_OF_SVDVALS = function_gradients(
+_OF_SVDVALS = own_gradients(
     _square_last,
     reverse=(_of_svdvals_back, e.no_slope),
     forward=(_of_svdvals_along, e.no_slope),
     name="square of svdvals",
-    fresh=True,
 )
 
 

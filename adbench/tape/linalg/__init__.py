@@ -2,13 +2,11 @@
 
     solving                 inv, pinv, solve, solve_triangular, slogdet, log_determinant, matrix_power, expm
     determinant             det
-    cholesky_factor         cholesky
+    triangular_factors      cholesky, qr
     symmetric_eigenvalues   eigh
     eigenvalues             eigvalsh
     singular                svd, svdvals, their vectors, and the vectors of their derivatives
-    qr_factors              qr
-    norms                   norm, vector_norm, matrix_norm
-    quadratic               quad_form, quad_form_sym, trace_quad_form
+    norms                   norm, vector_norm, matrix_norm, quad_form, quad_form_sym, trace_quad_form
     products                matmul, outer, tensordot, vecdot
 
 All take matrices (..., n, n) or (..., m, n) and stacks of them. Each is one node on the tape and works in both modes. A
@@ -26,12 +24,9 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.rule import Value
-from adbench.tape.linalg.cholesky_factor import cholesky
 from adbench.tape.linalg.determinant import det
 from adbench.tape.linalg.eigenvalues import eigvalsh
-from adbench.tape.linalg.norms import matrix_norm, norm, vector_norm
-from adbench.tape.linalg.qr_factors import QRResult, qr
-from adbench.tape.linalg.quadratic import quad_form, quad_form_sym, trace_quad_form
+from adbench.tape.linalg.norms import matrix_norm, norm, quad_form, quad_form_sym, trace_quad_form, vector_norm
 from adbench.tape.linalg.singular.singular_values import SVDResult, svd, svdvals
 from adbench.tape.linalg.solving import (
     SlogdetResult,
@@ -44,8 +39,8 @@ from adbench.tape.linalg.solving import (
     solve,
     solve_triangular,
 )
-from adbench.tape.linalg.spectrum import EqualEigenvaluesError
-from adbench.tape.linalg.symmetric_eigenvalues import EighResult, eigh
+from adbench.tape.linalg.symmetric_eigenvalues import EighResult, EqualEigenvaluesError, eigh
+from adbench.tape.linalg.triangular_factors import QRResult, cholesky, qr
 from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.linalg.solving import cover, invertible, square, t
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum, trace  # numpy's names
@@ -51,15 +51,13 @@ def _diagonal(d: Value) -> Value:
     return d[..., None] * np.eye(d.shape[-1])
 
 
-def _cofactors_of_diagonal(s: Value, _u: Value, _vt: Value) -> Value:
-    return _diagonal(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
-
-
 def _cofactors_value(a: Value) -> Value:
     c = _plain_inverse(a)
     if c is not None and np.all(np.isfinite(cofactors := _times_det(a, np.swapaxes(c, -1, -2)))):
         return cofactors
-    return _in_singular_basis(a, _cofactors_of_diagonal)
+    return _in_singular_basis(
+        a, lambda s, _u, _vt: _diagonal(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
+    )
 
 
 def _times_det(a: Value, x: Value) -> Value:
@@ -113,28 +111,24 @@ def _third(a: Value, x: Value, y: Value) -> Value:
 
 
 # D²det is symmetric in its two directions, so the derivative of the cofactors is its own transpose in each argument.
-_slope: Rule = function_gradients(
+_slope: Rule = own_gradients(
     _slope_value,
     reverse=(lambda _v, adj, a, h: _third(a, h, adj), lambda _v, adj, a, _h: _slope(a, adj)),
     forward=(lambda _v, tan, a, h: _third(a, h, tan), lambda _v, tan, a, _h: _slope(a, tan)),
     name="second derivative of det",
-    fresh=True,
 )
 
-_cofactors = function_gradients(
+_cofactors = own_gradients(
     _cofactors_value,
     reverse=(lambda _v, adj, a: _slope(a, adj),),
     forward=(lambda _v, tan, a: _slope(a, tan),),
     name="cofactors",
-    fresh=True,
 )
 
-_det = function_gradients(
+_det = own_gradients(
     np.linalg.det,
     reverse=(lambda _v, adj, a: cover(adj) * _cofactors(a),),
     forward=(lambda _v, tan, a: sum(_cofactors(a) * tan, (-2, -1)),),
-    name="det",
-    fresh=True,
 )
 
 

@@ -1,7 +1,7 @@
 """Eigenvalues of symmetric matrices without their vectors. At equal eigenvalues see `symmetric_eigenvalues`.
 
 Derivatives of symmetric functions of equal values are right. Second derivatives by reverse mode need equal values to
-have equal weights, as in their sum (`weighted_vectors`), and raise EqualEigenvaluesError for others.
+have equal weights, as in their sum (`singular_vectors`), and raise EqualEigenvaluesError for others.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from adbench.tape.core.node import Recorded
-from adbench.tape.core.rule import Value, function_gradients
-from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
-from adbench.tape.linalg.singular.weighted_vectors import factors_of, is_rough, rates, weighted
-from adbench.tape.linalg.spectrum import EqualEigenvaluesError, eigenvalue_rates, equal_pairs, is_symbol
-from adbench.tape.linalg.symmetric_eigenvalues import ADVICE, _triangle, eigh
+from adbench.tape.core.rule import Value, own_gradients
+from adbench.tape.linalg.singular.singular_vectors import factors_of, is_rough, rates, weighted
+from adbench.tape.linalg.symmetric_eigenvalues import (
+    ADVICE,
+    EqualEigenvaluesError,
+    _triangle,
+    eigenvalue_rates,
+    eigh,
+    equal_pairs,
+)
+from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.singular import is_symbol
 from adbench.tape.values import is_nested, shape_of, value_of
 
 t = matrix_transpose
@@ -53,9 +60,7 @@ def _eigvalsh_along(w: Value, tan: Value, a: Value) -> Value:
     return eigenvalue_rates(w, matmul(t(v), matmul(from_lower(tan), v)))
 
 
-_eigvalsh = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
+_eigvalsh = own_gradients(np.linalg.eigvalsh, reverse=(_eigvalsh_back,), forward=(_eigvalsh_along,))
 
 
 def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
@@ -66,9 +71,7 @@ def _eigvalsh_back_inside(w: Value, adj: Value, a: Value) -> Value:
     return _eigvalsh_back(w, adj, a)
 
 
-_eigvalsh.inner = function_gradients(
-    np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,), name="eigvalsh", fresh=True
-)
+_eigvalsh.inner = own_gradients(np.linalg.eigvalsh, reverse=(_eigvalsh_back_inside,), forward=(_eigvalsh_along,))
 
 
 def eigvalsh(a: Value, UPLO: str = "L") -> Value:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
+from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients, own_gradients
 from adbench.tape.lazy import scipy_linalg
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
@@ -49,12 +49,10 @@ def matrix(name: str, a: Value) -> Value:
     return a
 
 
-_inv = function_gradients(
+_inv = own_gradients(
     np.linalg.inv,
     reverse=(lambda c, adj, _a: -matmul(t(c), matmul(adj, t(c))),),
     forward=(lambda c, tan, _a: -matmul(c, matmul(tan, c)),),
-    name="inv",
-    fresh=True,
 )
 
 
@@ -76,12 +74,8 @@ def _pinv_along(c: Value, tan: Value, a: Value, **_rcond: Any) -> Value:
     return left - matmul(left, ac) + right - matmul(ca, right) - matmul(c, matmul(tan, c))
 
 
-_pinv = function_gradients(
-    lambda a, rcond: np.linalg.pinv(a, rcond),
-    reverse=(_pinv_back,),
-    forward=(_pinv_along,),
-    name="pinv",
-    fresh=True,
+_pinv = own_gradients(
+    lambda a, rcond: np.linalg.pinv(a, rcond), reverse=(_pinv_back,), forward=(_pinv_along,), name="pinv"
 )
 
 
@@ -157,9 +151,7 @@ def _system_along(
     return _flat(_solved(a, right, lower, transposed), is_vector)
 
 
-_solve = function_gradients(
-    np.linalg.solve, reverse=AllInputs(_system_back), forward=AllInputs(_system_along), name="solve", fresh=True
-)
+_solve = own_gradients(np.linalg.solve, reverse=AllInputs(_system_back), forward=AllInputs(_system_along))
 
 
 def solve(a: Value, b: Value) -> Value:
@@ -193,12 +185,8 @@ def _one_triangular(a: Value, b: Value, lower: bool, transposed: bool) -> Value:
     return scipy_linalg.solve_triangular(a, b, trans="T" if transposed else "N", lower=lower, check_finite=False)
 
 
-triangular = function_gradients(
-    _triangular_value,
-    reverse=AllInputs(_system_back),
-    forward=AllInputs(_system_along),
-    name="solve_triangular",
-    fresh=True,
+triangular = own_gradients(
+    _triangular_value, reverse=AllInputs(_system_back), forward=AllInputs(_system_along), name="solve_triangular"
 )
 
 
@@ -222,12 +210,11 @@ def invertible(name: str, a: Value) -> Value:
         raise np.linalg.LinAlgError(f"{name} needs an invertible matrix; this one is singular") from None
 
 
-_log_abs_det = function_gradients(
+_log_abs_det = own_gradients(
     lambda a: np.linalg.slogdet(a)[1],
     reverse=(lambda _v, adj, a: cover(adj) * t(invertible("slogdet: the derivative of log |det A|", a)),),
     forward=(lambda _v, tan, a: sum(t(invertible("slogdet: the derivative of log |det A|", a)) * tan, (-2, -1)),),
     name="slogdet",
-    fresh=True,
 )
 
 _sign_of_det = function_gradients(
@@ -294,12 +281,11 @@ def _size(e: Value) -> Value:
     return np.where((most > 0.0) & np.isfinite(most), np.ldexp(1.0, np.frexp(most)[1]), 1.0)
 
 
-_expm = function_gradients(
+_expm = own_gradients(
     lambda a: scipy_linalg.expm(a),
     reverse=(lambda _v, adj, a: _frechet(t(a), adj),),
     forward=(lambda _v, tan, a: _frechet(a, tan),),
     name="expm",
-    fresh=True,
 )
 
 

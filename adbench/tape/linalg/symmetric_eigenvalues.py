@@ -9,20 +9,141 @@ right for every such function. Functions of the values alone are always safe wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Value, function_gradients
-from adbench.tape.linalg.cholesky_factor import as_lower, from_lower
+from adbench.tape.core.rule import Active, TapeError, Value, own_gradients
 from adbench.tape.linalg.solving import diagonal_matrix, square
-from adbench.tape.linalg.spectrum import EqualEigenvaluesError, direction_basis, equal_pairs, quotient
-from adbench.tape.rules.elementwise import where
+from adbench.tape.linalg.triangular_factors import as_lower, from_lower
+from adbench.tape.rules.elementwise import absolute, where
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import sum  # numpy's name
+from adbench.tape.rules.reductions import max, min, sum  # numpy's names
 from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
-from adbench.tape.singular import some
+from adbench.tape.singular import is_symbol, some, surely
 from adbench.tape.values import shape_of, value_of
+
+Evidence = Sequence[tuple[Value, Value]]
+
+_ROUNDINGS = 8.0
+"""Values are equal if they differ by at most this many rounding errors, times n, of the largest."""
+
+_NOTHING = 2.0**-36
+"""A numerator this small relative to its neighbours counts as rounding."""
+
+
+class EqualEigenvaluesError(TapeError, np.linalg.LinAlgError):
+    """Eigenvalues or singular values are equal, so the derivative through their vectors does not exist."""
+
+
+def equal_pairs(w: Value) -> Value:
+    """Whether w[i] and w[j] are equal up to rounding, for each i ≠ j: (..., n) -> (..., n, n), w in order.
+
+    Symbols of compiled code are all different: it checks this.
+    """
+    n = w.shape[-1]
+    if is_symbol(w):
+        if n > 1:
+            gaps, sizes = absolute(w[..., 1:] - w[..., :-1]), max(absolute(w), -1, keepdims=True)
+            surely(min(gaps - _ROUNDINGS * n * 2.0**-53 * sizes) > 0.0, w, "a decision on equal eigenvalues")
+        return np.zeros((*w.shape, n), bool)
+    return close_pairs(w)
+
+
+def close_pairs(w: Value) -> Value:
+    """`equal_pairs` without a decision: of a symbol, a condition."""
+    n = shape_of(w)[-1]
+    if not n:
+        return np.zeros((*shape_of(w), n), bool)
+    gaps = absolute(w[..., None, :] - reshape(w, (*shape_of(w), 1)))
+    near = gaps <= _ROUNDINGS * n * 2.0**-53 * max(absolute(w), -1, keepdims=True)[..., None]
+    return np.logical_and(near, ~np.eye(n, dtype=bool))
+
+
+def zero_pairs(s: Value, shape: tuple[int, ...]) -> Value:
+    """A mask of this shape: the columns that belong to a singular value of 0. Symbols are not 0, see `equal_pairs`."""
+    if is_symbol(s):
+        largest = max(s, -1, keepdims=True)
+        surely(min(s - _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * largest) > 0.0, s, "a decision on singular values")
+        return np.zeros(shape, bool)
+    return np.broadcast_to(close_to_zero(s, shape)[..., None, :], shape)
+
+
+def close_to_zero(s: Value, shape: tuple[int, ...]) -> Value:
+    """Which singular values of a matrix of this shape are 0, up to rounding; of symbols, a condition."""
+    if not shape_of(s)[-1]:
+        return np.zeros(shape_of(s), bool)
+    return s <= _ROUNDINGS * np.max(shape[-2:]) * 2.0**-53 * max(s, -1, keepdims=True)
+
+
+def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, what: str) -> Value:
+    """numerator / gaps, and 0 where two values are equal or a gap is 0, provided the evidence there is only rounding.
+
+    The evidence is everything that could make the derivative depend on the vectors of the equal values: pairs of
+    matrices and their source. If it exceeds rounding, the derivative does not exist or is unknown: raises
+    EqualEigenvaluesError with the text `what`.
+    """
+    if np.any(equal):
+        for matrices, source in evidence:
+            largest = np.max(np.abs(value_of(source)), (-2, -1), keepdims=True, initial=0.0)
+            if np.any(equal & (np.abs(value_of(matrices)) > _NOTHING * largest)):
+                raise EqualEigenvaluesError(what)
+    skipped = equal | (value_of(gaps) == 0.0)
+    return where(skipped, 0.0, numerator / where(skipped, 1.0, gaps))
+
+
+def _groups(equal: Value) -> list[slice]:
+    """The runs of two or more equal values, which are neighbours because they are sorted."""
+    linked = np.diagonal(equal, 1)
+    groups, start = [], 0
+    for i in range(len(linked) + 1):
+        if i == len(linked) or not linked[i]:
+            if i > start:
+                groups.append(slice(start, i + 1))
+            start = i + 1
+    return groups
+
+
+def direction_basis(a: Value) -> Value:
+    """For forward mode at equal eigenvalues: Q, such that the direction singles out the columns of V Q.
+
+    Any orthonormal basis of the eigenspace holds eigenvectors of A. The basis that continues along A + εȦ, and so has a
+    derivative, diagonalises VᵀȦV within the space (Rellich). Returns None, meaning the identity, in all other cases.
+    """
+    tangent = None
+    while isinstance(a, Active) and tangent is None and not a.symbolic:
+        tangent = getattr(a, "tangent", None)
+        a = a.val
+    plain, along = value_of(a), value_of(tangent)
+    if tangent is None:
+        return None
+    w, v = np.linalg.eigh(plain)
+    equal = equal_pairs(w)
+    if not np.any(equal):
+        return None
+    lower = np.tril(along)
+    symmetric = lower + np.swapaxes(np.tril(along, -1), -1, -2)
+    p = np.swapaxes(v, -1, -2) @ symmetric @ v
+    basis = np.broadcast_to(np.eye(w.shape[-1]), p.shape).copy()
+    for place in np.ndindex(w.shape[:-1]):
+        for group in _groups(equal[place]):
+            basis[(*place, group, group)] = np.linalg.eigh(p[(*place, group, group)])[1]
+    return basis
+
+
+def eigenvalue_rates(w: Value, p: Value) -> Value:
+    """ẇ from P = VᵀȦV: its diagonal, or for a group of equal eigenvalues the eigenvalues of their block of P."""
+    plain = value_of(p)
+    rates = sum(p * np.eye(plain.shape[-1]), -1)
+    equal = equal_pairs(value_of(w))
+    if isinstance(p, Active) or not np.any(equal):
+        return rates
+    for place in np.ndindex(equal.shape[:-2]):
+        for group in _groups(equal[place]):
+            rates[(*place, group)] = np.linalg.eigvalsh(plain[(*place, group, group)])
+    return rates
+
 
 t = matrix_transpose
 
@@ -89,7 +210,7 @@ ADVICE = (
 )
 
 
-_eigh = function_gradients(_eigh_value, reverse=(_eigh_back,), forward=(_eigh_along,), name="eigh", fresh=True)
+_eigh = own_gradients(_eigh_value, reverse=(_eigh_back,), forward=(_eigh_along,), name="eigh")
 
 
 def _triangle(name: str, a: Value, uplo: str) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 from adbench.tape.core.recording import Record
 from adbench.tape.core.rule import TapeError
-from adbench.tape.fast import collector, quick_sweep
+from adbench.tape.fast import quick_sweep
 
 PATIENCE = 2**19
 """Records until the machine code is loaded. In Python they take about as long as loading does."""
@@ -61,7 +61,6 @@ def python_only() -> Iterator[None]:
     code, _LoadingState.code = _LoadingState.code, None
     before = PASSES[0]
     PASSES[0] = quick_sweep.sweep
-    collector._CollectorState.release = None
     if code is not None:
         code.remove()
     try:
@@ -76,4 +75,3 @@ def install() -> None:
     if _LoadingState.code is not None:
         _LoadingState.code.install()
         PASSES[0] = partial(quick_sweep.sweep, advance=_LoadingState.code.sweep)
-        collector._CollectorState.release = _LoadingState.code.release

@@ -7,7 +7,7 @@ from functools import partial
 from adbench.tape.core.node import Scalar
 from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.machine import layout
-from adbench.tape.machine.object_layouts import FLOAT_VALUE
+from adbench.tape.machine.layout import FLOAT_VALUE
 from adbench.tape.machine.simd import Module, Name, X
 from adbench.tape.machine.writer import Writer
 from adbench.tape.rules.indexing import getitem
@@ -69,30 +69,6 @@ def write_sweep(module: Module) -> None:
     w.call("PyErr_Clear")
     w.go(done)
     code.begin(done)
-    w.ret(w.own_literal(None))
-    w.end()
-
-
-def write_release(module: Module) -> None:
-    """release(self, tape): drop the records of a tape, last to first."""
-    w = Writer(module, "release", "ptr", "ptr")
-    code, (_, tape), (turn, body) = w.code, w.arguments, w.blocks(2)
-    w.go(turn)
-
-    code.begin(turn)
-    left = w.part(tape, layout.SIZE, "i64")
-    w.branch(code.emit(f"icmp sgt i64 {left}, 0"), body, "leave")
-
-    code.begin(body)
-    place = code.emit(f"sub i64 {left}, 1")
-    items = w.part(tape, layout.ITEMS_OF_LIST)
-    _ask_early(w, items, place)
-    record = w.part(w.at(items, place, "ptr"))
-    w.put(tape, layout.SIZE, place, "i64")  # before the record goes, which may run a finalizer that reads the tape
-    w.call("Py_DecRef", record)
-    w.go(turn)
-
-    w.leave()
     w.ret(w.own_literal(None))
     w.end()
 

@@ -1,4 +1,4 @@
-"""Writes functions of LLVM that work on Python's objects."""
+"""Writes functions of LLVM that work on Python's layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import AdjointCell, Tape
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine import layout
-from adbench.tape.machine import object_layouts as objects
 from adbench.tape.machine.simd import Code, Module, Name, Simd, X
 from adbench.tape.values import FLOAT64
 
@@ -149,7 +148,7 @@ class Writer(ObjectCode):
 
     def number(self, thing: Name) -> X:
         """The number in a float."""
-        return self.numbers.x(self.part(thing, objects.FLOAT_VALUE, "double"))
+        return self.numbers.x(self.part(thing, layout.FLOAT_VALUE, "double"))
 
     def new_float(self, value: X) -> Name:
         """A new float."""
@@ -164,8 +163,8 @@ class Writer(ObjectCode):
     def vector(self, array: Name, axes: int) -> None:
         """The object must be a numpy array of doubles with so many axes."""
         self.require(self.is_a(array, np.ndarray))
-        self.require(self.same(self.part(array, objects.NDIM, "i32"), axes, "i32"))
-        self.require(self.same(self.part(array, objects.DESCR), self.literal(FLOAT64)))
+        self.require(self.same(self.part(array, layout.NDIM, "i32"), axes, "i32"))
+        self.require(self.same(self.part(array, layout.DESCR), self.literal(FLOAT64)))
 
     def offset(self, array: Name, index: Name) -> tuple[Name, Name]:
         """(place, offset) of an element, by one integer or a tuple of two, within the array and not negative.
@@ -195,14 +194,14 @@ class Writer(ObjectCode):
         """(place, offset) of an index along an axis."""
         self.require(self.is_a(index, int))
         place = self.call("PyLong_AsSsize_t", index)  # -1 if it is too large
-        length = self.part(self.part(array, objects.DIMENSIONS), axis * layout.WORD, "i64")
+        length = self.part(self.part(array, layout.DIMENSIONS), axis * layout.WORD, "i64")
         self.require(self.code.emit(f"icmp ult i64 {place}, {length}"))
         stride = self.part(self.part(array, layout.STRIDES), axis * layout.WORD, "i64")
         return place, self.code.emit(f"mul i64 {place}, {stride}")
 
     def element(self, array: Name, offset: Name) -> Name:
         """The address of the element so many bytes from the first."""
-        return self.at(self.part(array, objects.DATA), offset)
+        return self.at(self.part(array, layout.DATA), offset)
 
     # Cases
 
@@ -220,7 +219,7 @@ class Writer(ObjectCode):
 
     def is_a(self, thing: Name, kind: type) -> Name:
         """Whether the object is of exactly this type."""
-        return self.same(self.part(thing, objects.TYPE), self.literal(kind))
+        return self.same(self.part(thing, layout.TYPE), self.literal(kind))
 
     def scalar(self, node: Name) -> HeldNumber:
         """The value of a `Scalar`, which must be a float."""
@@ -306,7 +305,7 @@ class Writer(ObjectCode):
     def python_in_order(self, plain: Callable[..., Any], reflected: Callable[..., Any], v: Name, u: Name) -> None:
         """Return plain(v, u) if v is a scalar, also one of a derived class, otherwise reflected(u, v)."""
         first, second = self.blocks(2)
-        is_derived = self.call("PyType_IsSubtype", self.part(v, objects.TYPE), self.literal(Scalar))
+        is_derived = self.call("PyType_IsSubtype", self.part(v, layout.TYPE), self.literal(Scalar))
         self.branch(self.same(is_derived, 0, "i32"), second, first)
         self.code.begin(first)
         self.python(plain, v, u)

@@ -30,21 +30,23 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.core.functionals import jvp
-from adbench.tape.core.rule import Active, AllInputs, Value, function_gradients
+from adbench.tape.core.rule import Active, AllInputs, Value, own_gradients
 from adbench.tape.jacobians import jacobian
 from adbench.tape.levels import loop
-from adbench.tape.ode.adjoint import (
+from adbench.tape.ode.solver import (
+    METHODS,
     Field,
     Memo,
     Problem,
+    SolverOptions,
     adjoint_sensitivities,
     cut_leaves,
+    integrate_to,
     of_moving,
     plain_field,
     plain_jacobian,
     sizes,
 )
-from adbench.tape.ode.solver import METHODS, SolverOptions, integrate_to
 from adbench.tape.rules.products import einsum, matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
@@ -218,7 +220,7 @@ def _by_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value
     return [y0_back, t0_back, *cut_leaves(rows[states_first:], leaves, moving)]
 
 
-_solution = function_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint", fresh=True)
+_solution = own_gradients(_solve, reverse=AllInputs(_back), forward=AllInputs(_along), name="odeint")
 
 
 def rk4(f: Callable[..., Any], y0: Any, t0: Any, t1: Any, steps: int, *parameters: Any) -> Value:

@@ -218,10 +218,6 @@ def _multiple(c: IdentityMultiple, b: CompactJacobian) -> CompactJacobian | None
     return _scaled(c.factor, b)
 
 
-def _multiple_of(a: CompactJacobian, c: IdentityMultiple) -> CompactJacobian | None:
-    return _multiple(IdentityMultiple(c.factor, a.shape[0]), a)
-
-
 def _row_of_row(a: OneInRow, b: OneInRow) -> OneInRow:
     columns = np.where(a.columns >= 0, b.columns[a.columns], -1) if b.columns.size else a.columns
     return OneInRow(columns, times(a.coefficients, _read(a, b.coefficients)), b.shape[1])
@@ -254,7 +250,7 @@ def _factor_product(a: Value, b: Value) -> Value:
 
 COMPOSED |= {
     (IdentityMultiple, AnyForm): _multiple,
-    (AnyForm, IdentityMultiple): _multiple_of,
+    (AnyForm, IdentityMultiple): lambda a, c: _multiple(IdentityMultiple(c.factor, a.shape[0]), a),
     (Diagonal, Diagonal): lambda a, b: Diagonal(times(a.entries, b.entries)),
     (Diagonal, OneInRow): lambda a, b: _scale_row_entries(a.entries, b),
     (Diagonal, OneInColumn): lambda a, b: _transposed(_row_of_diagonal(b.transposed, a)),
@@ -297,10 +293,6 @@ def _diagonals_merged(a: Any, b: Any) -> CompactJacobian:
     return Diagonal(total) if shape_of(total) else IdentityMultiple(total, a.shape[0])
 
 
-def _scaled_merged(a: Scaled, b: Scaled) -> Scaled | None:
-    return Scaled(a.factor + b.factor, a.inner) if a.inner is b.inner else None
-
-
 def _same(a: Value, b: Value) -> bool:
     return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
 
@@ -321,7 +313,7 @@ SUMS |= {
     **dict.fromkeys(_pairs(IdentityMultiple, Diagonal, OneInRow), _rows_merged),
     **dict.fromkeys(_pairs(IdentityMultiple, Diagonal), _diagonals_merged),
     (OneInColumn, OneInColumn): _columns_merged,
-    (Scaled, Scaled): _scaled_merged,
+    (Scaled, Scaled): lambda a, b: Scaled(a.factor + b.factor, a.inner) if a.inner is b.inner else None,
     (Kronecker, Kronecker): _kroneckers_merged,
     (Dense, Dense): lambda a, b: Dense(a.entries + b.entries),
 }

@@ -22,7 +22,7 @@ from functools import cache
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, logaddexp, where
@@ -59,21 +59,16 @@ def warn_outside(name: str, value: Callable[..., Value]) -> Callable[..., Value]
 
 # Logarithms of sums and differences
 
-log1m = function(
-    lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m", native="log1m"
-)
+log1m = function(lambda x: np.log1p(np.negative(x)), lambda _v, adj, x: -divide(adj, 1.0 - x), name="log1m")
 """log(1 - x) for x ≤ 1."""
 
-log1p_exp = function(
-    lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp", native="log1p_exp"
-)
+log1p_exp = function(lambda x: np.logaddexp(0.0, x), lambda _v, adj, x: adj * expit(x), name="log1p_exp")
 """log(1 + exp x), the softplus; derivative 1/(1 + exp(-x))."""
 
-_odds = function_gradients(
+_odds = own_gradients(
     _quiet(lambda x: np.divide(1.0, np.expm1(np.negative(x)) + 0.0)),  # + 0.0 turns -0 into +0, where the limit is +inf
     (lambda val, adj, _x: adj * (val * (1.0 + val)),),
     name="odds",
-    fresh=True,
 )
 """e^x / (1 - e^x) for x < 0; its derivative y (1 + y) does not cancel."""
 
@@ -144,7 +139,6 @@ log_inv_logit = function(
     lambda _v, adj, x: adj * expit(-x),
     name="log_inv_logit",
     numpy=("scipy.special.log_expit",),
-    native="log_inv_logit",
 )
 """log(1 / (1 + exp(-x))) = -log1p_exp(-x)."""
 
@@ -152,7 +146,6 @@ log1m_inv_logit = function(
     lambda x: np.negative(np.logaddexp(0.0, x)),
     lambda _v, adj, x: -(adj * expit(x)),
     name="log1m_inv_logit",
-    native="log1m_inv_logit",
 )
 """log(1 - 1 / (1 + exp(-x))) = -log1p_exp(x)."""
 
@@ -171,16 +164,11 @@ def _log_softmax(x: Value, axes: Shape) -> Value:
     return shifted - (np.log1p(rest / ties) + np.log(ties))
 
 
-def _log_softmax_back(val: Value, adj: Value, _x: Value, axes: Shape) -> Value:
-    return adj - exp(val) * sum(adj, axes, True)
-
-
-def _log_softmax_along(val: Value, tan: Value, _x: Value, axes: Shape) -> Value:
-    return tan - sum(exp(val) * tan, axes, True)
-
-
-_log_softmax_rule = function_gradients(
-    _log_softmax, reverse=(_log_softmax_back,), forward=(_log_softmax_along,), name="log_softmax", fresh=True
+_log_softmax_rule = own_gradients(
+    _log_softmax,
+    reverse=(lambda val, adj, _x, axes: adj - exp(val) * sum(adj, axes, True),),
+    forward=(lambda val, tan, _x, axes: tan - sum(exp(val) * tan, axes, True),),
+    name="log_softmax",
 )
 
 
@@ -277,16 +265,15 @@ def _mills_excess_value(x: Value) -> Value:
     return np.where(far, 1.0 / tail, near + math.sqrt(2.0 / math.pi) / special.erfcx(near / -math.sqrt(2.0)))[()]
 
 
-_mills = function_gradients(
+_mills = own_gradients(
     _quiet(lambda x: np.divide(math.sqrt(2.0 / math.pi), special.erfcx(np.divide(x, -math.sqrt(2.0))))),
     (lambda val, adj, x: -(adj * (val * _mills_excess(x))),),
     name="mills",
-    fresh=True,
 )
 """m(x) = φ(x)/Φ(x), the inverse Mills ratio; m' = -m (m + x)."""
 
-_mills_excess: Rule = function_gradients(
-    _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess", fresh=True
+_mills_excess: Rule = own_gradients(
+    _quiet(_mills_excess_value), (lambda val, adj, x: adj * (1.0 - _mills(x) * val),), name="mills_excess"
 )
 
 std_normal_lcdf = function("scipy.special.log_ndtr", lambda _v, adj, x: adj * _mills(x), name="std_normal_lcdf")
@@ -345,8 +332,8 @@ def _sinc_value(x: Value, n: int) -> Value:
 def _sinc(order: int) -> Rule:
     """The n-th derivative of sinc as a function, whose derivative is the next."""
     name = f"sinc_{order}" if order else "sinc"
-    rule: Rule = function_gradients(
-        lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name, fresh=True
+    rule: Rule = own_gradients(
+        lambda x: _sinc_value(x, order), (lambda _v, adj, x: adj * _sinc(order + 1)(x),), name=name
     )
     rule.native = name if order < 3 else None
     return rule

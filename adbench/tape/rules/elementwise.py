@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.fast.blocks import LARGE, in_pieces, room, scaled
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish
@@ -223,7 +223,7 @@ def _power_exponent(val: Value, adj: Value, x: Value, y: Value) -> Value:
     return adj * (_power_log(val, x, y) if is_nested(val) else val * log(x))
 
 
-_power_log: Rule = function_gradients(
+_power_log: Rule = own_gradients(
     lambda val, x, _y: np.multiply(val, np.log(x)),
     (
         no_slope,
@@ -231,10 +231,8 @@ _power_log: Rule = function_gradients(
         lambda v, adj, _val, x, _y: adj * (v * log(x)),
     ),
     name="power_log",
-    fresh=True,
 )
 """x^y log x from val = x^y. Its derivative in x reads x^(y-1), because val / x would be 0 where val underflows."""
-_power_log.native = "power_log"
 power: Rule = function(np.power, _power_base, _power_exponent, aliases="pow", native="power")
 
 # Exponentials and logarithms
@@ -333,13 +331,10 @@ sin = function(np.sin, lambda _v, adj, x: adj * cos(x), native="sin")
 cos: Rule = function(np.cos, lambda _v, adj, x: -adj * sin(x), native="cos")
 tan = function(np.tan, lambda val, adj, _x: adj * (1.0 + val * val), native="tan")
 
-one_minus_square: Rule = function_gradients(
-    lambda x: (1.0 - x) * (1.0 + x), (lambda _v, adj, x: adj * (-2.0 * x),), name="one_minus_square", fresh=True
+one_minus_square: Rule = own_gradients(
+    lambda x: (1.0 - x) * (1.0 + x), (lambda _v, adj, x: adj * (-2.0 * x),), name="one_minus_square"
 )
 """1 - x², accurate at ±1. The derivative of the product written out would be (1 - x) - (1 + x), inaccurate at 0."""
-one_minus_square.native = lambda k, x: k.binary(
-    "fmul", k.binary("fsub", k.constant(1.0), x), k.binary("fadd", k.constant(1.0), x)
-)
 arcsin = function(np.arcsin, lambda _v, adj, x: adj / sqrt(one_minus_square(x)), aliases="asin", native="asin")
 arccos = function(np.arccos, lambda _v, adj, x: -adj / sqrt(one_minus_square(x)), aliases="acos", native="acos")
 arctan = function(np.arctan, lambda _v, adj, x: adj / (1.0 + x * x), aliases="atan", native="atan")
@@ -379,8 +374,8 @@ def _sech_square_value(x: Value) -> Value:
     return np.reciprocal(np.square(np.cosh(np.minimum(np.abs(x), 380.0))))
 
 
-_sech_square: Rule = function_gradients(
-    _sech_square_value, (lambda val, adj, x: adj * (-2.0 * (tanh(x) * val)),), name="sech_square", fresh=True
+_sech_square: Rule = own_gradients(
+    _sech_square_value, (lambda val, adj, x: adj * (-2.0 * (tanh(x) * val)),), name="sech_square"
 )
 _sech_square.native = "sech_square"
 tanh: Rule = function(np.tanh, lambda _v, adj, x: adj * _sech_square(x), native="tanh")

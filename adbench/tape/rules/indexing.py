@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.shapes import Shape, linear, moveaxis, ravel, sum_to
 from adbench.tape.values import shape_of, value_of
@@ -66,12 +66,11 @@ def _put(x: Value, index: Index, shape: Shape) -> Value:
 put = linear(_put, lambda _v, adj, _x, index, shape: adj[index], "put")
 """put(x, index=, shape=): zeros of this shape, with x added at the index."""
 
-getitem = function_gradients(
+getitem = own_gradients(
     lambda x, index: x[index],
     reverse=(lambda _v, adj, _x, index: put(adj, index=index, shape=shape_of(_x)),),
     forward=(lambda _v, tan, _x, index: tan[index],),
     name="getitem",
-    fresh=True,
     scatter=_scatter,
 )
 
@@ -102,19 +101,14 @@ def _squeezed(shape: Shape, target: Shape) -> Shape:
     return shape[len(shape) - len(target) :] if len(shape) > len(target) else shape
 
 
-def _adjoint_of_rest(_val: Value, adj: Value, _x: Value, _v: Value, index: Index) -> Value:
-    return set_at(adj, 0.0, index=index)
-
-
-set_at: Rule = function_gradients(
+set_at: Rule = own_gradients(
     _written,
-    reverse=(_adjoint_of_rest, _adjoint_of_written),
+    reverse=(lambda _val, adj, _x, _v, index: set_at(adj, 0.0, index=index), _adjoint_of_written),
     forward=(
         lambda _val, tan, _x, _v, index: set_at(tan, 0.0, index=index),
         lambda _val, tan, x, _v, index: set_at(np.zeros(shape_of(x)), tan, index=index),
     ),
     name="set_at",
-    fresh=True,
 )
 """set_at(x, v, index=): x with x[index] = v, as a new value."""
 

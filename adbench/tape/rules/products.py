@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
+from adbench.tape.core.rule import AllInputs, Rule, Value, own_gradients
 from adbench.tape.fast.blocks import LARGE, room
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.indexing import diagonal
@@ -75,12 +75,11 @@ def _product(a: Value, b: Value) -> Value:
     return np.matmul(a, b)
 
 
-matmul: Rule = function_gradients(
+matmul: Rule = own_gradients(
     _product,
     reverse=(_left, _right),
     forward=(lambda _v, tan, _a, b: matmul(tan, b), lambda _v, tan, a, _b: matmul(a, tan)),
     name="matmul",
-    fresh=True,
 )
 """A @ B for vectors, matrices and stacks of matrices, as in numpy. One node, not n³."""
 
@@ -198,12 +197,11 @@ def _einsum_along(_val: Value, tans: Sequence[Value], *inputs: Value, labels: tu
     return total
 
 
-_einsum = function_gradients(
+_einsum = own_gradients(
     lambda *inputs, labels, out: np.einsum(",".join(labels) + "->" + out, *inputs, optimize=len(inputs) > 2),
     reverse=AllInputs(_einsum_back),
     forward=AllInputs(_einsum_along),
     name="einsum",
-    fresh=True,
 )
 
 

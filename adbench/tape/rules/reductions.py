@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import Active, Rule, Value, function_gradients
+from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.numpy_names import publish
 from adbench.tape.rules.elementwise import exp_difference, sqrt, square, stop_gradient, where
 from adbench.tape.rules.indexing import diagonal
@@ -181,7 +181,7 @@ def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Val
     return along + undefined(np.equal(value_of(val), 0.0), tan, x, axes, value=math.nan)
 
 
-norm2 = function_gradients(_norm2_value, reverse=(_norm2_back,), forward=(_norm2_along,), name="norm", fresh=True)
+norm2 = own_gradients(_norm2_value, reverse=(_norm2_back,), forward=(_norm2_along,), name="norm")
 norm2.inner = strict(norm2, one_sided=_norm2_value)
 
 
@@ -196,12 +196,11 @@ def _attained(val: Value, x: Value, axes: Shape) -> Value:
 
 
 def _extremum(value: np.ufunc, name: str) -> Rule:
-    return function_gradients(
+    return own_gradients(
         lambda x, axes: value.reduce(x, axes),
         reverse=(lambda val, adj, x, axes: _shared(adj, _attained(val, x, axes), axes),),
         forward=(lambda val, tan, x, axes: _sum(_weighted(tan, _attained(val, x, axes)), axes=axes),),
         name=name,
-        fresh=True,
     )
 
 
@@ -269,12 +268,11 @@ def _others_over(x: Value, axes: Shape) -> Value:
     return moveaxis(reshape(_others(flat), shape_of(moved)), last, axes)
 
 
-_prod = function_gradients(
+_prod = own_gradients(
     lambda x, axes: np.multiply.reduce(x, axes),
     reverse=(lambda _v, adj, x, axes: _shared(adj, _others_over(x, axes), axes),),
     forward=(lambda _v, tan, x, axes: _sum(tan * _others_over(x, axes), axes=axes),),
     name="prod",
-    fresh=True,
 )
 
 
@@ -305,12 +303,11 @@ def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
     return weights / where(value_of(total) == 0.0, 1.0, total)
 
 
-_logsumexp = function_gradients(
+_logsumexp = own_gradients(
     _logsumexp_value,
     reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _softmax_weights(val, x, axes),),
     forward=(lambda val, tan, x, axes: _sum(tan * _softmax_weights(val, x, axes), axes=axes),),
     name="logsumexp",
-    fresh=True,
 )
 
 
@@ -371,12 +368,11 @@ def _without(x: Value, adj: Value, i: int) -> Value:
     return prod(x[..., :i], -1) * sum(adj[..., i:] * cumprod(rest, -1), -1)
 
 
-_cumprod = function_gradients(
+_cumprod = own_gradients(
     lambda x, axis: np.multiply.accumulate(x, axis),
     reverse=(_cumprod_back,),
     forward=(lambda _v, tan, x, axis: _cumprod_along(tan, x, axis),),
     name="cumprod",
-    fresh=True,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients
+from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients, own_gradients
 from adbench.tape.numpy_names import PUBLIC, publish
 from adbench.tape.values import asarray as asarray
 from adbench.tape.values import shape_of
@@ -29,7 +29,7 @@ def linear(
     def along(_val: Value, tan: Value, _x: Value, **params: Any) -> Value:
         return rule(tan, **params)
 
-    rule = function_gradients(value, reverse=(back,), forward=(along,), name=name, fresh=True, slope=slope)
+    rule = own_gradients(value, reverse=(back,), forward=(along,), name=name, slope=slope)
     return rule
 
 
@@ -262,12 +262,11 @@ def _join_tangents(_val: Value, tans: Sequence[Value], *inputs: Value, axis: int
     return _concatenate(*parts, axis=axis)
 
 
-_concatenate = function_gradients(
+_concatenate = own_gradients(
     lambda *arrays, axis: np.concatenate(arrays, axis),
     reverse=AllInputs(_pieces),
     forward=AllInputs(_join_tangents),
     name="concatenate",
-    fresh=True,
 )
 
 
@@ -294,12 +293,11 @@ def _numbers(_wanted: Sequence[bool], _val: Value, adj: Value, *_inputs: Value) 
     return adj.tolist() if isinstance(adj, np.ndarray) else unstack(adj)
 
 
-_gather_scalars: Rule = function_gradients(
+_gather_scalars: Rule = own_gradients(
     lambda *numbers: np.array(numbers, float),
     reverse=AllInputs(_numbers),
     forward=AllInputs(lambda _val, tans, *_numbers: _gather_scalars(*(0.0 if t is None else t for t in tans))),
     name="stack",
-    fresh=True,
 )
 
 

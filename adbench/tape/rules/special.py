@@ -1,4 +1,10 @@
-"""Special functions of scipy, with derivatives."""
+"""The error function; the gamma function and its relatives, without cancellation at large arguments.
+
+log Γ(a) - log Γ(a + b) at a = 10¹⁰ subtracts numbers of size 10¹¹ and keeps six digits, and so does ψ(a) - ψ(a + b).
+Densities consist of such differences, so each is one function here. Sources: the Stirling series (DLMF 5.11.1, 5.11.2),
+as in Stan's `lbeta`; the saddle-point form of the binomial and Poisson probabilities by C. Loader (2000), "Fast and
+accurate computation of binomial probabilities".
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,17 @@ import math
 
 import numpy as np
 
-from adbench.tape.core.rule import Rule, Value, function_gradients
+from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
 from adbench.tape.numpy_names import publish, stand_for
+from adbench.tape.rules.compound import warn_outside
 from adbench.tape.rules.function import function
 
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
-
-_gauss: Rule = function_gradients(
-    lambda x: _TWO_OVER_SQRT_PI * np.exp(-np.square(x)),
-    (lambda val, adj, x: adj * (-2.0 * (x * val)),),
-    name="gauss",
-    fresh=True,
+_gauss: Rule = own_gradients(
+    lambda x: _TWO_OVER_SQRT_PI * np.exp(-np.square(x)), (lambda val, adj, x: adj * (-2.0 * (x * val)),), name="gauss"
 )
 """2/√π exp(-x²), the derivative of erf."""
 _gauss.native = "gauss"
@@ -36,18 +40,15 @@ def polygamma(x: Value, order: int) -> Value:
     return _trigamma(x) if n == 1.0 else _polygamma(x, n)
 
 
-_polygamma: Rule = function_gradients(
+_polygamma: Rule = own_gradients(
     lambda x, order: special.polygamma(int(order), x),
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",
-    fresh=True,
 )
-_trigamma: Rule = function_gradients(
-    lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma", fresh=True
+_trigamma: Rule = own_gradients(
+    lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma"
 )
-_digamma: Rule = function_gradients(
-    lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma", fresh=True
-)
+_digamma: Rule = own_gradients(lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma")
 _digamma.native, _trigamma.native = "digamma", "trigamma"
 
 
@@ -56,5 +57,217 @@ def digamma(x: Value) -> Value:
     return polygamma(x, 0)
 
 
+def trigamma(x: Value) -> Value:
+    """ψ'(x), the second derivative of log Γ."""
+    return polygamma(x, 1)
+
+
+# Values: for plain numbers only, used by value functions of rules
+
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
+
+
+def stirling_rest(x: Value) -> Value:
+    """log Γ(x) - ((x - ½) log x - x + ½ log 2π) for x > 0; DLMF 5.11.1 from 10 on."""
+    large = np.greater_equal(x, 10.0)
+    t = 1.0 / np.where(large, x, 10.0)
+    series = 0.0 * t
+    for c in reversed(_STIRLING):
+        series = series * (t * t) + c
+    if np.all(large):
+        return series * t
+    s = np.where(large, 1.0, x)
+    return np.where(large, series * t, special.gammaln(s) - ((s - 0.5) * np.log(s) - s + HALF_LOG_2PI))
+
+
+def log1p_minus(u: Value) -> Value:
+    """log(1 + u) - u for u > -1, to all digits at u = 0: with r = u/(2 + u) it is 2 (r³/3 + r⁵/5 + …) - u r."""
+    near = np.less(np.abs(u), 0.25)
+    v = np.where(near, u, 0.0)
+    r = v / (2.0 + v)
+    series = np.zeros(np.shape(v))
+    for k in range(19, 1, -2):
+        series = series * (r * r) + 1.0 / k
+    far = np.where(near, 1.0, u)
+    return np.where(near, 2.0 * r**3 * series - v * r, np.log1p(far) - far)
+
+
+def deviance(x: Value, m: Value) -> Value:
+    """x log(x/m) + m - x, half the Poisson deviance, for x, m > 0 (Loader's bd0); accurate near its zero x = m."""
+    u = (m - x) / x
+    near = np.less(np.abs(u), 0.25)
+    far = np.where(near, 1.0, m)
+    direct = np.multiply(x, np.log(x) - np.log(far)) + (far - x)  # x/m itself may overflow
+    return np.where(near, np.multiply(x, -log1p_minus(np.where(near, u, 0.0))), direct)
+
+
+# The beta function
+
+
+def _lbeta(a: Value, b: Value) -> Value:
+    x, y = np.asarray(np.minimum(a, b), float), np.asarray(np.maximum(a, b), float)
+    with np.errstate(all="ignore"):
+        total = x + y
+        small = special.gammaln(x) + special.gammaln(y) - special.gammaln(total)
+        share = np.log1p(-x / total)  # log(y / (x + y))
+        rest = stirling_rest(y) - stirling_rest(total)
+        mixed = special.gammaln(x) + rest + (y - 0.5) * share + x * (1.0 - np.log(total))
+        log_share = (x - 0.5) * np.log(x / total)
+        large = stirling_rest(x) + rest + log_share + y * share + HALF_LOG_2PI - 0.5 * np.log(y)
+    val = np.where(y < 10.0, small, np.where(x < 10.0, mixed, large))
+    return np.where(x >= 0.0, val, np.nan)[()]
+
+
+lbeta = function(
+    warn_outside("lbeta", _lbeta),
+    lambda _v, adj, a, b: -(adj * digamma_rise(a, b)),
+    lambda _v, adj, a, b: -(adj * digamma_rise(b, a)),
+    name="lbeta",
+    numpy=("scipy.special.betaln",),
+)
+"""log B(a, b) = log Γ(a) + log Γ(b) - log Γ(a + b) for a, b > 0; ∂a = ψ(a) - ψ(a + b)."""
+
+
+def _rising(a: Value, h: Value) -> tuple[Value, Value, Value]:
+    """(a, h, 1), or (a + h, -h, -1) for negative h: the series below need the smaller end to be large, not only a."""
+    a, h = np.asarray(a, float), np.asarray(h, float)
+    falls = np.less(h, 0.0)
+    return np.where(falls, a + h, a), np.abs(h), np.where(falls, -1.0, 1.0)
+
+
+def _digamma_rise(a: Value, h: Value) -> Value:
+    """From 10 on DLMF 5.11.2, with each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+    with np.errstate(all="ignore"):
+        a, h, sign = _rising(a, h)
+        below = np.less(a, 10.0)
+        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
+        if np.any(below):
+            for k in range(10):
+                total = total + h / (a + k) / (a + h + k)
+            total = np.where(below, total, 0.0)
+            a = np.where(below, np.add(a, 10.0), a)
+        rise = np.log1p(h / a)
+        total = total + (rise + 0.5 * (h / a) / (a + h))
+        for k, c in enumerate(_DIGAMMA, 1):
+            total = total - c * a ** (-2.0 * k) * np.expm1(-2.0 * k * rise)
+    return (sign * total)[()]
+
+
+digamma_rise: Rule = function(
+    _digamma_rise,
+    lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
+    lambda _v, adj, a, h: adj * polygamma(a + h, 1),
+    name="digamma_rise",
+)
+"""ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits even if h is tiny compared with a."""
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
+    """`_digamma_rise` for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, with every power's difference by expm1."""
+    n, steps = order, 10 + 2 * order
+    with np.errstate(all="ignore"):
+        a, h, sign = _rising(a, h)
+
+    def power_rise(x: Value, m: int) -> Value:
+        return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
+
+    with np.errstate(all="ignore"):
+        below = np.less(a, steps)
+        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
+        if np.any(below):
+            for k in range(steps):
+                total = total + power_rise(np.add(a, k), n + 1)
+            total = np.where(below, math.factorial(n) * total, 0.0)
+            a = np.where(below, np.add(a, steps), a)
+        total = total + math.factorial(n - 1) * power_rise(a, n) + 0.5 * math.factorial(n) * power_rise(a, n + 1)
+        for k, b in enumerate(_BERNOULLI, 1):
+            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n)
+    return ((-1.0) ** (n + 1) * sign * total)[()]
+
+
+_polygamma_rise: Rule = own_gradients(
+    _polygamma_rise_value,
+    (
+        lambda _v, adj, a, h, order: adj * _polygamma_rise(a, h, order=order + 1),
+        lambda _v, adj, a, h, order: adj * polygamma(a + h, order + 1),
+    ),
+    name="polygamma_rise",
+)
+
+
+def _log_choose(n: Value, k: Value) -> Value:
+    rest = np.subtract(n, k)
+    val = -np.log1p(n) - _lbeta(rest + 1.0, np.add(k, 1.0))
+    return np.where((rest == 0.0) | np.equal(k, 0.0), 0.0, val)[()]
+
+
+binomial_coefficient_log = function(
+    warn_outside("binomial_coefficient_log", _log_choose),
+    lambda _v, adj, n, k: adj * digamma_rise(n - k + 1.0, k),
+    lambda _v, adj, n, k: adj * digamma_rise(k + 1.0, n - 2.0 * k),
+    name="binomial_coefficient_log",
+)
+"""log (n choose k) for real n and -1 < k < n + 1; ∂n = ψ(n+1) - ψ(n-k+1), ∂k = ψ(n-k+1) - ψ(k+1)."""
+
+
+# The multivariate gamma function
+
+
+def _multi_polygamma(x: Value, p: int, order: int) -> Value:
+    terms = [np.subtract(x, 0.5 * j) for j in range(p)]
+    if np.any(np.less_equal(terms[-1], 0.0)):
+        raise ValueError(f"lmgamma: x: expected more than (p - 1)/2 = {(p - 1) / 2}, got {np.min(x)}")
+    if order < 0:
+        return sum(special.gammaln(t) for t in terms) + 0.25 * p * (p - 1) * math.log(math.pi)
+    return sum(special.digamma(t) if order == 0 else special.polygamma(order, t) for t in terms)
+
+
+multi_polygamma: Rule = own_gradients(
+    _multi_polygamma, (lambda _v, adj, x, p, order: adj * multi_polygamma(x, p=p, order=order + 1),), name="lmgamma"
+)
+"""Σ_j ψ⁽ᵒʳᵈᵉʳ⁾(x - j/2) for j < p; order -1 means log Γ_p itself."""
+
+
+def lmgamma(p: int, x: Value) -> Value:
+    """log Γ_p(x) = p(p-1)/4 log π + Σ_{j<p} log Γ(x - j/2) for x > (p-1)/2: the multivariate gamma function."""
+    if not isinstance(p, (int, np.integer)) or p < 1:
+        raise ValueError(f"lmgamma: p: expected a positive integer, got {p!r}")
+    return multi_polygamma(x, p=int(p), order=-1)
+
+
+# ψ(a + ½) - ψ(a) without its leading term, for student_t in its degrees of freedom
+
+
+_HALF_STEP = (1 / 8, -1 / 64, 1 / 128, -17 / 2048, 31 / 2048, -691 / 16384, 5461 / 32768, -929569 / 1048576)
+"""(2 - 2^(1 - 2k)) B_2k / (2k), from DLMF 5.11.2 and its shift by ½."""
+
+
+def _half_step_rest(a: Value, order: float) -> Value:
+    """From 10 on the series in a⁻²; below, the full difference minus its leading term."""
+    n = int(order)
+    large = np.greater_equal(a, 10.0)
+    b = np.asarray(np.where(large, a, 10.0))
+    rest = 0.0 * b
+    for k, c in enumerate(_HALF_STEP, 1):
+        rest = rest + c * (-1.0) ** n * math.prod(range(2 * k, 2 * k + n)) * b ** (-2.0 * k - n)
+    small = np.asarray(np.where(large, 1.0, a))
+    leading = 0.5 * (-1.0) ** n * math.factorial(n) / small ** (n + 1.0)
+    rise = _digamma_rise(small, 0.5) if n == 0 else _polygamma_rise_value(small, 0.5, n)
+    return np.where(large, rest, rise - leading)[()]
+
+
+_half_step: Rule = own_gradients(
+    _half_step_rest, (lambda _v, adj, a, order: adj * _half_step(a, order + 1.0), None), name="half_step_rest"
+)
+
+
+def half_step_rest(a: Value) -> Value:
+    """ψ(a + ½) - ψ(a) - 1/(2a) ≈ 1/(8a²), for a > 0."""
+    return _half_step(a, 0.0)
+
+
 stand_for(digamma, "scipy.special.digamma")
-publish(globals())
+publish(globals(), helpers="stirling_rest log1p_minus deviance multi_polygamma half_step_rest")

@@ -19,7 +19,7 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.simd import WIDTH, Code, Module, Name, Simd
 

@@ -13,7 +13,7 @@ multiple of eight; the padding is never read as part of the matrix.
 
 from __future__ import annotations
 
-from adbench.tape.compiled.kernels.small_products import has_registers
+from adbench.tape.compiled.kernels.small_matrices import has_registers
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.storage import Buffer
 from adbench.tape.machine.simd import WIDTH, Name, Simd, literal

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from adbench.tape.compiled.kernels import matrix_factors, orthogonal_factors
-from adbench.tape.compiled.kernels.lapack import call_lapack, orientation, oriented
-from adbench.tape.compiled.kernels.small_products import is_small, product
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, orientation, oriented
+from adbench.tape.compiled.kernels.small_matrices import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import (
@@ -27,11 +27,11 @@ from adbench.tape.compiled.lowering.storage import (
     size_of,
     view_of,
 )
-from adbench.tape.compiled.trace.symbol_rules import PUT, TAKE
+from adbench.tape.compiled.trace.symbol import PUT, TAKE
 from adbench.tape.core.rule import Rule
-from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
+from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
-from adbench.tape.machine.simd import Name, literal
+from adbench.tape.machine.simd import Code, Name, literal
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[KernelOperation], "Location | None"]
@@ -90,21 +90,32 @@ def _stack(emission: Emission, a: Location, b: Location, out: Buffer) -> None:
     stacks = [view_of(x, lambda x: np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (left, right)]
     stacks.append(Buffer(out.base, out.offset, (*out.strides[: len(batch)], columns, 1), (*batch, rows, columns)))
 
-    def along(depth: int, pointers: Sequence[Name]) -> None:
-        if depth == len(batch):
-            parts = [Buffer(p, 0, x.strides[-2:], x.shape[-2:]) for p, x in zip(pointers, stacks, strict=True)]
-            _gemm(emission, *parts)
-            return
+    def one(pointers: Sequence[Name]) -> None:
+        parts = [Buffer(p, 0, x.strides[-2:], x.shape[-2:]) for p, x in zip(pointers, stacks, strict=True)]
+        _gemm(emission, *parts)
 
-        def step(i: Name) -> None:
-            steps = zip(pointers, stacks, strict=True)
-            along(depth + 1, [emission.code.element(p, i, x.strides[depth]) for p, x in steps])
-
-        emission.code.loop(batch[depth], step)
-
-    along(0, [emission.pointer(x) for x in stacks])
+    _along(emission.code, batch, [emission.pointer(x) for x in stacks], [x.strides for x in stacks], one)
     for copy in copies:
         emission.release(copy)
+
+
+def _along(
+    code: Code,
+    lengths: Sequence[int],
+    pointers: Sequence[Name],
+    strides: Sequence[Sequence[int]],
+    body: Callable[[Sequence[Name]], None],
+) -> None:
+    """Write loops over axes of these lengths: body(the addresses there), from strides of each pointer."""
+    if not lengths:
+        body(pointers)
+        return
+
+    def step(i: Name) -> None:
+        inner = [code.element(p, i, s[0]) for p, s in zip(pointers, strides, strict=True)]
+        _along(code, lengths[1:], inner, [s[1:] for s in strides], body)
+
+    code.loop(lengths[0], step)
 
 
 def _copied(emission: Emission, array: Buffer) -> Buffer:
@@ -168,15 +179,8 @@ def _running(op: str, start: float) -> Kernel:
         shape, source, out = operation.shape, emission.in_memory(operation.operands[0]), operation.output()
         others = [a for a in range(len(shape)) if a != axis]
 
-        def along(depth: int, left: Name, right: Name) -> None:
-            if depth < len(others):
-                a = others[depth]
-
-                def line(i: Name) -> None:
-                    along(depth + 1, code.element(left, i, source.strides[a]), code.element(right, i, out.strides[a]))
-
-                code.loop(shape[a], line)
-                return
+        def line(pointers: Sequence[Name]) -> None:
+            left, right = pointers
             total = code.variable("double")
             code.store(literal(start), total)
 
@@ -188,7 +192,8 @@ def _running(op: str, start: float) -> Kernel:
 
             code.loop(shape[axis], step)
 
-        along(0, emission.pointer(source), emission.pointer(out))
+        strides = [[array.strides[a] for a in others] for array in (source, out)]
+        _along(code, [shape[a] for a in others], [emission.pointer(source), emission.pointer(out)], strides, line)
         return emission.result(out)
 
     return write
@@ -230,24 +235,39 @@ def _put(operation: KernelOperation) -> Location | None:
     return emission.result(out)
 
 
-KERNELS: dict[Rule, Kernel] = {
-    products.matmul: _matmul,
+_OF_ONE_MATRIX: dict[Rule, Kernel] = {
     solving._inv: matrix_factors.inverse,
     solving._solve: matrix_factors.solve,
     solving.triangular: matrix_factors.triangular,
     solving._log_abs_det: matrix_factors.log_abs_det,
-    cholesky_factor._cholesky: matrix_factors.cholesky,
-    cholesky_factor._blocked_adjoint: matrix_factors.cholesky_adjoint,
+    triangular_factors._cholesky: matrix_factors.cholesky,
+    triangular_factors._blocked_adjoint: matrix_factors.cholesky_adjoint,
     symmetric_eigenvalues._eigh: orthogonal_factors.eigh,
     eigenvalues._eigvalsh: orthogonal_factors.eigvalsh,
     singular_vectors._svd: orthogonal_factors.svd,
     singular_values._svdvals: orthogonal_factors.svdvals,
-    qr_factors._qr: orthogonal_factors.qr,
+    triangular_factors._qr: orthogonal_factors.qr,
     solving._pinv: orthogonal_factors.pinv,
-    reductions._cumsum: _running("fadd", -0.0),
-    reductions._cumprod: _running("fmul", 1.0),
     solving._sign_of_det: matrix_factors.sign_of_det,
     determinant._det: matrix_factors.determinant,
+}
+
+
+def _of_one_matrix(write: Kernel) -> Kernel:
+    """The kernel, for one matrix with entries; no code for a stack."""
+
+    def kernel(operation: KernelOperation) -> Location | None:
+        shape = operation.operands[0].shape
+        return write(operation) if len(shape) == 2 and min(shape) > 0 else None
+
+    return kernel
+
+
+KERNELS: dict[Rule, Kernel] = {
+    **{rule: _of_one_matrix(write) for rule, write in _OF_ONE_MATRIX.items()},
+    products.matmul: _matmul,
+    reductions._cumsum: _running("fadd", -0.0),
+    reductions._cumprod: _running("fmul", 1.0),
     TAKE: _take,
     PUT: _put,
 }

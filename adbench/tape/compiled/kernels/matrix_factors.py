@@ -5,16 +5,18 @@ LAPACK stores matrices column by column, so it factors the transpose of our matr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from adbench.tape.compiled.kernels import substitution
+from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
-from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix, oriented
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
-from adbench.tape.linalg import cholesky_factor
+from adbench.tape.linalg import triangular_factors
 from adbench.tape.machine.simd import Name, Simd, literal
 from adbench.tape.rules.reductions import HUGE, TINY
 
@@ -42,8 +44,6 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
 def inverse(operation: KernelOperation) -> Location | None:
     """A⁻¹, from the factors of A."""
     (a,) = operation.operands
-    if not is_matrix(a):
-        return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
     if is_generated(emission, n):
@@ -57,25 +57,25 @@ def inverse(operation: KernelOperation) -> Location | None:
 
 def log_abs_det(operation: KernelOperation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
-    if not is_matrix(operation.operands[0]):
-        return None
     lu, _ = _factored(operation.emission, operation.operands[0])
     return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
 
 
-def determinant(operation: KernelOperation) -> Location | None:
-    """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity."""
-    if not is_matrix(operation.operands[0]):
-        return None
+def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = lambda _one, x: x) -> Location | None:
+    """The product of the diagonal of U, with the sign of the row exchanges; left out if it comes near 0 or infinity.
+
+    `of` replaces each number of the diagonal.
+    """
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
     diagonal, total, one = _diagonal(lu), code.variable("double"), Simd(code, 1)
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
-        value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
-        exchanged, opposite = _exchanged(emission, pivots, i), code.emit(f"fneg double {value}")
-        signed = code.emit(f"select i1 {exchanged}, double {opposite}, double {value}")
+        value = of(one, code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0])))
+        pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
+        own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
+        signed = one.select(code.emit(f"icmp ne i32 {pivot}, {own}"), code.emit(f"fneg double {value}"), value)
         product = code.emit(f"fmul double {code.load(total)}, {signed}")
         size = one.intrinsic("fabs", product)
         code.leave_unless(one.compare("ogt", size, literal(TINY)), emission.leave_on_error())
@@ -87,31 +87,10 @@ def determinant(operation: KernelOperation) -> Location | None:
 
 
 def sign_of_det(operation: KernelOperation) -> Location | None:
-    """One change of sign for each exchanged row, one for each negative entry of the diagonal."""
-    if not is_matrix(operation.operands[0]):
-        return None
-    emission, code = operation.emission, operation.emission.code
-    lu, pivots = _factored(emission, operation.operands[0])
-    diagonal, total = _diagonal(lu), code.variable("double")
-    code.store(literal(1.0), total)
-
-    def step(i: Name) -> None:
-        value = code.load(code.element(emission.pointer(diagonal), i, diagonal.strides[0]))
-        is_negative = code.emit(f"fcmp olt double {value}, {literal(0.0)}")
-        changes = code.emit(f"xor i1 {_exchanged(emission, pivots, i)}, {is_negative}")
-        sign = code.load(total)
-        code.store(code.emit(f"select i1 {changes}, double {code.emit(f'fneg double {sign}')}, double {sign}"), total)
-
-    code.loop(diagonal.shape[0], step)
-    return Registers((code.load(total),), ())
-
-
-def _exchanged(emission: Emission, pivots: Name, i: Name) -> Name:
-    """Whether row i was exchanged with another one."""
-    code = emission.code
-    pivot = code.load(code.emit(f"getelementptr inbounds i32, ptr {pivots}, i64 {i}"), "i32")
-    own = code.emit(f"trunc i64 {code.emit(f'add i64 {i}, 1')} to i32")
-    return code.emit(f"icmp ne i32 {pivot}, {own}")
+    """The sign of the determinant: one change for each exchanged row, one for each negative entry of the diagonal."""
+    return determinant(
+        operation, lambda one, x: one.select(one.compare("olt", x, literal(0.0)), literal(-1.0), literal(1.0))
+    )
 
 
 def _diagonal(matrix: Buffer) -> Buffer:
@@ -121,7 +100,7 @@ def _diagonal(matrix: Buffer) -> Buffer:
 def solve(operation: KernelOperation) -> Location | None:
     """A⁻¹ B, from the factors of A."""
     a, b = operation.operands
-    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if len(b.shape) > 2 or operation.size == 0:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
@@ -134,10 +113,10 @@ def solve(operation: KernelOperation) -> Location | None:
         result = view_of(solution, np.transpose)
     emission.copy(b, result)
     target = emission.pointer(solution)
-    if n <= substitution.LARGEST:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
-        substitution.substitute(emission, lu, target, columns, upper=False, unit=False)
-        substitution.substitute(emission, lu, target, columns, upper=True, unit=True)
-        substitution.exchange_rows(emission, target, n, columns, pivots)
+    if n <= small_matrices.LARGEST_UNROLLED:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
+        small_matrices.substitute(emission, lu, target, columns, upper=False, unit=False)
+        small_matrices.substitute(emission, lu, target, columns, upper=True, unit=True)
+        small_matrices.exchange_rows(emission, target, n, columns, pivots)
     else:
         factors = emission.pointer(lu), lu.strides[0]
         call_lapack(emission, "dgetrs", "T", n, columns, *factors, pivots, target, n, "info")
@@ -147,7 +126,7 @@ def solve(operation: KernelOperation) -> Location | None:
 def triangular(operation: KernelOperation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
-    if not is_matrix(a) or len(b.shape) > 2 or operation.size == 0:
+    if len(b.shape) > 2 or operation.size == 0:
         return None
     emission, params = operation.emission, operation.params
     n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
@@ -155,11 +134,11 @@ def triangular(operation: KernelOperation) -> Location | None:
     is_vector = len(b.shape) == 1
     result = Buffer.packed(solution.base, solution.offset, b.shape) if is_vector else view_of(solution, np.transpose)
     emission.copy(b, result)
-    if n <= substitution.LARGEST:
+    if n <= small_matrices.LARGEST_UNROLLED:
         whole = emission.in_memory(a)
         triangle = view_of(whole, np.transpose) if params["transposed"] else whole
         upper = params["lower"] == params["transposed"]
-        substitution.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
+        small_matrices.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
         return emission.result(result)
     array, is_columns, line = oriented(emission, a)
     upper = "L" if params["lower"] == is_columns else "U"
@@ -171,13 +150,11 @@ def triangular(operation: KernelOperation) -> Location | None:
 
 def cholesky(operation: KernelOperation) -> Location | None:
     """The lower triangle L with A = L Lᵀ."""
-    if not is_matrix(operation.operands[0]):
-        return None
     emission, n = operation.emission, operation.shape[0]
     out = operation.output()
     source = emission.in_memory(operation.operands[0])
-    if n <= substitution.LARGEST:
-        substitution.cholesky(emission, source, out)
+    if n <= small_matrices.LARGEST_UNROLLED:
+        small_matrices.cholesky(emission, source, out)
         return emission.result(out)
     emission.fill(out.flat(), literal(0.0))
     _copy_triangle(emission, source, out)
@@ -186,10 +163,10 @@ def cholesky(operation: KernelOperation) -> Location | None:
 
 
 def cholesky_adjoint(operation: KernelOperation) -> Location | None:
-    """The adjoint of A from that of its factor, see `cholesky_factor._blocked_value`; here with at most 16 blocks."""
+    """The adjoint of A from that of its factor, see `_blocked_value` there; here with at most 16 blocks."""
     emission, n = operation.emission, operation.shape[0]
     lower, adj = (emission.contiguous(x) for x in operation.operands)
-    out, size = operation.output(), max(cholesky_factor.BLOCK, -(-n // 16))
+    out, size = operation.output(), max(triangular_factors.BLOCK, -(-n // 16))
     emission.fill(out.flat(), literal(0.0))
     _copy_triangle(emission, adj, out)
     work = emission.allocate((size, size))
@@ -226,7 +203,7 @@ def _part(matrix: Buffer, i: int, j: int, width: int) -> Buffer:
 
 
 def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buffer) -> None:
-    """Replace the lower triangle `adj` by its `cholesky_factor._whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
+    """Replace the lower triangle `adj` by its `_whole_adjoint`, and `work` by the symmetric S + Sᵀ."""
     code, n, zero = emission.code, work.shape[0], literal(0.0)
     one, target = literal(1.0), (emission.pointer(work), n)
     triangle = emission.pointer(lower), lower.strides[0]

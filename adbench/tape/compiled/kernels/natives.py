@@ -16,13 +16,12 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.mathematics import (
     exponentials,
-    gamma_functions,
     logarithms,
     special_functions,
     trigonometry,
 )
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
-from adbench.tape.compiled.trace.symbol_rules import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
+from adbench.tape.compiled.trace.symbol import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule
 from adbench.tape.identities.recognised import POWER_OF_ABS, SIGNED_POWER
 from adbench.tape.machine.simd import Name, Simd, literal
@@ -31,10 +30,6 @@ from adbench.tape.rules.function import ROWS
 Native = Callable[..., Name]
 
 # Functions of LLVM and of the C library
-
-
-def _of_library(name: str) -> Native:
-    return lambda k, *args: k.called(name, *args)
 
 
 def _intrinsic(name: str) -> Native:
@@ -162,15 +157,10 @@ _WRITTEN: dict[str, Native] = {
     "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
     "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
     "power": _power,
-    "power_log": lambda k, val, x, _y: k.binary("fmul", val, logarithms.log(k, x)),
     "logaddexp": logaddexp,
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),
-    "log1p_exp": logarithms.softplus,
-    "log1m": lambda k, x: logarithms.log1p(k, _negated(k, x)),
     "logit": _logit,
-    "log_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, _negated(k, x))),
-    "log1m_inv_logit": lambda k, x: _negated(k, logarithms.softplus(k, x)),
     "xlogy": _xlogy(logarithms.log),
     "xlog1py": _xlogy(logarithms.log1p),
     **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
@@ -182,16 +172,17 @@ _WRITTEN: dict[str, Native] = {
         name: getattr(trigonometry, name)
         for name in ("sin", "cos", "tan", "sinc", "sinc_1", "sinc_2", "asin", "acos", "atan", "atan2")
     },
-    "lgamma": gamma_functions.lgamma,
-    "digamma": gamma_functions.digamma,
-    "trigamma": gamma_functions.trigamma,
+    "lgamma": special_functions.lgamma,
+    "digamma": special_functions.digamma,
+    "trigamma": special_functions.trigamma,
     **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
 
 
 def _of_row(row: Rule) -> Native:
-    return row.native if callable(row.native) else _WRITTEN.get(row.native) or _of_library(row.native)
+    name = row.native
+    return name if callable(name) else _WRITTEN.get(name) or (lambda k, *args: k.called(name, *args))
 
 
 def native(rule: Rule) -> Native | None:
@@ -212,13 +203,7 @@ def is_costly(rule: Rule, operands: Sequence[Name]) -> bool:
     """Whether a rule's value takes more time than moving its operands between registers."""
     if rule.native == "power":
         return operands[1] not in map(literal, _POWERS)
-    return kernel_of(rule) is not None or rule.native in (
-        "logaddexp",
-        "logit",
-        "log_inv_logit",
-        "log1m_inv_logit",
-        "log1m",
-    )
+    return kernel_of(rule) is not None or rule.native in ("logaddexp", "logit")
 
 
 NATIVE: dict[Rule, Native] = {

@@ -1,17 +1,96 @@
-"""Eigenvalues, singular values, pseudo-inverses and Q R by LAPACK.
+"""BLAS and LAPACK through the C pointers that scipy publishes for Cython; eigenvalues, singular values and Q R by them.
 
-Results have the packed layouts of `adbench.tape.linalg` (`symmetric_eigenvalues`, `singular_values`, `qr_factors`). A
-packed array lies column by column, as LAPACK stores matrices, so most factors are written where they stay.
+Results have the packed layouts of `adbench.tape.linalg`. A packed array lies column by column, as LAPACK stores
+matrices, so most factors are written where they stay.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from typing import Any
 
-from adbench.tape.compiled.kernels.lapack import call_lapack, is_matrix
+import llvmlite.binding as llvm
+from scipy.linalg import cython_blas, cython_lapack
+
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.storage import Buffer, Location, view_of
 from adbench.tape.machine.simd import Name, Simd, literal
+
+_known: set[str] = set()
+
+
+def address_of(name: str) -> int:
+    """The address of a function of BLAS or LAPACK in this process."""
+    module: Any = cython_blas if name in cython_blas.__pyx_capi__ else cython_lapack
+    capsule = module.__pyx_capi__[name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return int(pointer)
+
+
+def symbol_of(name: str) -> str:
+    """The name by which native code calls the function."""
+    symbol = f"adbench_{name}"
+    if name not in _known:
+        llvm.add_symbol(symbol, address_of(name))
+        _known.add(name)
+    return symbol
+
+
+def call_lapack(emission: Emission, name: str, *arguments: str | int | Name) -> None:
+    """Write a call with all arguments passed by address, as in Fortran.
+
+    An integer is a constant of four bytes, a single letter a character, a text starting with 0x a double, and any other
+    name a pointer. "info" is LAPACK's error number: if it is not 0, the function returns.
+    """
+    code, module = emission.code, emission.module
+    pointers, info = [], None
+    for argument in arguments:
+        if isinstance(argument, int):
+            pointers.append(module.constant(f"i32 {argument}"))
+        elif argument == "info":
+            info = code.variable("i32")
+            code.store("0", info, "i32")
+            pointers.append(info)
+        elif len(argument) == 1:
+            pointers.append(module.constant(f"i8 {ord(argument)}"))
+        elif argument.startswith("0x"):
+            pointers.append(module.constant(f"double {argument}"))
+        else:
+            pointers.append(argument)
+    kinds = ", ".join(["ptr"] * len(pointers))
+    function = module.declare(symbol_of(name), f"void {{}}({kinds})")
+    code.do(f"call void {function}({', '.join(f'ptr {p}' for p in pointers)})")
+    if info is not None:
+        code.leave_if(code.emit(f"icmp ne i32 {code.load(info, 'i32')}, 0"), emission.leave_on_error())
+
+
+def oriented(emission: Emission, location: Location) -> tuple[Buffer, bool, int]:
+    """A matrix in BLAS's terms: (array, whether its rows are BLAS's rows, leading dimension)."""
+    array = emission.in_memory(location)
+    orientation_of = orientation(array)
+    if orientation_of is None:
+        return emission.contiguous(array), False, max(array.shape[1], 1)
+    return array, *orientation_of
+
+
+def orientation(array: Buffer) -> tuple[bool, int] | None:
+    """Whether the rows of a matrix, or of each in a stack, are BLAS's rows, and the leading dimension.
+
+    None if BLAS cannot read it.
+    """
+    (rows, columns), (m, n) = array.strides[-2:], array.shape[-2:]
+    if columns == 1 and (rows >= n or m == 1):
+        return False, max(rows, n)
+    if rows == 1 and (columns >= m or n == 1):
+        return True, max(columns, m)
+    return None
+
 
 BLOCK = 64
 """Columns that LAPACK reduces together: this many times n numbers are enough for its workspace."""
@@ -48,8 +127,6 @@ def _values(
 ) -> Location | None:
     """Only the values: row `place` of factors that are there already, or what `call` writes for the matrix."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a):
-        return None
     out, known = operation.output(), emission.computed.get((name, id(emission.reading[0])))
     if known is None:
         values = emission.allocate(out.shape)
@@ -72,7 +149,7 @@ def _dsyevd(emission: Emission, vectors: Buffer, values: Buffer, *, job: str) ->
 def eigh(operation: KernelOperation) -> Location | None:
     """The eigenvalues of a symmetric matrix above its eigenvectors, from its lower triangle."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a) or operation.params["basis"] is not None:
+    if operation.params["basis"] is not None:
         return None
     n = a.shape[0]
 
@@ -116,8 +193,6 @@ def _dgesdd(emission: Emission, a: Location, values: Buffer, u: Buffer, vt: Buff
 def svd(operation: KernelOperation) -> Location | None:
     """U, the singular values and V, one above the other."""
     (a,), emission = operation.operands, operation.emission
-    if not is_matrix(a):
-        return None
     m, n = a.shape
     k = min(m, n)
 
@@ -143,8 +218,6 @@ def svdvals(operation: KernelOperation) -> Location | None:
 def pinv(operation: KernelOperation) -> Location | None:
     """V S⁺ Uᵀ, where 1 / s counts for singular values over `rcond` times the largest."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not is_matrix(a):
-        return None
     m, n = a.shape
     k, out, one = min(m, n), operation.output(), Simd(code, 1)
     u, vt, values = _columns(emission, m, k), _columns(emission, k, n), emission.allocate((k,))
@@ -172,7 +245,7 @@ def pinv(operation: KernelOperation) -> Location | None:
 def qr(operation: KernelOperation) -> Location | None:
     """Q above Rᵀ."""
     (a,), emission, code = operation.operands, operation.emission, operation.emission.code
-    if not is_matrix(a) or a.shape[0] < a.shape[1]:
+    if a.shape[0] < a.shape[1]:
         return None
     m, n = a.shape
     packed, factors, work = _columns(emission, m + n, n), emission.allocate((n,)), emission.allocate((BLOCK * n,))

@@ -19,16 +19,15 @@ from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of
 from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
+from adbench.tape.compiled.lowering.expansion import python_call
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
 from adbench.tape.compiled.lowering.machine_loops import lower_loop
-from adbench.tape.compiled.lowering.python_calls import python_call
 from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, nodes_with_bodies
 from adbench.tape.compiled.trace.simplify import ADD_AT
-from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.machine.simd import WIDTH, Name, Simd

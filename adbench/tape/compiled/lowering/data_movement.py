@@ -40,9 +40,6 @@ _MOVES = frozenset(
     )
 )
 
-UNROLLED = 8
-"""Elements copied in one iteration of a loop."""
-
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     """Whether numpy would return a view; True also for zeros, which need no memory."""
@@ -247,13 +244,7 @@ def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) ->
             value = code.load(code.element(source.base, offset))
         code.store(value, code.element(flat.base, code.emit(f"add i64 {j}, {flat.offset}")))
 
-    def several(j: str) -> None:
-        for k in range(UNROLLED):
-            body(code.emit(f"add nsw i64 {j}, {k}"))
-
-    whole = len(offsets) // UNROLLED * UNROLLED
-    code.loop(whole, several, step=UNROLLED)
-    code.loop(len(offsets), body, start=str(whole))
+    code.loop(len(offsets), body)
     if flat is not target:
         emission.copy(flat, target)
 

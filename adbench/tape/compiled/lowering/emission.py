@@ -12,8 +12,7 @@ import numpy as np
 
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import FusedStep
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
-from adbench.tape.compiled.lowering.loops.transposition import copy_blocks, is_transposed
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers, copy_blocks, is_transposed
 from adbench.tape.compiled.lowering.storage import (
     REGISTER_LIMIT,
     Buffer,

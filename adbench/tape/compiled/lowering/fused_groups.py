@@ -25,8 +25,7 @@ from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Dela
 from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
 from adbench.tape.compiled.lowering.value_locations import ValueLocations
 from adbench.tape.compiled.trace.simplify import ADD_AT
-from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.rules import elementwise, reductions, shapes

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, FusedStep, Reduction
-from adbench.tape.compiled.lowering.loops.loop_nest import Strides, summed_axis_late, write_nest
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers, ParallelLoop
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers, ParallelLoop, Strides, summed_axis_late, write_nest
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY
+from adbench.tape.compiled.trace.symbol import ALL, ANY
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine.simd import Code, Name, literal
 from adbench.tape.rules import reductions, shapes

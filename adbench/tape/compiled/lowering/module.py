@@ -22,11 +22,10 @@ import numpy as np
 from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
 from adbench.tape.compiled.trace.record_function import Recording
-from adbench.tape.compiled.trace.symbol import Symbol
-from adbench.tape.compiled.trace.symbol_rules import ANY, PREDICATES
+from adbench.tape.compiled.trace.symbol import ANY, PREDICATES, Symbol
 from adbench.tape.core.rule import Value
 from adbench.tape.machine.simd import Code, Module, Name
 from adbench.tape.values import shape_of
@@ -116,8 +115,9 @@ def lower(
             code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
         elif location != out:
             emission.copy(location, out)
-    if width == 1:
-        _check_nan(emission, locations[len(outputs) :])
+    if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
+        emission.exits.add("on_nan")
+        code.leave_if(is_nan, "on_nan")
     if emission.sequence:
         emission.cut()
         emission.call_pieces(emission.sequence)
@@ -183,10 +183,3 @@ def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
     for name in names[1:]:
         total = code.emit(f"or {code.bit} {total}, {name}")
     return total
-
-
-def _check_nan(emission: Emission, locations: Sequence[Location]) -> None:
-    total = _any_nan(emission, locations)
-    if total:
-        emission.exits.add("on_nan")
-        emission.code.leave_if(total, "on_nan")

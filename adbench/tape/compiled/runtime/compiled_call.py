@@ -21,13 +21,18 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.module import ReturnCode
-from adbench.tape.compiled.runtime.arguments import FlatArguments
-from adbench.tape.compiled.runtime.assembly import assembled, eager, form, with_matrices
-from adbench.tape.compiled.runtime.entry import CompiledEntry, DispatchTable
-from adbench.tape.compiled.runtime.nested_entry import NestedEntry, not_here
+from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, eager, form, with_matrices
+from adbench.tape.compiled.runtime.entry import (
+    CompiledEntry,
+    DispatchTable,
+    Native,
+    NestedEntry,
+    called_natively,
+    not_here,
+    set_address,
+)
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
-from adbench.tape.compiled.runtime.vectorcall import Native, called_natively, set_address
-from adbench.tape.compiled.sparse.sparse_results import Template
+from adbench.tape.compiled.sparse.sparsity import Template
 from adbench.tape.compiled.trace.record_function import (
     OPERATORS,
     WITH_MATRIX,
@@ -39,7 +44,7 @@ from adbench.tape.compiled.trace.record_function import (
 from adbench.tape.core.rule import TapeError
 from adbench.tape.fast.collector import paused
 from adbench.tape.levels import NotCompilableError
-from adbench.tape.machine.object_layouts import layouts_are_known
+from adbench.tape.machine.layout import layouts_are_known
 from adbench.tape.trees import tree_flatten
 
 EAGER = (
@@ -140,12 +145,10 @@ class Signature:
         An entry creates results of one shape, so it cannot run recordings whose results have others.
         """
         lowered, owner = program.lowered, self.owner
-        if owner.options.batch:
+        if owner.options.batch or program.matrices:
             self.dispatch.reserve(lowered.work)
-            return
-        if program.matrices:
-            self.dispatch.reserve(lowered.work)
-            self.open_alone(program, arguments)
+            if not owner.options.batch:
+                self.open_alone(program, arguments)
             return
         is_flat = arguments.is_flat
         kind, first = form(owner, program, is_flat), self.programs[0]

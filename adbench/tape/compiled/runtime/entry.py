@@ -16,11 +16,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.entry_code import StaticArgument, write_entry
-from adbench.tape.machine.builtin_function import TAKES_ARRAY, builtin_function
-from adbench.tape.machine.llvm import Loaded
+from adbench.tape.machine.layout import layouts_are_known
+from adbench.tape.machine.llvm import TAKES_ARRAY, Loaded, builtin_function
+from adbench.tape.trees import NAMESPACE, tree_flatten
 
 TABLE = 64
 """The most recordings that an entry tries."""
@@ -107,3 +109,118 @@ class CompiledEntry:
     def pass_on(self, otherwise: Callable[..., Any]) -> None:
         """Pass calls that this entry does not handle on to another function."""
         self._loaded.replace(self._place, otherwise)
+
+
+# Instances that CPython calls by their own machine code, without a method written in Python (PEP 590). A type with a
+# *vectorcall offset* has, at this offset in each instance, the address of the function; while it is zero, CPython calls
+# `__call__`. A class written in Python cannot have such a function, but it can inherit the memory for the address from
+# `Native`, and `called_natively` sets its flag.
+
+ADDRESS = 16
+"""The offset of the address: right after the count of references and the type."""
+
+_HAVE_VECTORCALL, _BASETYPE = 1 << 11, 1 << 10
+_TYPE_FLAGS, _TYPE_OFFSET = 168, 56  # offsets of a type's flags and of its vectorcall offset
+_MEMBERS, _SSIZE, _READ_ONLY = 72, 19, 1
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("number", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("size", ctypes.c_int),
+        ("item_size", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.c_void_p),
+    )
+
+
+_members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, ADDRESS, _READ_ONLY, None))
+_slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(_members)))
+_spec = _Spec(b"adbench.tape.compiled.Native", ADDRESS + 8, 0, _BASETYPE, ctypes.addressof(_slots))
+
+
+def _native_type() -> Any:
+    """A type whose instances have memory for the address; `object` if CPython's layouts are not as expected."""
+    if not layouts_are_known():
+        return object
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p]
+    return make(ctypes.addressof(_spec))
+
+
+Native: Any = _native_type()
+
+
+def called_natively(cls: type) -> bool:
+    """Let CPython call instances of this subclass of `Native` by their address; returns whether it does."""
+    if Native is object or ctypes.c_ssize_t.from_address(id(cls) + _TYPE_OFFSET).value != ADDRESS:
+        return False
+    flags = ctypes.c_ulong.from_address(id(cls) + _TYPE_FLAGS)
+    if flags.value != cls.__flags__:
+        return False
+    flags.value |= _HAVE_VECTORCALL
+    return True
+
+
+def set_address(instance: Any, address: int) -> None:
+    """Let calls of the instance run this function, which must live as long as the instance."""
+    ctypes.c_int64.from_address(id(instance) + ADDRESS).value = address
+
+
+def not_here(*_args: Any) -> None:
+    """The answer of an entry of leaves that cannot handle a call: None, which is no result."""
+
+
+class NestedEntry:
+    """An entry point for nests of one structure, around the entry of their leaves.
+
+    call         a function of the arguments
+    vectorcall   0: it has no machine code of its own
+    """
+
+    vectorcall = 0
+
+    def __init__(
+        self, entry: CompiledEntry, args: Sequence[Any], wrt: int | Sequence[int] | None, otherwise: Any
+    ) -> None:
+        """`args`: a call's arguments. `wrt`: the argument, or those, whose structure the derivative has; None if it
+        has that of the function's value. Other calls go to `otherwise`.
+        """
+        self._entry = entry  # keeps its code in memory
+        self._otherwise: Callable[..., Any] = otherwise
+        flatten: Any = optree.tree_flatten
+        unflatten, run = optree.tree_unflatten, entry.call
+        structure = tree_flatten(tuple(args))[1]
+        active = args[wrt] if isinstance(wrt, int) else tuple(args[k] for k in wrt or ())
+        derivative = tree_flatten(active)[1]
+        rebuilds, after_value = wrt is not None, entry.form == "value+many"
+
+        def call(*args: Any) -> Any:
+            leaves, nesting = flatten(args, namespace=NAMESPACE)
+            parts = run(*leaves) if nesting == structure else None
+            if parts is None:
+                return self._otherwise(*args)
+            if not rebuilds:
+                return parts
+            return (parts[0], unflatten(derivative, parts[1])) if after_value else unflatten(derivative, parts)
+
+        self.call = call
+
+    def pass_on(self, otherwise: Callable[..., Any]) -> None:
+        """Pass calls that this entry does not handle on to another function."""
+        self._otherwise = otherwise

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.machine import object_layouts as layouts
+from adbench.tape.machine import layout
 from adbench.tape.machine.llvm import Object
 from adbench.tape.machine.simd import Module, Name
 from adbench.tape.machine.writer import ObjectCode
@@ -54,7 +54,7 @@ class _EntryWriter(ObjectCode):
         good = self.code.label()
         self.code.leave_if(same, good)
         int_type = self.module.outside(self.code, "int", int)
-        self.code.leave_unless(self.same(self.part(thing, layouts.TYPE), int_type), "otherwise")
+        self.code.leave_unless(self.same(self.part(thing, layout.TYPE), int_type), "otherwise")
         overflow = self.code.variable("i32")
         number = self.call("PyLong_AsLongLongAndOverflow", thing, overflow)
         self.code.leave_unless(self.same(number, value, "i64"), "otherwise")
@@ -70,14 +70,14 @@ class _EntryWriter(ObjectCode):
             if isinstance(shape, StaticArgument):
                 self.check_setting(thing, shape.value)
                 continue
-            kind = self.part(thing, layouts.TYPE)
+            kind = self.part(thing, layout.TYPE)
             slot = self.at(self.arguments, 8 * next(slots))
             if shape == ():
                 self.check_number(kind)
-                self.code.store(self.part(thing, layouts.FLOAT_VALUE, "double"), slot)
+                self.code.store(self.part(thing, layout.FLOAT_VALUE, "double"), slot)
             else:
                 self.check_array(thing, kind, shape)
-                self.code.store(self.part(thing, layouts.DATA), slot, "ptr")
+                self.code.store(self.part(thing, layout.DATA), slot, "ptr")
 
     def check_number(self, kind: Name) -> None:
         """Leave unless it is a float or numpy's float64."""
@@ -88,14 +88,14 @@ class _EntryWriter(ObjectCode):
         """Leave unless it is a contiguous float64 array of this shape."""
         emit = self.code.emit
         self.code.leave_unless(self.same(kind, self.array_type), "otherwise")
-        flags = emit(f"and i32 {self.part(thing, layouts.FLAGS, 'i32')}, {layouts.IN_ORDER}")
-        axes = self.same(self.part(thing, layouts.NDIM, "i32"), len(shape), "i32")
+        flags = emit(f"and i32 {self.part(thing, layout.FLAGS, 'i32')}, {layout.IN_ORDER}")
+        axes = self.same(self.part(thing, layout.NDIM, "i32"), len(shape), "i32")
         conditions = [
-            self.same(self.part(thing, layouts.DESCR), self.descr),
-            self.same(flags, layouts.IN_ORDER, "i32"),
+            self.same(self.part(thing, layout.DESCR), self.descr),
+            self.same(flags, layout.IN_ORDER, "i32"),
         ]
         self.code.leave_unless(axes, "otherwise")
-        dimensions = self.part(thing, layouts.DIMENSIONS)
+        dimensions = self.part(thing, layout.DIMENSIONS)
         conditions += [self.same(self.part(dimensions, 8 * axis, "i64"), n, "i64") for axis, n in enumerate(shape)]
         total = conditions[0]
         for condition in conditions[1:]:
@@ -118,17 +118,17 @@ class _EntryWriter(ObjectCode):
 
     def make_arrays(self) -> None:
         """Create all arrays of the result, then check them."""
-        code, new = self.code, self.module.outside(self.code, "new_array", layouts.new_array_address())
+        code, new = self.code, self.module.outside(self.code, "new_array", layout.new_array_address())
         for k, shape in enumerate(self.results):
             if shape:
                 dims = self.module.constant(f"[{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]")
                 self.arrays[k] = code.emit(
-                    f"call ptr {new}(ptr {self.array_type}, i32 {len(shape)}, ptr {dims}, i32 {layouts.DOUBLE}, "
+                    f"call ptr {new}(ptr {self.array_type}, i32 {len(shape)}, ptr {dims}, i32 {layout.DOUBLE}, "
                     f"ptr null, ptr null, i32 0, i32 0, ptr null)"
                 )
         for k, array in self.arrays.items():
             self.code.leave_unless(self.exists(array), "no_memory")
-            self.put(self.parts, 8 * k, self.part(array, layouts.DATA))
+            self.put(self.parts, 8 * k, self.part(array, layout.DATA))
 
     def release_arrays(self) -> None:
         """Release the result's arrays. Py_DecRef skips arrays that could not be created."""
@@ -138,31 +138,26 @@ class _EntryWriter(ObjectCode):
     def try_recordings(self) -> str:
         """Run recordings until the guards of one hold, and move it to the front. Returns the label for failure."""
         code = self.code
-        count = self.part(self.state, 0, "i64")
-        head, success, failed, following, front, move = (code.label() for _ in range(6))
-        before = code.block
-        self.go(head)
-        code.begin(head)
-        i = code.fresh()
-        line = len(code.lines)
-        code.lines.append("")
-        self.code.leave_unless(code.emit(f"icmp slt i64 {i}, {count}"), failed)
-        slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
-        run = code.emit(f"load ptr, ptr {slot}, align 8")
-        outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
-        code.leave_if(self.same(outcome, 0, "i32"), success)
-        self.branch(self.same(outcome, 1, "i32"), following, failed)
-        code.begin(following)
-        code.lines[line] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.n, %{following} ]"
-        code.do(f"{i}.n = add i64 {i}, 1")
-        self.go(head)
+        failed, success = code.label(), code.label()
+        valid: list[Name] = []
+
+        def attempt(i: Name) -> None:
+            slot = self.at(self.state, code.emit(f"add i64 {code.emit(f'mul i64 {i}, 8')}, 64"))
+            run = code.load(slot, "ptr")
+            outcome = code.emit(f"call i32 {run}(ptr {self.arguments}, ptr {self.parts}, ptr {self.work})")
+            code.leave_if(self.same(outcome, 0, "i32"), success)
+            code.leave_unless(self.same(outcome, 1, "i32"), failed)
+            valid[:] = i, slot, run
+
+        def to_front() -> None:
+            code.store(self.part(self.state, 64), slot, "ptr")
+            self.put(self.state, 64, run)
+
+        code.loop(self.part(self.state, 0, "i64"), attempt)
+        self.go(failed)
         code.begin(success)
-        self.branch(self.same(i, 0, "i64"), front, move)
-        code.begin(move)
-        code.store(self.part(self.state, 64), slot, "ptr")
-        self.put(self.state, 64, run)
-        self.go(front)
-        code.begin(front)
+        i, slot, run = valid
+        code.either(self.same(i, 0, "i64"), lambda: None, to_front)
         return failed
 
     def assembled(self, form: str) -> Name:

@@ -14,7 +14,7 @@ from adbench.sealed_folder import SealedFolder
 from adbench.tape.compiled.lowering.emission import NotInLanesError, Piece
 from adbench.tape.compiled.lowering.module import Lowered, lower
 from adbench.tape.compiled.runtime.thread_pool import helpers_for
-from adbench.tape.compiled.sparse.sparse_results import Template
+from adbench.tape.compiled.sparse.sparsity import Template
 from adbench.tape.compiled.trace.loop_rule import SCAN, nodes_with_bodies
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.simplify import ADD_AT
@@ -91,13 +91,13 @@ class LoweredMachineCode:
         """Where `run` is."""
         with self._timed("compile"):
             for module, text in zip(self.lowered.modules, self._texts, strict=True):
-                environment = [self._address_of(thing) for thing in module.environment]
+                environment = [
+                    self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
+                    for thing in module.environment
+                ]
                 self._loaded.append(Loaded(text, environment, level=self._level, cache=self._cache))
         self._texts.clear()
         return self._loaded[-1].address("run")
-
-    def _address_of(self, thing: Any) -> Any:
-        return self._loaded[thing.number].address("piece") if isinstance(thing, Piece) else thing
 
 
 class CompiledProgram:

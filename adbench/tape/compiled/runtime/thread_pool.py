@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.loops.parallel_loop import Helpers
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.machine.llvm import Loaded
 
 PLACES = {"open": 1, "task": 2, "shared": 3, "blocks": 4, "wanted": 5, "joined": 6, "chunk": 7}

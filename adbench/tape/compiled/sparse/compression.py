@@ -22,8 +22,7 @@ import numpy as np
 from adbench.tape.compiled.sparse.dependence import Dependence, Keys, TooManyEntriesError, distinct
 from adbench.tape.compiled.sparse.matrix_colouring import colour_columns, colour_symmetric, places
 from adbench.tape.compiled.trace.loop_rule import SCAN, live, packed, replay, run
-from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
-from adbench.tape.compiled.trace.symbol_rules import NUMBER, PREDICATES, TAKE
+from adbench.tape.compiled.trace.symbol import NUMBER, PREDICATES, TAKE, DependsOnDataError, Shape, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.rules import products

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace import symbol_rules
 from adbench.tape.compiled.trace.loop_rule import SCAN, Loop, live
 from adbench.tape.compiled.trace.simplify import ADD_AT
-from adbench.tape.compiled.trace.symbol import Symbol
+from adbench.tape.compiled.trace.symbol import ALL, ANY, PUT, TAKE, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.linalg import solving
@@ -94,7 +93,7 @@ class Dependence:
         """The pattern of one operation's result."""
         if rule is SCAN:
             return self.loop(inputs, patterns, params["loop"])
-        if rule in (symbol_rules.TAKE, symbol_rules.PUT):
+        if rule in (TAKE, PUT):
             return self.row(rule, symbol, inputs, patterns[0], counter)
         total = NONE
         for i, pattern in enumerate(patterns):
@@ -150,7 +149,7 @@ class Dependence:
 
     def row(self, rule: Rule, symbol: Any, inputs: Sequence[Value], pattern: Keys, counter: int | None) -> Keys:
         """The pattern of reading, or of writing, a row at the loop's counter."""
-        taken = rule is symbol_rules.TAKE
+        taken = rule is TAKE
         size = math.prod(symbol.shape if taken else shape_of(inputs[0]))
         if counter is None:  # nothing here tells which row
             return self.every(pattern, math.prod(symbol.shape))
@@ -166,9 +165,7 @@ class Dependence:
         lengths = [math.prod(s.shape) for s in body.rows]
         fixed = {id(s): p for s, p in zip(body.captures, captures, strict=True) if p.size}
         steps = self.steps(body.trace, body.outputs)
-        is_same = not any(p.size for p in rows) and not any(
-            rule in (symbol_rules.TAKE, symbol_rules.PUT) for _, rule, _, _ in steps
-        )
+        is_same = not any(p.size for p in rows) and not any(rule in (TAKE, PUT) for _, rule, _, _ in steps)
         state = list(state)
         history = [self.joined(state, sizes)]
         for i in loop.counters():
@@ -307,7 +304,7 @@ READS: dict[Rule, Callable[..., Reads | None]] = {
         ),
         _reduced,
     ),
-    **dict.fromkeys((symbol_rules.ANY, symbol_rules.ALL), lambda r, i, s, x, _p: _reduced(r, i, s, x, {"axes": None})),
+    **dict.fromkeys((ANY, ALL), lambda r, i, s, x, _p: _reduced(r, i, s, x, {"axes": None})),
     **dict.fromkeys((reductions._cumsum, reductions._cumprod), _cumulative),
     **dict.fromkeys((solving._solve, solving.triangular), _solved),
     products.matmul: _product,

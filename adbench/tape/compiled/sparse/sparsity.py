@@ -1,17 +1,63 @@
-"""`tape.sparsity`: the pattern of a Jacobian or Hessian."""
+"""Patterns as matrices of scipy: `tape.sparsity`, and results with new entries."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adbench.tape.compiled.sparse.sparse_results import csr
+from adbench.tape.compiled.sparse.compression import Pattern
 from adbench.tape.compiled.trace.record_function import WITH_MATRIX, RecordingRequest, record
 from adbench.tape.fast.collector import paused
-from adbench.tape.trees import flatten, name_of
+from adbench.tape.trees import flatten, name_of, tree_flatten, tree_unflatten
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def csr(pattern: Pattern, data: Any) -> csr_array:
+    """A matrix with this pattern and these entries, row by row."""
+    from scipy.sparse import csr_array
+
+    listed = pattern.listed()
+    ends = np.cumsum(np.bincount(listed.rows, minlength=listed.shape[0]))
+    kind = np.int32 if max(listed.rows.size, *listed.shape) < 2**31 else np.int64  # as scipy chooses
+    positions = listed.columns.astype(kind), np.concatenate([[0], ends]).astype(kind)
+    matrix = csr_array((data, *positions), shape=listed.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+class Template:
+    """Makes matrices of one pattern. Scipy would check the pattern again each time, in ten times the time."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        matrix = csr(pattern, np.zeros(pattern.listed().rows.size))
+        self._type = type(matrix)
+        self._attributes = vars(matrix)
+        self._indices, self._ends = matrix.indices, matrix.indptr
+
+    def __call__(self, data: Any) -> csr_array:
+        """The matrix with these entries. It shares no memory with another."""
+        matrix = object.__new__(self._type)  # as copy.copy does
+        attributes = self._attributes.copy()
+        attributes["data"], attributes["indices"], attributes["indptr"] = data, self._indices.copy(), self._ends.copy()
+        matrix.__dict__ = attributes
+        return matrix
+
+
+def sparse_blocks(derivative: Any, rows: Sequence[Any], columns: Sequence[Any]) -> Any:
+    """The dense blocks of the eager engine for these values and inputs, each as a sparse matrix."""
+    from scipy.sparse import csr_array
+
+    blocks, structure = tree_flatten(derivative)
+    shapes = [(math.prod(np.shape(y)), math.prod(np.shape(x))) for y in rows for x in columns]
+    matrices = [csr_array(np.reshape(b, shape)) for b, shape in zip(blocks, shapes, strict=True)]
+    return tree_unflatten(structure, matrices)
+
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.trace.recorded_forms import QUOTIENT, TRACED_GRADIENTS
-from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
-from adbench.tape.compiled.trace.symbol_rules import TAKE
+from adbench.tape.compiled.trace.symbol import TAKE, DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.functionals import is_on, merged

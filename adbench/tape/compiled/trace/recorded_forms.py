@@ -1,25 +1,29 @@
-"""The form in which a rule is recorded for compilation.
+"""The form in which a rule is recorded for compilation, and the shape of its result.
 
 Most rules are recorded unchanged, except two kinds:
 
 * A rule with a `scatter` adds in place to a buffer. Symbols have no buffers, so the rule is recorded without it.
 * A rule whose gradient functions need plain numbers (eigenvalues, singular values, custom rules that are not
-elementwise): each gradient function becomes one node, which calls it in Python when the compiled function runs.
+  elementwise): each gradient function becomes one node, which calls it in Python when the compiled function runs.
+
+Shapes are computed without numbers, which do not exist while recording.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace import simplify, symbol_rules
+from adbench.tape.compiled.trace import simplify
+from adbench.tape.compiled.trace.symbol import ALL, ANY, PUT, TAKE
 from adbench.tape.core.recording import LEAF
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, Value
 from adbench.tape.densities.density import Density
-from adbench.tape.linalg import cholesky_factor, determinant, eigenvalues, qr_factors, solving, symmetric_eigenvalues
-from adbench.tape.linalg.singular import singular_values, singular_vectors, weighted_vectors
+from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
+from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
@@ -27,20 +31,20 @@ from adbench.tape.values import settle, shape_of, with_infinities
 
 TRACED_GRADIENTS: set[Rule] = {
     *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),
-    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, symbol_rules.TAKE, symbol_rules.PUT),
+    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, TAKE, PUT),
     *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
     *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
     *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
     *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
-    *(determinant._det, cholesky_factor._cholesky, cholesky_factor._blocked_adjoint, LEAF),
+    *(determinant._det, triangular_factors._cholesky, triangular_factors._blocked_adjoint, LEAF),
     *(
         symmetric_eigenvalues._eigh,
         eigenvalues._eigvalsh,
         singular_vectors._svd,
         singular_values._svdvals,
-        weighted_vectors.weighted,
-        weighted_vectors.rates,
-        qr_factors._qr,
+        singular_vectors.weighted,
+        singular_vectors.rates,
+        triangular_factors._qr,
     ),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
@@ -78,27 +82,21 @@ QUOTIENT = _form(
 )
 """Any other quotient: one reciprocal serves both partials."""
 
-_forms: dict[Rule, Rule] = {e.divide: QUOTIENT}
 
-
+@cache
 def recorded_form(rule: Rule) -> Rule:
     """The form of the rule for a record."""
-    form = _forms.get(rule)
-    if form is None:
-        form = _forms[rule] = _form_of(rule)
-    return form
+    if rule is e.divide:
+        return QUOTIENT
+    if not has_traced_gradients(rule):
+        return _form(rule, _called(rule))
+    return rule if rule.scatter is None else _form(rule, rule.reverse)
 
 
 def has_traced_gradients(rule: Rule) -> bool:
     """Whether the gradient functions of a rule are recorded operation by operation."""
     density = isinstance(getattr(rule.value, "__self__", None), Density)
     return rule.elementwise or density or rule in TRACED_GRADIENTS or rule.reverse is None
-
-
-def _form_of(rule: Rule) -> Rule:
-    if not has_traced_gradients(rule):
-        return _form(rule, _called(rule))
-    return rule if rule.scatter is None else _form(rule, rule.reverse)
 
 
 def _call_rule(name: str, value: Callable[..., Value]) -> Rule:
@@ -160,3 +158,60 @@ def _all_called(rule: Rule, gradients: Callable[..., Any]) -> Callable[..., Any]
         return parts
 
     return gradient_function
+
+
+Shape = tuple[int, ...]
+
+
+def _matmul(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    a, b = shapes
+    if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
+        raise ValueError(f"matmul: shapes {a} and {b} do not fit")
+    rows, columns = (a[-2:-1] if len(a) > 1 else ()), (b[-1:] if len(b) > 1 else ())
+    return (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+
+
+def _solve(shapes: Sequence[Shape], _params: dict[str, Any]) -> Shape:
+    a, b = shapes
+    is_vector = len(b) == 1
+    columns = (*b, 1) if is_vector else b
+    if columns[-2] != a[-1]:
+        raise ValueError(f"solve: shapes {a} and {b} do not fit")
+    full = (*np.broadcast_shapes(a[:-2], columns[:-2]), *columns[-2:])
+    return full[:-1] if is_vector else full
+
+
+SHAPES: dict[Rule, Callable[[Sequence[Shape], dict[str, Any]], Shape]] = {
+    products.matmul: _matmul,
+    solving._solve: _solve,
+    solving.triangular: _solve,
+    **dict.fromkeys(
+        (solving._inv, triangular_factors._cholesky, triangular_factors._blocked_adjoint),
+        lambda shapes, _params: shapes[0],
+    ),
+    **dict.fromkeys(
+        (solving._log_abs_det, solving._sign_of_det, determinant._det), lambda shapes, _params: shapes[0][:-2]
+    ),
+    **dict.fromkeys((ANY, ALL), lambda _shapes, _params: ()),
+    shapes._broadcast: lambda _shapes, params: params["shape"],
+    shapes._sum_to: lambda _shapes, params: params["shape"],
+    TAKE: lambda shapes, _params: shapes[0][1:],
+    PUT: lambda shapes, params: (params["length"], *shapes[0]),
+}
+"""Shapes of results from shapes of inputs, for rules whose evaluation would be expensive or could fail."""
+
+
+def result_shape(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> Shape:
+    """The shape of rule(*inputs, **params). Raises ValueError where the inputs' shapes do not fit."""
+    shapes_of_inputs = [() if x is None else shape_of(x) for x in inputs]
+    if rule.elementwise:
+        first = shapes_of_inputs[0] if shapes_of_inputs else ()
+        return first if all(s == first for s in shapes_of_inputs) else np.broadcast_shapes(*shapes_of_inputs)
+    if rule in SHAPES:
+        return SHAPES[rule](shapes_of_inputs, params)
+    of_params = params.get("result_shape")  # for rules made by `recorded_forms` and `loop_rule`
+    if of_params is not None:
+        return tuple(of_params)
+    with np.errstate(all="ignore"):
+        value = rule.value(*(np.broadcast_to(1.0, s) if s else 1.0 for s in shapes_of_inputs), **params)
+    return tuple(np.shape(value))

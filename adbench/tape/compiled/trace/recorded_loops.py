@@ -25,8 +25,7 @@ from adbench.tape.compiled.trace.loop_rule import (
     scan,
     unpacked,
 )
-from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
-from adbench.tape.compiled.trace.symbol_rules import WITH_SLOPE
+from adbench.tape.compiled.trace.symbol import WITH_SLOPE, DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.rule import Active, Value

@@ -10,11 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form
-from adbench.tape.compiled.trace.result_shapes import result_shape
+from adbench.tape.compiled.trace.recorded_forms import BY_A_NUMBER, RecordedRule, recorded_form, result_shape
 from adbench.tape.compiled.trace.simplify import simplified
-from adbench.tape.compiled.trace.symbol import DependsOnDataError, Shape, Symbol
-from adbench.tape.compiled.trace.symbol_rules import ALL, ANY, LOGIC, NUMBER, PREDICATES, SAME, takes_booleans
+from adbench.tape.compiled.trace.symbol import (
+    ALL,
+    ANY,
+    LOGIC,
+    NUMBER,
+    PREDICATES,
+    SAME,
+    DependsOnDataError,
+    Shape,
+    Symbol,
+    takes_booleans,
+)
 from adbench.tape.core.recording import ASK, LEAF, Record, Tape
 from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.levels import next_level
@@ -179,19 +188,19 @@ class Trace(Tape):
         before = Symbol()
         for name in ("tape", "number", "shape", "active", "boolean", "integer", "adj", "users", "_val"):
             setattr(before, name, getattr(old, name))
+        self._replace(old, before)
+        for name in ("number", "active", "integer", "users", "_val"):
+            setattr(old, name, getattr(new, name))
+        self._replace(new, old)
+
+    def _replace(self, old: Symbol, new: Symbol) -> None:
+        """Let the records that use the object `old` use `new` instead."""
         for number in dict.fromkeys([old.number, *(old.users or ())]):
             rule, out, cells, saved, params, ask = self[number]
             if rule is not LEAF:
-                saved = (before if saved[0] is old else saved[0], tuple([before if x is old else x for x in saved[1]]))
-                cells = tuple([before if x is old else x for x in cells])
-            self[number] = (rule, before if out is old else out, cells, saved, params, ask)
-        for name in ("number", "active", "integer", "users", "_val"):
-            setattr(old, name, getattr(new, name))
-        for number in dict.fromkeys([new.number, *(new.users or ())]):
-            rule, out, cells, saved, params, ask = self[number]
-            saved = (old if saved[0] is new else saved[0], tuple([old if x is new else x for x in saved[1]]))
-            cells = tuple([old if x is new else x for x in cells])
-            self[number] = (rule, old if out is new else out, cells, saved, params, ask)
+                saved = (new if saved[0] is old else saved[0], tuple([new if x is old else x for x in saved[1]]))
+                cells = tuple([new if x is old else x for x in cells])
+            self[number] = (rule, new if out is old else out, cells, saved, params, ask)
 
     # Examples
 

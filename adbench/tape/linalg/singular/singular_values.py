@@ -1,7 +1,7 @@
-"""svd and svdvals. Weights of singular vectors that depend on their choice, see `weighted_vectors`:
+"""svd and svdvals. Weights of singular vectors that depend on their choice, see `singular_vectors`:
 
 In the first derivative the vectors are those that LAPACK returns, and a value of exactly 0 has derivative 0. The second
-derivative is NaN, except along a direction, which chooses the vectors of equal values (`spectrum.direction_basis`).
+derivative is NaN, except along a direction, which chooses the vectors of equal values (`direction_basis`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.rule import Active, Value, function_gradients
+from adbench.tape.core.rule import Active, Value, own_gradients
 from adbench.tape.linalg.eigenvalues import _eigvalsh_along, _eigvalsh_back
-from adbench.tape.linalg.singular.singular_vectors import _blocks, _svd
-from adbench.tape.linalg.singular.weighted_vectors import (
+from adbench.tape.linalg.singular.singular_vectors import (
+    _blocks,
+    _svd,
     factors_of,
     is_rough,
     rates,
@@ -25,7 +26,7 @@ from adbench.tape.linalg.singular.weighted_vectors import (
     weighted_value,
 )
 from adbench.tape.linalg.solving import cover, matrix
-from adbench.tape.linalg.spectrum import close_pairs, close_to_zero
+from adbench.tape.linalg.symmetric_eigenvalues import close_pairs, close_to_zero
 from adbench.tape.rules.elementwise import where
 from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose
 from adbench.tape.singular import flat, some
@@ -113,11 +114,9 @@ def _svdvals_value(a: Value) -> Value:
     return np.linalg.svd(a, compute_uv=False)
 
 
-_svdvals = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals", fresh=True
-)
-_svdvals.inner = function_gradients(
-    _svdvals_value, reverse=(_svdvals_back_inside,), forward=(_svdvals_along_inside,), name="svdvals", fresh=True
+_svdvals = own_gradients(_svdvals_value, reverse=(_svdvals_back,), forward=(_svdvals_along,), name="svdvals")
+_svdvals.inner = own_gradients(
+    _svdvals_value, reverse=(_svdvals_back_inside,), forward=(_svdvals_along_inside,), name="svdvals"
 )
 
 

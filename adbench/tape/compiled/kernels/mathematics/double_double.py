@@ -8,9 +8,21 @@ of computer programming", volume 2, section 4.2.2.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from adbench.tape.machine.simd import X
+
+
+def numbers(file: str) -> Any:
+    """The numbers in a file next to this one."""
+    return json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+
+
+COEFFICIENTS: dict[str, list[float]] = numbers("polynomials.json")
+"""Those of each polynomial, from the constant up."""
 
 
 def fast_two_sum(a: X | float, b: X) -> tuple[X, X]:

@@ -14,7 +14,7 @@ import decimal
 import math
 import struct
 
-from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient
+from adbench.tape.compiled.kernels.mathematics.double_double import COEFFICIENTS, fast_two_sum, polynomial, quotient
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.machine.simd import Simd, X
 
@@ -24,26 +24,9 @@ LN2, LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
 SHIFT = 1.5 * 2.0**52
 """Added to a number of moderate size, it leaves the nearest integer in the last bits."""
 
-EXP_TERMS = (
-    0.5,
-    0.16666666666666433,
-    0.04166666666660313,
-    0.008333333333500375,
-    0.00138888889270965,
-    0.00019841269465716667,
-    2.480150833605865e-05,
-    2.7557641149476808e-06,
-    2.762531523676707e-07,
-    2.49783343053661e-08,
-)
+EXP_TERMS = COEFFICIENTS["exp"]
 """(exp(r) - 1 - r) / r² for |r| ≤ ½ log 2."""
-SIXTEENTH_TERMS = (
-    0.5000000000000006,
-    0.1666666666441782,
-    0.041666666659656494,
-    0.008333471924474804,
-    0.0013889128990549162,
-)
+SIXTEENTH_TERMS = COEFFICIENTS["exp near 0"]
 """(exp(r) - 1 - r) / r² for |r| ≤ log 2 / 32."""
 
 
@@ -57,13 +40,7 @@ def _sixteenths() -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 SIXTEENTHS, SIXTEENTHS_REST = _sixteenths()
-COTH_TERMS = (
-    0.33333333333333204,
-    -0.022222222221612176,
-    0.0021164020228462447,
-    -0.00021163394795296469,
-    2.1187258150407452e-05,
-)
+COTH_TERMS = COEFFICIENTS["coth"]
 """(z coth z - 1) / z² in z² for |z| ≤ ¼ log 2, with an error below 2⁻⁵⁹ of z coth z."""
 SINH_TERMS = tuple(1.0 / math.factorial(n) for n in (3, 5, 7, 9, 11, 13))
 COSH_TERMS = tuple(1.0 / math.factorial(n) for n in (2, 4, 6, 8, 10, 12, 14))

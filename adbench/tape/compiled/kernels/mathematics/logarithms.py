@@ -12,7 +12,7 @@ from __future__ import annotations
 import decimal
 import math
 
-from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, two_product
+from adbench.tape.compiled.kernels.mathematics.double_double import COEFFICIENTS, fast_two_sum, polynomial, two_product
 from adbench.tape.compiled.kernels.mathematics.exponentials import (
     LN2,
     LN2_HIGH,
@@ -26,36 +26,10 @@ from adbench.tape.compiled.kernels.mathematics.exponentials import (
 from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
 from adbench.tape.machine.simd import Name, Simd, X
 
-LOG1P_TERMS = (
-    0.6666666666666735,
-    0.39999999999409874,
-    0.2857142874348542,
-    0.22222198456656495,
-    0.18183570606036348,
-    0.15313883851665655,
-    0.14797679568325825,
-)
+LOG1P_TERMS = COEFFICIENTS["log1p"]
 """(2 artanh(s) - 2 s) / s³ in s², for |s| ≤ 0.1716; log(1 + f) = 2 artanh(f / (2 + f))."""
-LOG_TERMS = (
-    0.33333333333332366,
-    -0.2500000000280523,
-    0.20000000007999952,
-    -0.16666652962555037,
-    0.14285692760311516,
-    -0.1252080673814727,
-    0.11134677256236263,
-)
-POWER_TERMS = (
-    0.3333333333333333,
-    -0.24999999999998937,
-    0.20000000000012386,
-    -0.1666666667460652,
-    0.14285714259606336,
-    -0.1249997960966928,
-    0.11111127337034644,
-    -0.100218272151023,
-    0.09097893989869792,
-)
+LOG_TERMS = COEFFICIENTS["log"]
+POWER_TERMS = COEFFICIENTS["log for powers"]
 """(log(1 + f) - f + f²/2) / f³ for |f| ≤ 0.0311, with errors of 2⁻⁶¹ and 2⁻⁷³."""
 
 FIRST_BITS = 0x3FE5555555555556

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 import math
 
-from adbench.tape.compiled.kernels.mathematics.double_double import fast_two_sum, polynomial, quotient, two_product
+from adbench.tape.compiled.kernels.mathematics.double_double import (
+    COEFFICIENTS,
+    fast_two_sum,
+    polynomial,
+    quotient,
+    two_product,
+)
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, kernel, rarely
 from adbench.tape.machine.simd import Name, Simd, X
@@ -21,52 +27,13 @@ HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 FARTHEST = 2.0**40
 """The largest argument of the reduction by `HALF_PI`."""
 
-SIN_TERMS = (
-    -0.16666666666666632,
-    0.008333333333322458,
-    -0.00019841269829817015,
-    2.7557313688895184e-06,
-    -2.505075692076443e-08,
-    1.5896693509043464e-10,
-)
+SIN_TERMS = COEFFICIENTS["sin"]
 """(sin r - r) / r³ in r², for |r| ≤ π/4."""
-COS_TERMS = (
-    0.041666666666666595,
-    -0.0013888888888873318,
-    2.4801587288975404e-05,
-    -2.755731420651987e-07,
-    2.0875703641139675e-09,
-    -1.1358643768470335e-11,
-)
+COS_TERMS = COEFFICIENTS["cos"]
 """(cos r - 1 + r²/2) / r⁴ in r²."""
-ARCSIN_TERMS = (
-    0.1666666666666537,
-    0.07500000000344986,
-    0.044642856822344604,
-    0.030381959368698107,
-    0.02237175273782401,
-    0.017359782219953886,
-    0.01388449013444341,
-    0.012174006011935261,
-    0.006507571271848395,
-    0.019583406746726227,
-    -0.016309948511609277,
-    0.03197058378435063,
-)
+ARCSIN_TERMS = COEFFICIENTS["arcsin"]
 """(arcsin s - s) / s³ in s², for |s| ≤ ½."""
-ARCTAN_TERMS = (
-    -0.333333333333332,
-    0.19999999999953527,
-    -0.14285714280174608,
-    0.11111110781841002,
-    -0.09090897700214115,
-    0.07692059038436903,
-    -0.06663089229437273,
-    0.05847772413103125,
-    -0.05038742066715681,
-    0.03804944985884145,
-    -0.017889853725009876,
-)
+ARCTAN_TERMS = COEFFICIENTS["arctan"]
 """(arctan u - u) / u³ in u², for |u| ≤ √2 - 1."""
 
 

@@ -24,10 +24,12 @@ from adbench.tape.compiled.lowering.loops.fused_steps import (
     Fold,
     FusedStep,
     Operand,
+    Quotients,
     Reduction,
+    divisor_of,
+    inverted,
     joined,
 )
-from adbench.tape.compiled.lowering.loops.quotients import Quotients, divisor_of, inverted
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
