@@ -20,16 +20,6 @@ def _array(xp: Any, x: Any, dtype: Any = None, ndmin: int = 0) -> Any:
     return np.array(found, dtype=object, ndmin=ndmin) if ndmin else found
 
 
-@known_as("numpy.copy")
-def _copy(xp: Any, a: Any) -> Any:
-    return np.array(xp.reals(a), dtype=object)
-
-
-@known_as("numpy.require", "numpy.asarray_chkfinite")
-def _unchanged(_xp: Any, a: Any, *_: Any) -> Any:
-    return a
-
-
 for _name in ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like"):
 
     def _made(xp: Any, *args: Any, _name: str = _name, dtype: Any = None, shape: Any = None) -> Any:
@@ -46,21 +36,6 @@ def _eye(xp: Any, N: int, M: int | None = None, k: int = 0, dtype: Any = np.floa
     return xp.eye(N, M, k=k, dtype=dtype)
 
 
-@known_as("numpy.linspace")
-def _linspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    return xp.linspace(start, stop, num, endpoint)
-
-
-@known_as("numpy.logspace")
-def _logspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0) -> Any:
-    return xp.exp(xp.log(base) * xp.linspace(start, stop, num, endpoint))
-
-
-@known_as("numpy.geomspace")
-def _geomspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    return xp.exp(xp.linspace(xp.log(start), xp.log(stop), num, endpoint))
-
-
 @known_as("numpy.concatenate", "numpy.concat")
 def _concatenate(xp: Any, arrays: Sequence[Any], axis: int | None = 0) -> Any:
     return xp.concat(arrays, axis)
@@ -74,17 +49,6 @@ def _stack(xp: Any, arrays: Sequence[Any], axis: int = 0) -> Any:
 @known_as("numpy.where")
 def _where(xp: Any, condition: Any, *values: Any) -> Any:
     return xp.where(condition, *values) if values else np.nonzero(condition)
-
-
-@known_as("numpy.copyto")
-def _copyto(xp: Any, dst: Any, src: Any, casting: Any = None, where: Any = True) -> None:
-    del casting
-    dst[...] = xp.where(where, src, dst)
-
-
-@known_as("numpy.fill_diagonal")
-def _fill_diagonal(xp: Any, a: Any, val: Any, wrap: bool = False) -> None:
-    np.fill_diagonal(a, np.asarray(xp.reals(val), dtype=object), wrap)
 
 
 # Reductions ----
@@ -150,12 +114,6 @@ FUNCTIONS["numpy.max"] = FUNCTIONS["numpy.amax"] = _extreme("max", "maximum")
 FUNCTIONS["numpy.min"] = FUNCTIONS["numpy.amin"] = _extreme("min", "minimum")
 
 
-@known_as("numpy.ptp")
-def _ptp(xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    _no(out)
-    return xp.max(a, axis, keepdims=keepdims) - xp.min(a, axis, keepdims=keepdims)
-
-
 @known_as("numpy.mean")
 def _mean(
     xp: Any,
@@ -219,16 +177,6 @@ def _running(name: str) -> Function:
 
 FUNCTIONS["numpy.cumsum"] = _running("cumsum")
 FUNCTIONS["numpy.cumprod"] = _running("cumprod")
-
-
-@known_as("numpy.cumulative_sum")
-def _cumulative_sum(xp: Any, x: Any, axis: Any = None) -> Any:
-    return FUNCTIONS["numpy.cumsum"](xp, x, axis)
-
-
-@known_as("numpy.cumulative_prod")
-def _cumulative_prod(xp: Any, x: Any, axis: Any = None) -> Any:
-    return FUNCTIONS["numpy.cumprod"](xp, x, axis)
 
 
 @known_as("numpy.quantile")
@@ -370,23 +318,8 @@ def _allclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> bo
     return bool(np.all(_isclose(xp, a, b, rtol, atol)))
 
 
-@known_as("numpy.array_equal")
-def _array_equal(xp: Any, a1: Any, a2: Any) -> bool:
-    return np.shape(a1) == np.shape(a2) and bool(np.all(np.asarray(xp.reals(a1)) == np.asarray(xp.reals(a2))))
-
-
 for _name in ("result_type", "common_type"):
     FUNCTIONS[f"numpy.{_name}"] = lambda _xp, *_arrays: np.dtype(np.float64)
-
-
-@known_as("numpy.iscomplexobj")
-def _iscomplexobj(_xp: Any, _x: Any) -> bool:
-    return False
-
-
-@known_as("numpy.isrealobj")
-def _isrealobj(_xp: Any, _x: Any) -> bool:
-    return True
 
 
 @known_as("numpy.interp")

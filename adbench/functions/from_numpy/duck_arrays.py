@@ -79,6 +79,14 @@ class Calls:
             return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
         return found
 
+    def arrays(self, value: Any) -> Any:
+        """Numbers as arrays of shape (), also in lists, for numpy's own code."""
+        if isinstance(value, Number):
+            array = np.empty((), dtype=object)
+            array[()] = value
+            return array.view(self.array)
+        return type(value)(map(self.arrays, value)) if type(value) in (list, tuple) else value
+
     def complete(self, found: Any) -> Any:
         """The same, with floats in an array converted to numbers, because 1 / 0.0 is an error in Python."""
         if isinstance(found, np.ndarray) and found.dtype == object:
@@ -95,7 +103,7 @@ class Calls:
         chosen = options.pop("where", True) if method != "reduce" else True
         options = _cleaned(ufunc.__name__, options)
         _refuse_single(ufunc.__name__, inputs)
-        found = self._of_ufunc(ufunc, method, [bare(part, np.ndarray) for part in inputs], options)
+        found = self._of_ufunc(ufunc, method, bare(self.arrays(list(inputs))), options)
         if chosen is not True:
             if out is None:
                 raise Unsupported(f"numpy.{ufunc.__name__} with where= needs out=: because other entries have no value")
@@ -139,9 +147,8 @@ class Calls:
             args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
             found = self._handled(path, FUNCTIONS[path], args, options)
         elif path.startswith("numpy.") and hasattr(function, "_implementation") and path.count(".") == 1:
-            args = bare(tuple(args), np.ndarray)
-            options = {name: bare(value, np.ndarray) for name, value in options.items()}
-            found = self.complete(function._implementation(*args, **options))
+            options = {name: bare(self.arrays(value)) for name, value in options.items()}
+            found = self.complete(function._implementation(*bare(self.arrays(args)), **options))
         else:
             raise Unsupported(f"{path} has no translation to the oracle's numbers")
         return self.dressed(found) if out is None else self._stored(found, out)
@@ -181,18 +188,11 @@ def _only(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
 
-def bare(value: Any, number: Any = None) -> Any:
-    """Arrays of numbers as plain arrays of objects, also in lists; with ``number``, numbers as zero-dimensional
-    arrays."""
+def bare(value: Any) -> Any:
+    """Arrays of numbers as plain arrays of objects, also in lists."""
     if isinstance(value, Numbers):
         return value.view(np.ndarray)
-    if number is not None and isinstance(value, Number):
-        array = np.empty((), dtype=object)
-        array[()] = value
-        return array
-    if type(value) in (list, tuple):
-        return type(value)(bare(part, number) for part in value)
-    return value
+    return type(value)(map(bare, value)) if type(value) in (list, tuple) else value
 
 
 def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -289,9 +289,7 @@ def _of_array(name: str) -> Callable[..., Any]:
     """A method of numpy's arrays as a method of a number."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
-        array = np.empty((), dtype=object)
-        array[()] = self
-        return getattr(array.view(self.calls.array), name)(*args, **options)
+        return getattr(self.calls.arrays(self), name)(*args, **options)
 
     return method
 

@@ -17,11 +17,6 @@ def _vecdot(xp: Any, x1: Any, x2: Any, axis: int = -1) -> Any:
     return xp.vecdot(x1, x2, axis)
 
 
-@known_as("numpy.inner")
-def _inner(xp: Any, a: Any, b: Any) -> Any:
-    return np.inner(a, b) if np.ndim(a) > 1 or np.ndim(b) > 1 else xp.dot(a, b)
-
-
 for _name in ("det", "inv", "matrix_power", "multi_dot", "slogdet", "solve", "svdvals", "matmul"):
     FUNCTIONS[f"numpy.linalg.{_name}"] = lambda xp, *args, _name=_name: getattr(xp.linalg, _name)(*args)
 for _name in ("cross", "diagonal", "matrix_transpose", "outer", "trace", "tensordot"):
