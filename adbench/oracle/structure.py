@@ -131,13 +131,10 @@ def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
                 here = here[key]
         except (KeyError, IndexError, TypeError):
             continue  # `_at` reports missing parts
-        present = set(here) if isinstance(here, Mapping) else set(range(len(here) if _has_length(here) else 0))
+        length = len(here) if isinstance(here, (tuple, list)) else 0
+        present = set(here if isinstance(here, Mapping) else range(length))
         if extra := sorted(map(repr, present - keys)):
             raise Misshapen(f"the gradient has parts that its argument lacks: {', '.join(extra)}")
-
-
-def _has_length(thing: Any) -> bool:
-    return isinstance(thing, (tuple, list))
 
 
 def _array(part: Any, leaf: Leaf) -> NDArray[np.float64]:
@@ -166,20 +163,17 @@ def _matrix(part: Any, known: Reference, leaf: Leaf) -> Any:
 
 def holds_single(result: Any) -> bool:
     """Whether any leaf of a result is float32."""
-    return any(_is_single(leaf) for leaf in optree.tree_leaves(result))
+    return any(_type_of(leaf) == "float32" for leaf in optree.tree_leaves(result))
 
 
 def in_double(result: Any) -> Any:
     """The result with its leaves below float64 as float64; the values are unchanged."""
-    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_low(leaf) else leaf, result)
+    low = ("float32", "float16", "bfloat16")
+    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _type_of(leaf) in low else leaf, result)
 
 
-def _is_low(leaf: Any) -> bool:
-    return hasattr(leaf, "astype") and str(getattr(leaf, "dtype", "")) in ("float32", "float16", "bfloat16")
-
-
-def _is_single(leaf: Any) -> bool:
-    return hasattr(leaf, "astype") and getattr(leaf, "dtype", None) == np.float32
+def _type_of(leaf: Any) -> str:
+    return str(getattr(leaf, "dtype", "")) if hasattr(leaf, "astype") else ""
 
 
 def float_array(part: Any, name: str) -> NDArray[np.float64]:

@@ -233,6 +233,12 @@ def start(a: Ball) -> Ball:
     return a[0] if is_series(a) else a
 
 
+def nearest(a: Ball) -> float:
+    """The float nearest to the number at t = 0; infinities and NaN as they are."""
+    first = start(a)
+    return first.value if isinstance(first, Special) else float(ball(first).mid())
+
+
 # Signs and comparisons --------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,9 @@ from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra.coefficients import Rows
 from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
 
+_COMPLEX_LU = np.vectorize(complex_matrices.lu, otypes="Oll", signature="(n,n)->(n,n),(n),()")
+_COMPLEX_CHOLESKY = np.vectorize(complex_matrices.cholesky, otypes="O", signature="(n,n)->(n,n)")
+
 
 class SlogdetSeries(NamedTuple):
     """det = sign × exp(logabsdet)."""
@@ -190,10 +193,7 @@ class Linalg:
         """`lu` of complex matrices, and the sign of the order of the rows. Every operation has its own noise."""
         self._xp.check_time()
         matrices = np.asarray(self._xp.reals(a), dtype=object) * np.array(1 + 0j, dtype=object)
-        packed, batch = np.empty_like(matrices), matrices.shape[:-2]
-        order, signs = np.empty(matrices.shape[:-1], dtype=np.int64), np.empty(batch, dtype=np.int64)
-        for place in np.ndindex(*batch):
-            packed[place], order[place], signs[place] = complex_matrices.lu(matrices[place])
+        packed, order, signs = _COMPLEX_LU(matrices)
         return packed.view(RealArray), order, signs
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
@@ -201,9 +201,7 @@ class Linalg:
         a = self._xp.reals(a)
         if holds_complex(a):
             matrices = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
-            lower = np.empty_like(matrices)
-            for place in np.ndindex(*matrices.shape[:-2]):
-                lower[place] = complex_matrices.cholesky(matrices[place])
+            lower = _COMPLEX_CHOLESKY(matrices)
             return (np.conj(np.swapaxes(lower, -1, -2)) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
         (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
