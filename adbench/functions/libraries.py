@@ -247,6 +247,19 @@ def _code(method: Any) -> CodeType | None:
     return getattr(getattr(method, "__func__", method), "__code__", None)
 
 
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and that of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names of globals and attributes that a function and the functions in it use."""
+    return {name for inner in codes_in(code) for name in inner.co_names}
+
+
 def compute_in_double() -> None:
     """Make jax and torch, if imported, compute in float64 by default from now on."""
     if jax := sys.modules.get("jax"):

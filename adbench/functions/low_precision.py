@@ -116,7 +116,7 @@ def _in_jaxpr(jaxpr: Any, active: Sequence[bool]) -> Iterator[Low]:
                 depends.add(var)
             if low_type(name):
                 yield Low(name, _line_of(equation))
-        for inner in _jaxprs(equation.params):
+        for inner in jaxprs_in(equation.params):
             yield from _in_jaxpr(inner, _active_inside(equation, inner, given))
 
 
@@ -139,7 +139,7 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
-def _jaxprs(params: Any) -> Iterator[Any]:
+def jaxprs_in(params: Any) -> Iterator[Any]:
     """The jaxprs in an equation's parameters."""
     for part in params.values():
         for one in part if isinstance(part, tuple | list) else (part,):

@@ -176,8 +176,7 @@ def _nearest(number: Any) -> complex | float:
         return number
     if isinstance(number, ComplexNumber):
         return complex(_nearest(number.real), _nearest(number.imag))
-    value = ball.start(number.ball)
-    return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())
+    return ball.nearest(number.ball)
 
 
 def in_custom_function() -> bool:

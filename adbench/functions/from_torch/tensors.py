@@ -178,7 +178,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if op.name in ARRANGING:
             return self._arranged(func, args, kwargs)
         with self:
-            found = decomposition_table.get(func, _not_implemented)(*args, **kwargs)
+            found = decomposition_table.get(func, lambda *_, **__: NotImplemented)(*args, **kwargs)
         if found is NotImplemented:
             raise Unsupported(f"the oracle has no torch operation `{func}`")
         return found
@@ -410,10 +410,6 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         made = self.made(numbers, tensor.storage.active)
         made.storage.copied = tensor.storage.copied = True
         return made
-
-
-def _not_implemented(*_: Any, **__: Any) -> Any:
-    return NotImplemented
 
 
 def _refuse_less(dtype: Any, where: str) -> None:
