@@ -521,12 +521,7 @@ def _example(leaf: Any) -> Leaf:
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
     if _is_of_oracle(leaf):
-        return _nearest(leaf)
+        from adbench.oracle.series import ball  # not at the top: plain numbers need no series
+
+        return ball.nearest(leaf.ball)
     return leaf if isinstance(leaf, np.ndarray) else float(leaf)
-
-
-def _nearest(number: Any) -> float:
-    from adbench.oracle.series import ball
-
-    value = number.ball
-    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(ball.start(value)).mid())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,8 @@ def _eye(xp: Any, N: int, M: int | None = None, k: int = 0, dtype: Any = np.floa
     return xp.eye(N, M, k=k, dtype=dtype)
 
 
-@known_as("numpy.concatenate", "numpy.concat")
-def _concatenate(xp: Any, arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    return xp.concat(arrays, axis)
-
-
-@known_as("numpy.stack")
-def _stack(xp: Any, arrays: Sequence[Any], axis: int = 0) -> Any:
-    return xp.stack(arrays, axis)
+FUNCTIONS["numpy.concatenate"] = FUNCTIONS["numpy.concat"] = namesake("concat")
+FUNCTIONS["numpy.stack"] = namesake("stack")
 
 
 @known_as("numpy.where")
@@ -54,36 +49,28 @@ def _where(xp: Any, condition: Any, *values: Any) -> Any:
 # Reductions ----
 
 
-@known_as("numpy.sum")
-def _sum(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = 0,
-    where: Any = True,
-) -> Any:
-    _no(dtype, out)
-    found = xp.sum(a if where is True else xp.where(where, a, 0.0), axis, keepdims=keepdims)
-    return found if initial is None or (isinstance(initial, int) and initial == 0) else found + initial
+def _folded(name: str, nothing: int, join: Callable[[Any, Any], Any]) -> Function:
+    """A sum or product. ``nothing``: its value without terms; ``join``: it with one more term."""
+
+    def found(
+        xp: Any,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = nothing,
+        where: Any = True,
+    ) -> Any:
+        _no(dtype, out)
+        result = getattr(xp, name)(a if where is True else xp.where(where, a, float(nothing)), axis, keepdims=keepdims)
+        return result if initial is None or (isinstance(initial, int) and initial == nothing) else join(result, initial)
+
+    return found
 
 
-@known_as("numpy.prod")
-def _prod(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = 1,
-    where: Any = True,
-) -> Any:
-    _no(dtype, out)
-    found = xp.prod(a if where is True else xp.where(where, a, 1.0), axis, keepdims=keepdims)
-    return found if initial is None or (isinstance(initial, int) and initial == 1) else found * initial
+FUNCTIONS["numpy.sum"] = _folded("sum", 0, operator.add)
+FUNCTIONS["numpy.prod"] = _folded("prod", 1, operator.mul)
 
 
 def _no(*options: Any) -> None:
@@ -190,9 +177,9 @@ def _quantile(xp: Any, a: Any, q: Any, axis: Any = None, method: str = "linear",
     return ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower)
 
 
-@known_as("numpy.percentile")
-def _percentile(xp: Any, a: Any, q: Any, axis: Any = None, **options: Any) -> Any:
-    return _quantile(xp, a, np.asarray(q) / 100, axis, **options)
+FUNCTIONS["numpy.percentile"] = lambda xp, a, q, *axis, **options: _quantile(
+    xp, a, np.asarray(q) / 100, *axis, **options
+)
 
 
 @known_as("numpy.median")
@@ -202,13 +189,9 @@ def _median(xp: Any, a: Any, axis: Any = None) -> Any:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def _nan_to(xp: Any, a: Any, value: float) -> Any:
-    return xp.where(xp.isnan(a), value, a)
-
-
 @known_as("numpy.nansum")
 def _nansum(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return xp.sum(_nan_to(xp, a, 0.0), axis, keepdims=keepdims)
+    return xp.sum(xp.where(xp.isnan(a), 0.0, a), axis, keepdims=keepdims)
 
 
 @known_as("numpy.nanmean")
@@ -224,9 +207,7 @@ def _nanvar(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = Fa
     return _nansum(xp, gap * gap, axis, keepdims) / (count - ddof)
 
 
-@known_as("numpy.nanstd")
-def _nanstd(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return xp.sqrt(_nanvar(xp, a, axis, ddof, keepdims))
+FUNCTIONS["numpy.nanstd"] = lambda xp, *args, **options: xp.sqrt(_nanvar(xp, *args, **options))
 
 
 @known_as("numpy.cov")
@@ -257,24 +238,23 @@ def _bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
     return found
 
 
-@known_as("numpy.any")
-def _any(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return np.any(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+def _truth_of(function: Any) -> Function:
+    """`numpy.any` or `numpy.all`."""
+    return lambda _xp, a, axis=None, keepdims=False: function(
+        np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims)
+    )
 
 
-@known_as("numpy.all")
-def _all(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return np.all(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
-
+FUNCTIONS["numpy.any"], FUNCTIONS["numpy.all"] = _truth_of(np.any), _truth_of(np.all)
 
 REDUCTIONS: Mapping[str, Function] = {
-    "add": _sum,
+    "add": FUNCTIONS["numpy.sum"],
     "logaddexp": lambda xp, a, axis=None, keepdims=False: xp.logsumexp(a, axis, keepdims=keepdims),
-    "logical_and": _all,
-    "logical_or": _any,
+    "logical_and": FUNCTIONS["numpy.all"],
+    "logical_or": FUNCTIONS["numpy.any"],
     "maximum": FUNCTIONS["numpy.max"],
     "minimum": FUNCTIONS["numpy.min"],
-    "multiply": _prod,
+    "multiply": FUNCTIONS["numpy.prod"],
 }
 """`ufunc.reduce` by the ufunc's name. By default along the first axis."""
 
@@ -313,9 +293,7 @@ def _isclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any
     return np.asarray(abs(a - b) <= atol + rtol * abs(b), dtype=np.bool_)[()]
 
 
-@known_as("numpy.allclose")
-def _allclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> bool:
-    return bool(np.all(_isclose(xp, a, b, rtol, atol)))
+FUNCTIONS["numpy.allclose"] = lambda xp, *args, **options: bool(np.all(_isclose(xp, *args, **options)))
 
 
 for _name in ("result_type", "common_type"):

@@ -281,8 +281,7 @@ class Number:
 
     def _shown(self) -> float:
         """For a message or a print."""
-        start = ball.start(self.ball)
-        return start.value if isinstance(start, ball.Special) else float(ball.ball(start).mid())
+        return ball.nearest(self.ball)
 
 
 def _of_array(name: str) -> Callable[..., Any]:
