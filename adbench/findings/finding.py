@@ -13,6 +13,7 @@ import numpy as np
 
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
+from adbench.model.serialization import converted
 from adbench.vocabulary import FUNCTIONS
 
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
@@ -164,15 +165,4 @@ def program_of(plain: Mapping[str, Any]) -> Program:
         array = np.array(one["value"], dtype=np.float64)
         value = array.reshape(one["shape"]) if "shape" in one else array
         inputs.append(Input.of(value, active=bool(one["active"])))
-    return Program(tuple(inputs), tuple(map(_step, plain["steps"])))
-
-
-def _step(plain: Mapping[str, Any]) -> Step:
-    return Step(
-        str(plain["name"]),
-        str(plain["expression"]),
-        tuple(map(int, plain["operands"])),
-        tuple(map(_step, plain.get("body", ()))),
-        str(plain.get("definition", "")),
-        {str(library): str(text) for library, text in plain.get("own", {}).items()},
-    )
+    return Program(tuple(inputs), converted(plain["steps"], tuple[Step, ...]))
