@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.installed import installed_version
-from adbench.functions.low_precision import widened
+from adbench.functions.low_precision import of_tensors, widened
 from adbench.model.errors import Unsupported, UsageError
 
 
@@ -159,15 +159,7 @@ def _in_numpys(value: Any) -> Any:
 
 
 def _in_torch(call: Call, *leaves: Any) -> Any:
-    torch = importlib.import_module("torch")
-    native = [torch.tensor(np.asarray(leaf), dtype=torch.float64) for leaf in leaves]
-    try:
-        value = call(native)
-    except RuntimeError as error:
-        if "does not require grad" not in str(error):
-            raise
-        value = call([leaf.requires_grad_() for leaf in native])  # it contains derivatives
-    return _in_numpys(value)
+    return _in_numpys(of_tensors(call, leaves))
 
 
 class _InJax:

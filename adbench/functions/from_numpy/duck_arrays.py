@@ -235,20 +235,26 @@ def is_double(name: str, dtype: Any) -> bool:
     return kind.kind in "fO"
 
 
-class Number:
-    """A mixin for a type of `Real`, with the protocols of numpy's float64."""
+class Answering:
+    """A mixin: numpy's functions of it are those of its `calls`."""
 
     __slots__ = ()
     calls: ClassVar[Calls]
-    ball: Any
-    dtype: ClassVar[Any] = FLOAT64
-    itemsize: ClassVar[int] = 8
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return self.calls.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+
+class Number(Answering):
+    """A mixin for a type of `Real`, with the protocols of numpy's float64."""
+
+    __slots__ = ()
+    ball: Any
+    dtype: ClassVar[Any] = FLOAT64
+    itemsize: ClassVar[int] = 8
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -309,19 +315,11 @@ def _refuse() -> NoReturn:
     raise LostPrecision("the function converts an active number to a float: float(), math, or a float64 array")
 
 
-class Numbers(RealArray):
+class Numbers(Answering, RealArray):
     """An array of `Number`s that looks like a float64 array to the program."""
-
-    calls: ClassVar[Calls]
 
     def __array_finalize__(self, source: Any) -> None:
         """No attributes to copy."""
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return self.calls.ufunc(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
-        return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
 
     def __matmul__(self, other: Any) -> Any:
         return self.calls.ufunc(np.matmul, "__call__", (self, other), {})

@@ -108,10 +108,7 @@ FUNCTIONS["scipy.linalg.cho_factor"] = lambda xp, a, lower=False: (xp.linalg.cho
 
 @known_as("scipy.linalg.cho_solve")
 def _cho_solve(xp: Any, factor: Any, b: Any) -> Any:
-    c, lower = factor
-    triangle = np.tril(np.asarray(c)) if lower else np.swapaxes(np.triu(np.asarray(c)), -1, -2)
-    half = xp.linalg.solve_triangular(triangle, b, lower=True)
-    return xp.linalg.solve_triangular(np.swapaxes(triangle, -1, -2), half, lower=False)
+    return xp.linalg.cho_solve(factor[0], b, lower=factor[1])
 
 
 @known_as("scipy.linalg.solve_triangular")

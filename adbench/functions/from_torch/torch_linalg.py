@@ -82,13 +82,6 @@ def solve_ex(xp: Any, a: Any, b: Any, *, left: bool = True, check_errors: bool =
     return found[..., 0] if vector else found, absent(xp, a), whole(a, 1), whole(a, 2)
 
 
-def cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool = False) -> Any:
-    """x with A x = b of the factor of A."""
-    lower = swapped(factor) if upper else factor
-    inner = xp.linalg.solve_triangular(np.asarray(lower), b, lower=True)
-    return xp.linalg.solve_triangular(np.asarray(swapped(lower)), inner, lower=False)
-
-
 def eigh(xp: Any, a: Any, upper_or_lower: str = "L", compute_v: bool = True) -> Any:
     """Eigenvalues ascending, and eigenvectors."""
     upper = upper_or_lower.upper() == "U"
@@ -223,8 +216,8 @@ LINALG: Mapping[str, Function] = {
     "addbmm": added_products,
     "bmm": product,
     "cholesky": cholesky,
-    "cholesky_inverse": lambda xp, a, upper=False: cholesky_solve(xp, xp.eye(np.shape(a)[-1]), a, upper),
-    "cholesky_solve": cholesky_solve,
+    "cholesky_inverse": lambda xp, a, upper=False: xp.linalg.cho_solve(a, xp.eye(np.shape(a)[-1]), lower=not upper),
+    "cholesky_solve": lambda xp, b, a, upper=False: xp.linalg.cho_solve(a, b, lower=not upper),
     "linalg_cholesky_ex": lambda xp, a, *, upper=False, check_errors=False: (cholesky(xp, a, upper), whole(a, 2)),
     "linalg_eig": eig,
     "linalg_inv_ex": lambda xp, a, *, check_errors=False: (xp.linalg.inv(a), whole(a, 2)),

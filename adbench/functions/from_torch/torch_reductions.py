@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_torch.torch_linalg import reals
+from adbench.functions.positions import combined
 from adbench.oracle.series import ball
 
 Function = Callable[..., Any]
@@ -255,15 +256,13 @@ def put(xp: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> A
 
 def accumulated(xp: Any, base: Any, places: Any, values: Any, how: str = "sum", include_self: bool = True) -> Any:
     """``base`` with the sum (product, mean, largest, smallest) of all values with the same flat index there."""
-    flat = np.array(reals(xp, base), dtype=object).reshape(-1)
-    values = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places)).reshape(-1)
-    groups: dict[int, list[Any]] = {}
-    for place, value in zip(np.asarray(places).reshape(-1).tolist(), values.tolist(), strict=True):
-        groups.setdefault(place, [flat[place]] if include_self else []).append(value)
+    values = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places))
     function = {"sum": xp.sum, "prod": xp.prod, "mean": xp.mean, "amax": xp.max, "amin": xp.min}[how]
-    for place, group in groups.items():
-        flat[place] = function(np.array(group, dtype=object))
-    return flat.reshape(np.shape(base))
+
+    def total(group: list[Any]) -> Any:
+        return function(np.array(group if include_self else group[1:], dtype=object))
+
+    return combined(reals(xp, base), np.asarray(places), values, total)
 
 
 def flat_places(x: Any) -> Any:

@@ -57,23 +57,11 @@ class Linalg:
 
     def __init__(self, xp: Any) -> None:
         self._xp, self._real = xp, xp.number
-        self.matrix_transpose, self.outer, self.trace, self.diagonal = (
-            np.matrix_transpose,
-            np.outer,
-            np.trace,
-            np.diagonal,
-        )
-        self.tensordot, self.cross = np.tensordot, np.cross
+        self.matmul, self.vecdot = xp.matmul, xp.vecdot
+        for name in ("cross", "diagonal", "matrix_transpose", "outer", "tensordot", "trace"):
+            setattr(self, name, getattr(np, name))
 
     # Products --------------------------------------------------------------------------------------------------
-
-    def matmul(self, a: Any, b: Any) -> Any:
-        """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy."""
-        return self._xp.matmul(a, b)
-
-    def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
-        """Σ a b along ``axis``."""
-        return self._xp.vecdot(a, b, axis)
 
     def multi_dot(self, arrays: Sequence[Any]) -> Any:
         """a @ b @ …."""
@@ -221,6 +209,12 @@ class Linalg:
         a = self._xp.reals(a)
         triangle = np.tril(a) if lower else np.triu(a)
         return self.solve(np.swapaxes(triangle, -1, -2) if trans else triangle, b)
+
+    def cho_solve(self, factor: Any, b: Any, *, lower: Any = False) -> Any:
+        """x with A x = b of the factor of A: L L' = A, or with `lower` false L'."""
+        triangle = factor if lower else np.swapaxes(factor, -1, -2)
+        half = self.solve_triangular(triangle, b, lower=True)
+        return self.solve_triangular(np.swapaxes(triangle, -1, -2), half)
 
     # Spectra ---------------------------------------------------------------------------------------------------
 
