@@ -44,52 +44,14 @@ def convolution(
     return found if batched else found[0]
 
 
-def _ceiled(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> tuple[int, int]:
-    """The padding on both sides; of the last `ceil_mode` window also what is beyond."""
+def _extra(n: int, kernel: int, stride: int, padding: int, ceil_mode: bool) -> int:
+    """The extent of the last `ceil_mode` window beyond the padding."""
     if not ceil_mode:
-        return padding, padding
-    reach = 1 + dilation * (kernel - 1)
-    places = -(-(n + 2 * padding - reach) // stride) + 1
+        return 0
+    places = -(-(n + 2 * padding - kernel) // stride) + 1
     if (places - 1) * stride >= n + padding:
         places -= 1
-    return padding, padding + max(0, (places - 1) * stride + reach - n - 2 * padding)
-
-
-def _windows(
-    sizes: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, whole: bool = False
-) -> Any:
-    """The positions in an array of these sizes under each window, (place …, entry); whole: in the padded array."""
-    count = len(sizes)
-    kernel, padding, dilation = (each(value, count) for value in (kernel, padding, dilation))
-    stride = each(stride, count) if isinstance(stride, int) or stride else kernel
-    widths = [_ceiled(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation, strict=True)]
-    if whole:
-        sizes = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
-        widths = [(0, after - before) for before, after in widths]
-    where = positions.windows(tuple(sizes), kernel, stride, widths, [1] * count, dilation)
-    return where.reshape(*where.shape[:count], -1)
-
-
-def _largest(x: Any, count: int, shape: Sequence[int], among: Callable[..., Any]) -> Any:
-    """For each place the largest of the numbers at among(place), and its index in the last axes as one."""
-    flat = np.reshape(x, (*np.shape(x)[:-count], -1))
-    found = np.empty((*flat.shape[:-1], *shape), dtype=np.int64)
-    for place in np.ndindex(*shape):
-        here = among(place)
-        found[(..., *place)] = here[np.argmax(flat[..., here], axis=-1)]
-    return np.take_along_axis(flat, found.reshape(*flat.shape[:-1], -1), -1).reshape(found.shape), found
-
-
-def max_pool(count: int) -> Function:
-    """The largest number under each window, and its flat index."""
-
-    def pool(
-        xp: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-    ) -> Any:
-        under = _windows(np.shape(x)[-count:], kernel, stride, padding, dilation, ceil_mode)
-        return _largest(x, count, under.shape[:-1], lambda place: under[place][under[place] != positions.FILLED])
-
-    return pool
+    return max(0, (places - 1) * stride + kernel - n - 2 * padding)
 
 
 def adaptive_max_pool(count: int) -> Function:
@@ -97,13 +59,14 @@ def adaptive_max_pool(count: int) -> Function:
 
     def pool(xp: Any, x: Any, output_size: Sequence[int]) -> Any:
         sizes = np.shape(x)[-count:]
+        flat = np.reshape(x, (*np.shape(x)[:-count], -1))
         places = np.arange(math.prod(sizes)).reshape(sizes)
-
-        def among(part: Sequence[int]) -> Any:
+        found = np.empty((*flat.shape[:-1], *output_size), dtype=np.int64)
+        for part in np.ndindex(*output_size):
             ends = [(k * n // m, -(-(k + 1) * n // m)) for k, n, m in zip(part, sizes, output_size, strict=True)]
-            return places[tuple(slice(*end) for end in ends)].reshape(-1)
-
-        return _largest(x, count, output_size, among)
+            among = places[tuple(slice(*end) for end in ends)].reshape(-1)
+            found[(..., *part)] = among[np.argmax(flat[..., among], axis=-1)]
+        return np.take_along_axis(flat, found.reshape(*flat.shape[:-1], -1), -1).reshape(found.shape), found
 
     return pool
 
@@ -115,11 +78,20 @@ def average_pool(count: int) -> Function:
         xp: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Any:  # fmt: skip
-        sizes = np.shape(x)[-count:]
-        under = _windows(sizes, kernel, stride, padding, 1, ceil_mode)
-        flat = np.reshape(x, (*np.shape(x)[:-count], -1))
+        sizes, ones = np.shape(x)[-count:], [1] * count
+        kernel, padding = each(kernel, count), each(padding, count)
+        stride = each(stride, count) if isinstance(stride, int) or stride else kernel
+        beyond = [_extra(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, strict=True)]
+
+        def windows(sizes: Sequence[int], padding: Sequence[int]) -> Any:
+            widths = [(p, p + more) for p, more in zip(padding, beyond, strict=True)]
+            where = positions.windows(tuple(sizes), kernel, stride, widths, ones, ones)
+            return where.reshape(*where.shape[:count], -1)
+
+        under, flat = windows(sizes, padding), np.reshape(x, (*np.shape(x)[:-count], -1))
         numbers = np.concatenate([flat, np.broadcast_to(xp.number.of(0), (*flat.shape[:-1], 1))], axis=-1)
-        counted = _windows(sizes, kernel, stride, padding, 1, ceil_mode, whole=True) if count_include_pad else under
+        whole = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+        counted = windows(whole, [0] * count) if count_include_pad else under
         divisor = divisor_override or (counted != positions.FILLED).sum(axis=-1).astype(object)
         return xp.sum(numbers[..., under], -1) / divisor
 
@@ -132,6 +104,4 @@ LAYERS: Mapping[str, Function] = {
     "avg_pool2d": average_pool(2),
     "avg_pool3d": average_pool(3),
     "convolution": convolution,
-    "max_pool2d_with_indices": max_pool(2),
-    "max_pool3d_with_indices": max_pool(3),
 }

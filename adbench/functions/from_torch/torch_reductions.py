@@ -35,17 +35,12 @@ def reduction(name: str) -> Function:
     return reduced
 
 
-def spread(square_root: bool, mean: bool) -> Function:
-    """The variance or the standard deviation, by itself or with the mean."""
-
-    def computed(
-        xp: Any, x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-    ) -> Any:
-        correction = int(unbiased) if correction is None else correction
-        found = (xp.std if square_root else xp.var)(x, axes(dim), correction=correction, keepdims=keepdim)
-        return (found, xp.mean(x, axes(dim), keepdims=keepdim)) if mean else found
-
-    return computed
+def var(
+    xp: Any, x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """The variance. torch's decomposition into sums lacks the noise of its derivative."""
+    correction = int(unbiased) if correction is None else correction
+    return xp.var(x, axes(dim), correction=correction, keepdims=keepdim)
 
 
 def taken(x: Any, places: Any, dim: int) -> Any:
@@ -232,12 +227,9 @@ REDUCTIONS: Mapping[str, Function] = {
     "prod": reduction("prod"),
     "searchsorted": searchsorted,
     "sort": sort,
-    "std": spread(True, False),
-    "std_mean": spread(True, True),
     "sum": reduction("sum"),
     "topk": topk,
-    "var": spread(False, False),
-    "var_mean": spread(False, True),
+    "var": var,
 }
 
 
