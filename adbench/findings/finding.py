@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -93,14 +93,6 @@ class Finding:
         operations = " and ".join(dict.fromkeys(self.program.operations))
         verb = {"wrong": "is wrong", "nan": f"is {self.got}"}.get(self.kind, self.kind)
         return f"{self.library}: the {self.operator} of {operations} {verb}"
-
-    def explained(self, known: str) -> Finding:
-        """This finding, explained by a known bug."""
-        return replace(self, known=known)
-
-    def described_as(self, other: Finding) -> Finding:
-        """This finding, with the origin and the explanation of another."""
-        return replace(self, origin=other.origin, known=other.known)
 
     @property
     def file_stem(self) -> str:

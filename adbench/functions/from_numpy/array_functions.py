@@ -138,22 +138,6 @@ def _spread(name: str) -> Function:
 FUNCTIONS["numpy.var"], FUNCTIONS["numpy.std"] = _spread("var"), _spread("std")
 
 
-@known_as("numpy.average")
-def _average(
-    xp: Any, a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False
-) -> Any:
-    if returned:
-        raise unsupported("numpy.average with returned=")
-    if weights is None:
-        return xp.mean(a, axis, keepdims=keepdims)
-    weights = xp.reals(weights)
-    if np.shape(weights) != np.shape(a) and axis is not None:
-        shape = [1] * np.ndim(a)
-        shape[axis] = -1
-        weights = np.broadcast_to(weights.reshape(shape), np.shape(a))
-    return xp.sum(xp.reals(a) * weights, axis, keepdims=keepdims) / xp.sum(weights, axis, keepdims=keepdims)
-
-
 def _running(name: str) -> Function:
     def found(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         _no(dtype, out)
@@ -311,18 +295,3 @@ def _interp(xp: Any, x: Any, at: Any, values: Any, left: Any = None, right: Any 
     found = xp.where(x < at[0], values[0] if left is None else left, found)
     found = xp.where(x > at[-1], values[-1] if right is None else right, found)
     return xp.where(x == at[-1], values[-1], found)
-
-
-@known_as("numpy.gradient")
-def _gradient(xp: Any, f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    f = np.asarray(xp.reals(f), dtype=object)
-    if edge_order != 1 or any(np.ndim(h) for h in spacing) or len(spacing) > 1:
-        raise unsupported("numpy.gradient with arrays of coordinates, several spacings, or edge_order=2")
-    h = spacing[0] if spacing else 1.0
-    axes = range(f.ndim) if axis is None else np.atleast_1d(axis)
-    found = []
-    for along in axes:
-        g = np.moveaxis(f, along, 0)
-        parts = [(g[1:2] - g[:1]) / h, (g[2:] - g[:-2]) / (2 * h), (g[-1:] - g[-2:-1]) / h]
-        found.append(np.moveaxis(np.concatenate(parts), 0, along))
-    return found[0] if len(found) == 1 else tuple(found)

@@ -37,6 +37,9 @@ NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64
 WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
 """Whether these types count as float64, so that a conversion to them changes nothing; otherwise they are refused."""
 
+OF_FLOATS = ("numpy.average", "numpy.gradient")
+"""Functions whose own code asks for the type of its arguments; that of others makes arrays of the same type."""
+
 METHODS = frozenset(
     (
         *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod"),
@@ -147,8 +150,9 @@ class Calls:
             args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
             found = self._handled(path, FUNCTIONS[path], args, options)
         elif path.startswith("numpy.") and hasattr(function, "_implementation") and path.count(".") == 1:
-            options = {name: bare(self.arrays(value)) for name, value in options.items()}
-            found = self.complete(function._implementation(*bare(self.arrays(args)), **options))
+            given = self.arrays if path in OF_FLOATS else lambda value: bare(self.arrays(value))
+            options = {name: given(value) for name, value in options.items()}
+            found = self.complete(function._implementation(*given(args), **options))
         else:
             raise Unsupported(f"{path} has no translation to the oracle's numbers")
         return self.dressed(found) if out is None else self._stored(found, out)
