@@ -21,7 +21,7 @@ from adbench.bisection.environments import Environments, NotInstalled
 from adbench.bisection.interpreters import Interpreter
 from adbench.bisection.judge import Undecided
 from adbench.bisection.releases import Release
-from adbench.model.errors import BadOutput
+from adbench.bisection.trials import append
 
 Found = dict[str, dict[str, Cell]]
 """Trap -> operator -> outcome."""
@@ -91,13 +91,8 @@ class SurveyJournal:
         self._add({**line, "reason": reason})
         if reason:
             return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{chr(10) * is_damaged}{json.dumps(line)}\n")
-        except OSError as error:
-            raise BadOutput(f"{self.path}: cannot be written: {error.strerror}") from error
+        is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+        append(self.path, f"{chr(10) * is_damaged}{json.dumps(line)}")
 
     def _add(self, line: Mapping[str, Any]) -> None:
         trial = self[line["release"]]

@@ -54,11 +54,11 @@ class Trials(Mapping[str, Trial]):
         self.path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
         self._trials: dict[str, Trial] = {}
         if not self.path.exists():
-            self._append(text)
+            append(self.path, text)
             return
         written = self.path.read_text(encoding="utf-8")
         if not written.endswith("\n"):
-            self._append("")
+            append(self.path, "")
         for line in written.splitlines()[1:]:
             with suppress(ValueError, TypeError):
                 fields = json.loads(line)
@@ -76,17 +76,19 @@ class Trials(Mapping[str, Trial]):
     def put(self, trial: Trial) -> Trial:
         """Write a trial, instead of an earlier one of the same release."""
         self._trials[trial.release] = trial
-        self._append(json.dumps(asdict(trial)))
+        append(self.path, json.dumps(asdict(trial)))
         return trial
 
     def delete(self) -> None:
         """Delete the journal: the bisection has ended."""
         self.path.unlink(missing_ok=True)
 
-    def _append(self, line: str) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-        except OSError as error:
-            raise BadOutput(f"{self.path}: cannot be written: {error.strerror}") from error
+
+def append(journal: Path, line: str) -> None:
+    """Add a line to a journal, which is made if it is missing. Raises BadOutput."""
+    try:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+    except OSError as error:
+        raise BadOutput(f"{journal}: cannot be written: {error.strerror}") from error

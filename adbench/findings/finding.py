@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
+from adbench.model.serialization import converted
 from adbench.vocabulary import FUNCTIONS
 
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
@@ -93,14 +94,6 @@ class Finding:
         verb = {"wrong": "is wrong", "nan": f"is {self.got}"}.get(self.kind, self.kind)
         return f"{self.library}: the {self.operator} of {operations} {verb}"
 
-    def explained(self, known: str) -> Finding:
-        """This finding, explained by a known bug."""
-        return replace(self, known=known)
-
-    def described_as(self, other: Finding) -> Finding:
-        """This finding, with the origin and the explanation of another."""
-        return replace(self, origin=other.origin, known=other.known)
-
     @property
     def file_stem(self) -> str:
         """A name for its files."""
@@ -164,15 +157,4 @@ def program_of(plain: Mapping[str, Any]) -> Program:
         array = np.array(one["value"], dtype=np.float64)
         value = array.reshape(one["shape"]) if "shape" in one else array
         inputs.append(Input.of(value, active=bool(one["active"])))
-    return Program(tuple(inputs), tuple(map(_step, plain["steps"])))
-
-
-def _step(plain: Mapping[str, Any]) -> Step:
-    return Step(
-        str(plain["name"]),
-        str(plain["expression"]),
-        tuple(map(int, plain["operands"])),
-        tuple(map(_step, plain.get("body", ()))),
-        str(plain.get("definition", "")),
-        {str(library): str(text) for library, text in plain.get("own", {}).items()},
-    )
+    return Program(tuple(inputs), converted(plain["steps"], tuple[Step, ...]))

@@ -14,8 +14,11 @@ from __future__ import annotations
 import importlib
 import operator
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from adbench.model.namespace import aliases
 from adbench.model.operator import DEFINITIONS
@@ -34,79 +37,6 @@ OF_ONE_ENTRY = tuple(name for name, text in COMPUTED.items() if "unit" in text)
 OF_ONE_NUMBER = (*(one.name for one in DEFINITIONS.values() if one.result == "value"), *OF_ONE_ENTRY)
 """Operators whose result is one number."""
 
-TRANSFORMS = {
-    "reverse": "def reverse(g, x):\n    return vjp(g, *x)[1](array(1.0))",
-    "forward": "def forward(g, x, v):\n    return jvp(g, x, v)[1]",
-}
-TORCH_REVERSE = """def reverse(g, x):
-    leaves = tuple(leaf.view_as(leaf).requires_grad_() for leaf in x)
-    value = g(*leaves)
-    if not value.requires_grad:  # torch refuses to differentiate a constant
-        return tuple(map(torch.zeros_like, leaves))
-    again = any(leaf.requires_grad or forward_ad.unpack_dual(leaf).tangent is not None for leaf in x)
-    return torch.autograd.grad(value, leaves, create_graph=again, materialize_grads=True)"""
-TORCH_FORWARD = """def tangent(dual):
-    primal, slope = forward_ad.unpack_dual(dual)
-    return torch.zeros_like(primal) if slope is None else slope
-
-
-def forward(g, x, v):
-    with forward_ad.dual_level():
-        result = g(*map(forward_ad.make_dual, x, v))
-        return tuple(map(tangent, result)) if isinstance(result, tuple) else tangent(result)"""
-MYGRAD_REVERSE = """def reverse(g, x):
-    leaves = [mygrad.tensor(one) for one in x]
-    value = g(*leaves)
-    if isinstance(value, mygrad.Tensor):
-        value.backward()
-    return tuple(numpy.zeros(one.shape) if one.grad is None else one.grad for one in leaves)"""
-PYTENSOR_REVERSE = """def reverse(g, x):
-    return tuple(pytensor.grad(g(*x), list(x), disconnected_inputs="ignore", return_disconnected="zero"))"""
-PYTENSOR_FORWARD = """def along(value, x, v):
-    push = pytensor.gradient.pushforward
-    return sum(push(value, [a], [pt.as_tensor(b)], disconnected_outputs="ignore") for a, b in zip(x, v))
-
-
-def forward(g, x, v):
-    result = g(*x)
-    return tuple(along(one, x, v) for one in result) if isinstance(result, tuple) else along(result, x, v)"""
-PYTENSOR_RUN = '''
-
-def run(h, at):
-    """h(at), as a graph that pytensor simplifies and runs."""
-    symbols = tuple(pt.tensor(dtype="float64", shape=numpy.shape(one)) for one in at)
-    mode = Mode(VMLinker(use_cloop=False, c_thunks=False), "fast_run")
-    return pytensor.function(symbols, h(symbols), mode=mode, on_unused_input="ignore")(*at)
-'''
-
-TORCH_NAMES = {
-    "permute_dims": "torch.permute", "expand_dims": "torch.unsqueeze", "max": "torch.amax", "min": "torch.amin",
-    "cumulative_sum": "torch.cumsum", "cumulative_prod": "torch.cumprod", "linalg.trace": "torch.trace",
-    "astype": "torch.Tensor.to", "matrix_transpose": "torch.adjoint", "pi": "torch.pi", "asarray": "torch.tensor",
-    **{name: row.torch for name, row in FUNCTIONS.items() if row.torch},
-}  # fmt: skip
-TORCH_HELPERS = {
-    "std": "def std(x, axis=None):\n    return torch.std(x, dim=axis, correction=0)",
-    "var": "def var(x, axis=None):\n    return torch.var(x, dim=axis, correction=0)",
-    "prod": "def prod(x, axis=None):\n    return torch.prod(x) if axis is None else torch.prod(x, axis)",
-    "sort": "def sort(x, axis=-1):\n    return torch.sort(x, dim=axis, stable=True).values",
-    "flip": "def flip(x, axis):\n    return torch.flip(x, (axis,))",
-    "roll": "def roll(x, shift, axis):\n    return torch.roll(x, shift, axis)",
-    "loop": "def loop(step, state, n):\n    for i in range(n):\n        state = step(i, state)\n    return state",
-    "derivative": "def derivative(g, x):\n    return torch.func.grad(g)(x)",
-    "log1p_exp": "def log1p_exp(x):\n    return torch.logaddexp(torch.zeros_like(x), x)",
-}
-JAX_HELPERS = {
-    "loop": "def loop(step, state, n):\n    return jax.lax.fori_loop(0, n, step, state)",
-    "derivative": "def derivative(g, x):\n    return jax.grad(g)(x)",
-    "log1p_exp": "def log1p_exp(x):\n    return jnp.logaddexp(0.0, x)",
-}
-JAX_NAMES = {name: row.jax for name, row in FUNCTIONS.items() if row.jax.startswith("jax.scipy.") and name != "i0"}
-"""Of jax's two functions i0, the backend's is jax.numpy's."""
-NUMPY_HELPERS = {"loop": TORCH_HELPERS["loop"]}
-OLDER = {**aliases(), "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm"}
-"""The names of libraries that follow an older numpy."""
-
 
 @dataclass(frozen=True)
 class ScriptLibrary:
@@ -121,7 +51,7 @@ class ScriptLibrary:
     module: str
     numpy: str
     head: str
-    modes: Mapping[str, str] = field(default_factory=lambda: TRANSFORMS)
+    modes: Mapping[str, str]
     names: Mapping[str, str] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
     run: str = "{}"
@@ -130,7 +60,7 @@ class ScriptLibrary:
     def computed(self, operator: str) -> str | None:
         """The text that computes an operator; None if the library lacks one of the modes."""
         text = COMPUTED[operator]
-        calls = {mode: text.count(f"{mode}(") for mode in TRANSFORMS}
+        calls = {mode: text.count(f"{mode}(") for mode in ("reverse", "forward")}
         if any(calls[mode] and mode not in self.modes for mode in calls) or (
             sum(calls.values()) > 1 and not self.nests
         ):
@@ -162,45 +92,24 @@ class ScriptLibrary:
         return True
 
 
-DOUBLE = "\n\ntorch.set_default_dtype(torch.float64)\narray = torch.tensor"
-TORCH = f"import torch\nfrom torch.autograd import forward_ad{DOUBLE}"
-TORCH_FUNC = f"import torch\nfrom torch.func import jvp, vjp{DOUBLE}"
-OF_FUNC = ScriptLibrary("torch", "torch", TORCH_FUNC, names=TORCH_NAMES, helpers=TORCH_HELPERS)
-JAX = (
-    'import jax\nimport jax.numpy as jnp\nfrom jax import jvp, vjp\n\njax.config.update("jax_enable_x64", True)\n'
-    'jax.config.update("jax_platforms", "cpu")\narray = jnp.array'
-)
-LIBRARIES: Mapping[str, ScriptLibrary] = {
-    "torch": replace(OF_FUNC, head=TORCH, modes={"reverse": TORCH_REVERSE, "forward": TORCH_FORWARD}),
-    "torch_func": OF_FUNC,
-    "torch_compile": replace(OF_FUNC, run="torch.compile(lambda at: {})(at)"),
-    "jax": ScriptLibrary("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS, run="jax.jit(lambda at: {})(at)"),
-    "jax_eager": ScriptLibrary("jax", "jnp", JAX, names=JAX_NAMES, helpers=JAX_HELPERS),
-    "autograd": ScriptLibrary(
-        "autograd", "anp",
-        "import autograd\nimport autograd.numpy as anp\nimport numpy\n\n\n"
-        "def array(x):\n    return numpy.array(x) if isinstance(x, list) else x",
-        {
-            "reverse": "def reverse(g, x):\n    return autograd.grad(lambda at: g(*at))(tuple(x))",
-            "forward": "def forward(g, x, v):\n    return autograd.make_jvp(lambda at: g(*at))(tuple(x))(v)[1]",
-        },
-        OLDER, {**NUMPY_HELPERS, "derivative": "def derivative(g, x):\n    return autograd.grad(g)(x)"},
-    ),
-    "mygrad": ScriptLibrary(
-        "mygrad", "mygrad", "import mygrad\nimport numpy\n\narray = numpy.array", {"reverse": MYGRAD_REVERSE}, OLDER,
-        NUMPY_HELPERS, nests=False,
-    ),
-    "pytensor": ScriptLibrary(
-        "pytensor", "pt",
-        "import numpy\nimport pytensor\nimport pytensor.gradient\nimport pytensor.tensor as pt\n"
-        "from pytensor.compile.mode import Mode\nfrom pytensor.link.vm import VMLinker\n\narray = numpy.array"
-        + PYTENSOR_RUN,
-        {"reverse": PYTENSOR_REVERSE, "forward": PYTENSOR_FORWARD},
-        {"linalg.vector_norm": "linalg.norm", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
-         "linalg.trace": "trace", "expit": "sigmoid", "lgamma": "gammaln", "log1p_exp": "softplus"},
-        {}, "run(lambda at: {}, at)",
-    ),
-}  # fmt: skip
+SPELLED: Mapping[str, Mapping[str, str]] = {
+    "torch": {name: row.torch for name, row in FUNCTIONS.items() if row.torch},
+    # of jax's two functions i0, the backend's is jax.numpy's
+    "jax": {name: row.jax for name, row in FUNCTIONS.items() if row.jax.startswith("jax.scipy.") and name != "i0"},
+    "older": {**aliases(), "linalg.trace": "trace", "linalg.vector_norm": "linalg.norm"},
+}
+"""Function of the array API -> its name in a library; "older": in libraries that follow an older numpy."""
+
+
+def _libraries(tables: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, ScriptLibrary]]:
+    for backend, table in tables.items():
+        row = {**tables.get(table.get("like", ""), {}), **table}
+        names = {**row.get("names", {}), **SPELLED.get(row.get("spelled", ""), {})}
+        fields = {key: value for key, value in row.items() if key not in ("like", "spelled")}
+        yield backend, ScriptLibrary(**{**fields, "names": names})
+
+
+LIBRARIES = dict(_libraries(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))))
 """Backend -> its library."""
 
 INNER = re.compile(r"\bjax(?:\.scipy)?\.(?:special|linalg|stats|integrate|fft|ops)\b")

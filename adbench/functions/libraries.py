@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.installed import installed_version
-from adbench.functions.low_precision import widened
+from adbench.functions.low_precision import of_tensors, widened
 from adbench.model.errors import Unsupported, UsageError
 
 
@@ -159,15 +159,7 @@ def _in_numpys(value: Any) -> Any:
 
 
 def _in_torch(call: Call, *leaves: Any) -> Any:
-    torch = importlib.import_module("torch")
-    native = [torch.tensor(np.asarray(leaf), dtype=torch.float64) for leaf in leaves]
-    try:
-        value = call(native)
-    except RuntimeError as error:
-        if "does not require grad" not in str(error):
-            raise
-        value = call([leaf.requires_grad_() for leaf in native])  # it contains derivatives
-    return _in_numpys(value)
+    return _in_numpys(of_tensors(call, leaves))
 
 
 class _InJax:
@@ -245,6 +237,19 @@ def _codes_of_forward(classes: tuple[type, ...]) -> frozenset[CodeType]:
 
 def _code(method: Any) -> CodeType | None:
     return getattr(getattr(method, "__func__", method), "__code__", None)
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and that of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names of globals and attributes that a function and the functions in it use."""
+    return {name for inner in codes_in(code) for name in inner.co_names}
 
 
 def compute_in_double() -> None:

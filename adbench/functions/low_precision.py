@@ -116,7 +116,7 @@ def _in_jaxpr(jaxpr: Any, active: Sequence[bool]) -> Iterator[Low]:
                 depends.add(var)
             if low_type(name):
                 yield Low(name, _line_of(equation))
-        for inner in _jaxprs(equation.params):
+        for inner in jaxprs_in(equation.params):
             yield from _in_jaxpr(inner, _active_inside(equation, inner, given))
 
 
@@ -139,7 +139,7 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
-def _jaxprs(params: Any) -> Iterator[Any]:
+def jaxprs_in(params: Any) -> Iterator[Any]:
     """The jaxprs in an equation's parameters."""
     for part in params.values():
         for one in part if isinstance(part, tuple | list) else (part,):
@@ -163,17 +163,25 @@ def _of_torch(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> It
     torch = importlib.import_module("torch")
     stance = torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else contextlib.nullcontext()
     watching = importlib.import_module("adbench.functions.from_torch.watching").Watching
-    for records in (False, True):  # a function that contains derivatives needs inputs that record
-        native = [torch.tensor(np.asarray(leaf), dtype=torch.float64, requires_grad=records) for leaf in leaves]
-        try:
-            with stance, watching(native) as seen:
-                call(native)
-        except RuntimeError as error:
-            if records or "does not require grad" not in str(error):
-                raise
-        else:
-            return iter([Low(low_type(dtype), place) for dtype, place in seen.types.items()])
-    return iter(())
+
+    def watched(native: Sequence[Any]) -> Any:
+        with stance, watching(native) as seen:
+            call(native)
+        return seen.types
+
+    return iter([Low(low_type(dtype), place) for dtype, place in of_tensors(watched, leaves).items()])
+
+
+def of_tensors(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Any:
+    """The call of these leaves as tensors of float64, which record derivatives if the function contains some."""
+    torch = importlib.import_module("torch")
+    native = [torch.tensor(np.asarray(leaf), dtype=torch.float64) for leaf in leaves]
+    try:
+        return call(native)
+    except RuntimeError as error:
+        if "does not require grad" not in str(error):
+            raise
+        return call([leaf.requires_grad_() for leaf in native])
 
 
 # numpy -----------------------------------------------------------------------------------------------------------
@@ -206,10 +214,16 @@ def _of_numpy(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> It
 
 def user_line(frame: FrameType | None) -> str:
     """The file and the line of the innermost frame of a user's code, or ""."""
-    ours = str(Path(__file__).parents[1])
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith((ours, "<")) and "site-packages" not in name and f"{Path(name).parent.name}" != "lib":
-            return f"{Path(name).name}, line {frame.f_lineno}"
+        file = frame.f_code.co_filename
+        if is_of_user(file) and not file.startswith("<"):
+            return f"{Path(file).name}, line {frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def is_of_user(file: str) -> bool:
+    """Whether it has user code: neither a library's nor ours."""
+    package = Path(__file__).parents[1]
+    ours = (str(package), str(package.parent / "backends"), "<frozen", str(Path(contextlib.__file__).parent))
+    return not file.startswith(ours) and "site-packages" not in file

@@ -78,14 +78,10 @@ class _Noted:
         return _note(self._notes, "abs", lambda xp, x: xp.abs(x), [self])
 
 
-def _forward(name: str) -> Callable[[_Noted, Any], Any]:
+def _operator(name: str, order: int) -> Callable[[_Noted, Any], Any]:
+    """The method of an operator; ``order`` is -1 for the reflected one."""
     compute = getattr(operator, name)
-    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [self, other])
-
-
-def _reflected(name: str) -> Callable[[_Noted, Any], Any]:
-    compute = getattr(operator, name)
-    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [other, self])
+    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [self, other][::order])
 
 
 def _compared(name: str) -> Callable[[_Noted, Any], Any]:
@@ -94,8 +90,8 @@ def _compared(name: str) -> Callable[[_Noted, Any], Any]:
 
 
 for _name in BINARY:
-    setattr(_Noted, f"__{_name}__", _forward(_name))
-    setattr(_Noted, f"__r{_name}__", _reflected(_name))
+    setattr(_Noted, f"__{_name}__", _operator(_name, 1))
+    setattr(_Noted, f"__r{_name}__", _operator(_name, -1))
 for _name in COMPARISONS:
     setattr(_Noted, f"__{_name}__", _compared(_name))
 

@@ -7,10 +7,11 @@ and None are left out.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -83,7 +84,7 @@ def outputs_of(value: Any, chosen: Output, library: str, name: str) -> Outputs |
     every = list(_parts(value, (), "output"))
     if not every:
         raise UsageError(
-            f"{name} returns a {type(value).__name__} of {len(_steps(value))} parts, none of them floating-point; "
+            f"{name} returns a {type(value).__name__} of {len(steps(value))} parts, none of them floating-point; "
             "return floating-point numbers or arrays"
         )
     kept = every if chosen is None else [part for part in every if _is_below(part[1], chosen)]
@@ -104,7 +105,7 @@ def _is_complex(value: Any) -> bool:
     return isinstance(value, complex) or str(getattr(value, "dtype", "")).rpartition(".")[2].startswith("complex")
 
 
-def _steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
+def steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
     """The parts of a container: key, its text in a path, value."""
     if isinstance(value, dict):
         return [(key, f"[{key!r}]", part) for key, part in value.items()]
@@ -117,10 +118,24 @@ def _steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
     return [(name, f".{name}", getattr(value, name)) for name in names]
 
 
+def rebuilt_with(value: Any, parts: Mapping[Any, Any]) -> Any:
+    """The container with other parts, by the keys of `steps`."""
+    if isinstance(value, list | tuple):
+        kind = list if isinstance(value, list) else tuple
+        return type(value)(*parts.values()) if hasattr(type(value), "_fields") else kind(parts.values())
+    made = copy.copy(value)  # also of a subclass
+    if isinstance(value, dict):
+        made.update(parts)
+    else:
+        for key, part in parts.items():
+            object.__setattr__(made, key, part)  # also for a frozen one
+    return made
+
+
 def _parts(value: Any, way: tuple[Any, ...], name: str) -> Iterator[tuple[tuple[Any, ...], str, tuple[int, ...]]]:
     """The way to each floating-point part, its name and its shape."""
     if _is_container(value):
-        for key, text, part in _steps(value):
+        for key, text, part in steps(value):
             yield from _parts(part, (*way, key), name + text)
     elif _is_complex(value):
         for key in PARTS:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, get_args
 
 import numpy as np
@@ -28,9 +28,11 @@ from adbench.functions.libraries import (
     ORDER,
     OWN_BACKENDS,
     Library,
+    codes_in,
     import_library,
     library_name,
     library_name_of_value,
+    names_in,
 )
 from adbench.functions.user_arguments import is_pytree, signature_of
 
@@ -195,17 +197,8 @@ def _parts(thing: Any, found: set[str]) -> Iterator[Any]:
         yield from (vars(one).get("__call__") for one in type(thing).__mro__ if "__call__" in vars(one))
 
 
-def _codes(function: FunctionType) -> Iterator[CodeType]:
-    """The function's code, and that of the functions in it."""
-    codes = deque([function.__code__])
-    while codes:
-        code = codes.popleft()
-        yield code
-        codes.extend(const for const in code.co_consts if isinstance(const, CodeType))
-
-
 def _referred_by_code(function: FunctionType, found: set[str]) -> Iterator[Any]:
-    names = {name for code in _codes(function) for name in code.co_names}
+    names = names_in(function.__code__)
     for name in sorted(names):
         if name in function.__globals__:
             yield (value := function.__globals__[name])
@@ -229,7 +222,7 @@ def _called_in(value: Any, names: set[str]) -> Iterator[Any]:
 def _calls_numpy(function: FunctionType) -> bool:
     """Whether it calls functions of numpy, scipy or math on more than constants: `math.sqrt(2)` is a constant."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-    for code in _codes(function):
+    for code in codes_in(function.__code__):
         steps = [step for step in dis.get_instructions(code) if step.opname not in ("PUSH_NULL", "PRECALL")]
         value: Any = None
         for step, following in zip(steps, [*(step.opname for step in steps[1:]), ""], strict=True):

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.functions.outputs import Outputs
+from adbench.functions.outputs import Outputs, rebuilt_with, steps
 from adbench.model.errors import UsageError
 
 Leaf = float | NDArray[np.float64]
@@ -293,14 +293,10 @@ class _Leaves:
             if self.whole_arrays:
                 self._note("integers", name)
             return self._leaf(np.asarray(value, dtype=np.float64), name, value)
-        if isinstance(value, dict):
-            return self._dict(value, name)
-        if isinstance(value, list | tuple):
-            return self._sequence(value, name)
-        if is_pytree(value):
+        if not isinstance(value, dict | list | tuple) and is_pytree(value):
             return self._pytree(value, name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return self._dataclass(value, name)
+        if isinstance(value, dict | list | tuple) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+            return self._container(value, name)
         return lambda leaves: value
 
     def _leaf(self, value: Leaf, name: str, given: Any) -> Make:
@@ -369,35 +365,12 @@ class _Leaves:
         own = self.modules[id(value)][0]
         return lambda leaves: own
 
-    def _dict(self, value: dict[Any, Any], name: str) -> Make:
-        parts = {key: self.take(part, f"{name}[{key!r}]") for key, part in value.items()}
+    def _container(self, value: Any, name: str) -> Make:
+        """A dict, list, tuple, named tuple or dataclass."""
+        parts = {key: self.take(part, name + way) for key, way, part in steps(value)}
 
         def make(leaves: Sequence[Any]) -> Any:
-            made = copy.copy(value)  # also for a subclass
-            made.update({key: part(leaves) for key, part in parts.items()})
-            return made
-
-        return make
-
-    def _sequence(self, value: Any, name: str) -> Make:
-        fields = getattr(type(value), "_fields", None)  # for a named tuple
-        ways = [f".{one}" for one in fields] if fields else [f"[{i}]" for i in range(len(value))]
-        parts = [self.take(part, name + way) for part, way in zip(value, ways, strict=True)]
-        if fields:
-            return lambda leaves: type(value)(*(part(leaves) for part in parts))
-        kind = list if isinstance(value, list) else tuple
-        return lambda leaves: kind(part(leaves) for part in parts)
-
-    def _dataclass(self, value: Any, name: str) -> Make:
-        parts = {
-            one.name: self.take(getattr(value, one.name), f"{name}.{one.name}") for one in dataclasses.fields(value)
-        }
-
-        def make(leaves: Sequence[Any]) -> Any:
-            made = copy.copy(value)
-            for key, part in parts.items():
-                object.__setattr__(made, key, part(leaves))  # also for a frozen one
-            return made
+            return rebuilt_with(value, {key: part(leaves) for key, part in parts.items()})
 
         return make
 

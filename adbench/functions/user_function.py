@@ -34,7 +34,7 @@ from adbench.functions.libraries import (
     raised_in_callback,
     translator_of,
 )
-from adbench.functions.low_precision import Low, low_of, low_type, lowest_inside, widened
+from adbench.functions.low_precision import Low, is_of_user, low_of, low_type, lowest_inside, widened
 from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
@@ -340,7 +340,7 @@ class UserFunction:
         if self.library.name == "jax":
             lines = sys.modules["adbench.functions.from_jax.jaxprs"].running_lines()
         inside = takewhile(lambda one: one[0] != user_arguments.__file__, lines)  # which calls the function
-        return next(((file, line) for file, line in inside if _is_theirs(file)), ("", 0))
+        return next(((file, line) for file, line in inside if is_of_user(file)), ("", 0))
 
     def is_of_value(self, error: BaseException) -> bool:
         """Whether an exception comes from code that computes the value, not from a derivative rule."""
@@ -443,15 +443,8 @@ def told(error: BaseException) -> str:
 def _innermost(error: BaseException) -> tuple[CodeType, int] | None:
     """The innermost user function in the traceback, and the line, or None."""
     walked = traceback.walk_tb(error.__traceback__)
-    frames = [(frame.f_code, line) for frame, line in walked if _is_theirs(frame.f_code.co_filename)]
+    frames = [(frame.f_code, line) for frame, line in walked if is_of_user(frame.f_code.co_filename)]
     return frames[-1] if frames else None
-
-
-def _is_theirs(file: str) -> bool:
-    """Whether it has user code: neither a library's nor ours."""
-    package = Path(__file__).parents[1]
-    ours = (str(package), str(package.parent / "backends"), "<frozen", str(Path(contextlib.__file__).parent))
-    return not file.startswith(ours) and "site-packages" not in file
 
 
 @contextlib.contextmanager
@@ -521,12 +514,7 @@ def _example(leaf: Any) -> Leaf:
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
     if _is_of_oracle(leaf):
-        return _nearest(leaf)
+        from adbench.oracle.series import ball  # not at the top: plain numbers need no series
+
+        return ball.nearest(leaf.ball)
     return leaf if isinstance(leaf, np.ndarray) else float(leaf)
-
-
-def _nearest(number: Any) -> float:
-    from adbench.oracle.series import ball
-
-    value = number.ball
-    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(ball.start(value)).mid())

@@ -83,13 +83,10 @@ def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
             lambda examination: examination.rows(ExaminationPlan(0, 0, effort.precision.draws)),
         )
     except NotPrecise as error:
-        rows = [replace(_unknown_value(subject.point, effort.seed), reason=str(error))] * (len(numbers.outputs) + SUMS)
+        unknown = subject.point.row(effort.seed, UNKNOWN, [[] for _ in subject.point.sizes], [])
+        rows = [replace(unknown, reason=str(error))] * (len(numbers.outputs) + SUMS)
     outputs = tuple(zip(numbers.outputs, rows, strict=False))
     return Reference(subject.shape, outputs, tuple(rows[len(outputs) :]))
-
-
-def _unknown_value(point: Point, seed: int) -> Row:
-    return point.row(seed, UNKNOWN, [[] for _ in point.sizes], [])
 
 
 def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, examination: SeriesExamination) -> Row:

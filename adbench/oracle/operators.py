@@ -122,29 +122,9 @@ def along(row: Row, number: int) -> Known:
     return Known(total(lower), total(upper), math.fsum(bars), noise, "smooth")
 
 
-def judge_operator(
-    operator: str,
-    result: Any,
-    known: Reference,
-    *,
-    nonzeros: Nonzeros | None = None,
-    claimed_relative_error: float | None = None,
-    single: bool = False,
-    within: Precision = DOUBLE,
-) -> Verdict:
-    """Compare an operator's result with the reference.
-
-    operator  one of `LAWS`
-    result    in numpy, with the operator's structure
-    known     of the function; for H v of its derivative along v, for hessian of its gradient
-    nonzeros  the declared pattern of the Jacobian of an array-valued function
-    single    accept float32, and judge a result with any float32 leaf by float32's noise
-    within    the lowest arithmetic inside the function, by whose noise every result is judged
-    """
-    claim = claimed_relative_error
-    return judge_entries(
-        operator, result, known, nonzeros=nonzeros, claimed_relative_error=claim, single=single, within=within
-    )[0]
+def judge_operator(operator: str, result: Any, known: Reference, **options: Any) -> Verdict:
+    """The verdict of `judge_entries`, with its options."""
+    return judge_entries(operator, result, known, **options)[0]
 
 
 def judge_entries(
@@ -161,8 +141,14 @@ def judge_entries(
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
 
-    spread   of the rounding errors of the program, in the bounds
-    agreed   the places of numbers that agree with their references at neighbouring points too
+    operator  one of `LAWS`
+    result    in numpy, with the operator's structure
+    known     of the function; for H v of its derivative along v, for hessian of its gradient
+    nonzeros  the declared pattern of the Jacobian of an array-valued function
+    single    accept float32, and judge a result with any float32 leaf by float32's noise
+    within    the lowest arithmetic inside the function, by whose noise every result is judged
+    spread    of the rounding errors of the program, in the bounds
+    agreed    the places of numbers that agree with their references at neighbouring points too
     """
     chosen = lowest(SINGLE if single and holds_single(result) else DOUBLE, within)
     if chosen is DOUBLE:

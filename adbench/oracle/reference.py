@@ -203,16 +203,11 @@ def _types(kind: Any) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-@cache
-def _defaults(kind: Any) -> Mapping[str, Any]:
-    return {field.name: field.default for field in fields(kind) if field.default is not MISSING}
-
-
 def _made(kind: Any, plain: Any) -> Any:
     """The inverse of `_plain` for a value of this type."""
     if is_dataclass(kind):
-        types, defaults = _types(cast(Any, kind)), _defaults(cast(Any, kind))
-        absent = {name for name in defaults if name not in plain}
+        types = _types(cast(Any, kind))
+        absent = {one.name for one in fields(kind) if one.default is not MISSING and one.name not in plain}
         return cast(Any, kind)(**{name: _made(part, plain[name]) for name, part in types.items() if name not in absent})
     if get_origin(kind) is tuple:
         kinds = get_args(kind)

@@ -18,7 +18,7 @@ from adbench.oracle.differences import curvature, slope
 from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, NotPrecise, SeriesExamination, on_series, unit
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
-from adbench.oracle.series.evaluation import Curve, Move, many_entries
+from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
 
 MOST_ROWS = 64
@@ -124,10 +124,7 @@ class _Bends:
             return Reference((self.total,), rows)
         sums = []
         for number in range(SUMS):
-            weights = np.split(
-                output_weights(self.effort.seed, number, (self.total,)), np.cumsum(self.point.sizes)[:-1]
-            )
-            w = [part.reshape(leaf.values.shape) for part, leaf in zip(weights, self.point.leaves, strict=True)]
+            w = _parts(self.point, output_weights(self.effort.seed, number, (self.total,)))
             sums.append(self.row(self.slope(w), leaves, [self.mixed(w, u) for u in units]))
         return Reference((self.total,), rows, tuple(sums))
 
@@ -193,7 +190,7 @@ def _hessian(examination: SeriesExamination, count: int) -> Reference:
     total = sum(point.sizes)
     (chosen,) = chosen_entries([total], count, seed)
     units = [unit(point, *place, examination.effort.precision) for place in _places(point, chosen)]
-    sums = [(_along_all(point, output_weights(seed, number, (total,))), 1.0) for number in range(SUMS)]
+    sums = [(many_entries(_parts(point, output_weights(seed, number, (total,)))), 1.0) for number in range(SUMS)]
     pairs = list(combinations_with_replacement(range(len(chosen)), 2))
     pairs += [(len(chosen) + number, column) for number in range(SUMS) for column in range(len(chosen))]
     all_moves = units + sums
@@ -257,11 +254,6 @@ def _by_leaf(point: Point, chosen: list[int]) -> list[list[int]]:
 def _unknown_row(point: Point, seed: int, chosen: list[list[int]], reason: str) -> Row:
     row = point.row(seed, UNKNOWN, chosen, [UNKNOWN for indices in chosen for _ in indices])
     return replace(row, reason=reason)
-
-
-def _along_all(point: Point, weights: FloatArray) -> Move:
-    """The move Σ_k w_k e_k over all active entries, in order."""
-    return many_entries(_parts(point, weights))
 
 
 def _parts(point: Point, weights: FloatArray) -> list[FloatArray]:

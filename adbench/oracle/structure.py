@@ -22,7 +22,9 @@ def gradient_arrays(gradient: Any, row: Row) -> list[NDArray[np.float64]]:
     ``gradient`` is a tuple with one part per differentiated argument, each nested like its argument.
     """
     parts = _leaf_parts(gradient, row)
-    return [_array(part, leaf) for part, leaf in zip(parts, row.leaves, strict=True)]
+    return [
+        _shaped(part, leaf.path, leaf.shape, "of its argument") for part, leaf in zip(parts, row.leaves, strict=True)
+    ]
 
 
 def jacobian_blocks(jacobian: Any, known: Reference) -> list[Any]:
@@ -47,13 +49,8 @@ def hessian_blocks(hessian: Any, known: Reference) -> list[NDArray[np.float64]]:
 
     def block(which: int, other: Leaf) -> NDArray[np.float64]:
         leaf = row.leaves[which]
-        array = float_array(parts[which][row.leaves.index(other)], f"the block of {leaf.path} and {other.path}")
-        if array.shape != leaf.shape + other.shape:
-            raise Misshapen(
-                f"the block of {leaf.path} and {other.path} must have the shape {leaf.shape + other.shape} in the "
-                f"Hessian; it has {array.shape}"
-            )
-        return array.reshape(leaf.size, other.size)
+        part, name = parts[which][row.leaves.index(other)], f"the block of {leaf.path} and {other.path}"
+        return _shaped(part, name, leaf.shape + other.shape, "in the Hessian").reshape(leaf.size, other.size)
 
     return [np.concatenate([block(k, leaf) for k in range(len(row.leaves))]) for leaf in row.leaves]
 
@@ -98,10 +95,11 @@ def symmetrised(result: Any, axes: Any, *, both_sides: bool = False) -> Any:
 
 def numbers(result: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
     """``result`` as a float64 array of the value's shape; raises Misshapen, with its name, for anything else."""
+    if shape:
+        return _shaped(result, name, shape, "of the value")
     array = float_array(result, name)
-    if array.shape != shape:
-        wanted = f"have the shape {shape} of the value; it has {array.shape}"
-        raise Misshapen(f"{name} must {wanted if shape else f'be a scalar; its shape is {array.shape}'}")
+    if array.shape:
+        raise Misshapen(f"{name} must be a scalar; its shape is {array.shape}")
     return array
 
 
@@ -131,19 +129,17 @@ def _refuse_extra_parts(gradient: Sequence[Any], row: Row) -> None:
                 here = here[key]
         except (KeyError, IndexError, TypeError):
             continue  # `_at` reports missing parts
-        present = set(here) if isinstance(here, Mapping) else set(range(len(here) if _has_length(here) else 0))
+        length = len(here) if isinstance(here, (tuple, list)) else 0
+        present = set(here if isinstance(here, Mapping) else range(length))
         if extra := sorted(map(repr, present - keys)):
             raise Misshapen(f"the gradient has parts that its argument lacks: {', '.join(extra)}")
 
 
-def _has_length(thing: Any) -> bool:
-    return isinstance(thing, (tuple, list))
-
-
-def _array(part: Any, leaf: Leaf) -> NDArray[np.float64]:
-    array = float_array(part, leaf.path)
-    if array.shape != leaf.shape:
-        raise Misshapen(f"{leaf.path} must have the shape {leaf.shape} of its argument; it has {array.shape}")
+def _shaped(part: Any, name: str, shape: tuple[int, ...], of: str) -> NDArray[np.float64]:
+    """``part`` as a float64 array of this shape, which is that ``of`` something; raises Misshapen."""
+    array = float_array(part, name)
+    if array.shape != shape:
+        raise Misshapen(f"{name} must have the shape {shape} {of}; it has {array.shape}")
     return array
 
 
@@ -166,20 +162,17 @@ def _matrix(part: Any, known: Reference, leaf: Leaf) -> Any:
 
 def holds_single(result: Any) -> bool:
     """Whether any leaf of a result is float32."""
-    return any(_is_single(leaf) for leaf in optree.tree_leaves(result))
+    return any(_type_of(leaf) == "float32" for leaf in optree.tree_leaves(result))
 
 
 def in_double(result: Any) -> Any:
     """The result with its leaves below float64 as float64; the values are unchanged."""
-    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _is_low(leaf) else leaf, result)
+    low = ("float32", "float16", "bfloat16")
+    return optree.tree_map(lambda leaf: leaf.astype(np.float64) if _type_of(leaf) in low else leaf, result)
 
 
-def _is_low(leaf: Any) -> bool:
-    return hasattr(leaf, "astype") and str(getattr(leaf, "dtype", "")) in ("float32", "float16", "bfloat16")
-
-
-def _is_single(leaf: Any) -> bool:
-    return hasattr(leaf, "astype") and getattr(leaf, "dtype", None) == np.float32
+def _type_of(leaf: Any) -> str:
+    return str(getattr(leaf, "dtype", "")) if hasattr(leaf, "astype") else ""
 
 
 def float_array(part: Any, name: str) -> NDArray[np.float64]:

@@ -8,9 +8,9 @@ operations of `adbench conform` follow from the row. The engine's rules and the 
 from collections.abc import Iterable, Mapping
 
 from adbench.vocabulary import derived_rows, elementary_rows, special_rows
-from adbench.vocabulary.row import Function, table
+from adbench.vocabulary.row import Function, table, words
 
-__all__ = ["CANONICAL", "FUNCTIONS", "Function", "of_numpy"]
+__all__ = ["CANONICAL", "FUNCTIONS", "Function", "of_numpy", "words"]
 
 FUNCTIONS: Mapping[str, Function] = table((*elementary_rows.ROWS, *special_rows.ROWS, *derived_rows.ROWS))
 """Name -> function."""

@@ -12,6 +12,11 @@ Noise = Literal["library", "rounded", "squares"]
 few units, and the square of 1 + x² in the denominator of the second derivative."""
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a string: a set of names."""
+    return frozenset(text.split())
+
+
 class Function(NamedTuple):
     """A function of numbers, which libraries apply to arrays element by element. A tuple, because the table is
     imported by every process.

@@ -241,6 +241,7 @@ NUMPY = {
     "interp x": lambda x: np.interp(x, [-1, 0.1, 1.0], [2.0, 3, 5]),
     "interp values": lambda x: np.interp(0.5, np.array([-1, 0, 1.0]), x[:3]),
     "gradient": lambda x: np.gradient(x, 0.5),
+    "gradient at coordinates": lambda x: np.gradient(x, np.arange(6.0) ** 2, edge_order=2),
     "gradient of axes": lambda x: np.gradient(m(x))[1],
     "where": lambda x: np.where(x > 0, np.log(np.abs(x)), x**2),
     "select": lambda x: np.select([x > 1, x > 0], [x**2, x**3], default=x),

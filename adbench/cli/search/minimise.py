@@ -51,7 +51,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
                     sys.exit(4)
                 click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
                 return
-            small = minimised(laboratory, now.described_as(given), seconds)
+            small = minimised(laboratory, replace(now, origin=given.origin, known=given.known), seconds)
     files = write_files(small, output or finding.parent)
     if as_json:
         print_json(small.to_plain())

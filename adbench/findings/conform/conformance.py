@@ -34,7 +34,7 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
 from adbench.model.errors import BadFile
 from adbench.model.operator import definition
-from adbench.model.serialization import converted
+from adbench.model.serialization import converted, to_plain
 from adbench.model.settings import Settings
 
 TIMEOUT_SECONDS = 120.0
@@ -363,15 +363,7 @@ def _cell_of(plain: Mapping[str, Any]) -> ConformanceCell:
 
 def as_text(plain: Mapping[str, Any]) -> str:
     """Valid JSON; arguments that are not finite are strings."""
-    return json.dumps(_finite(plain), indent=1, allow_nan=False) + "\n"
-
-
-def _finite(plain: Any) -> Any:
-    if isinstance(plain, Mapping):
-        return {key: _finite(value) for key, value in plain.items()}
-    if isinstance(plain, list | tuple):
-        return [_finite(part) for part in plain]
-    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+    return json.dumps(to_plain(plain), indent=1, allow_nan=False) + "\n"
 
 
 def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:

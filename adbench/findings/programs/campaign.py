@@ -141,7 +141,7 @@ class Campaign:
         self.times[small.key] += 1
         if small.key in self.findings:
             return None
-        small = small.explained(explanation(small, self.laboratory.known.get(one.library, ()), self.traps))
+        small = replace(small, known=explanation(small, self.laboratory.known.get(one.library, ()), self.traps))
         self.findings[small.key] = small
         return small
 

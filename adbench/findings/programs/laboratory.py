@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
-from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess
+from adbench.execution.workers.process import NoAnswer
+from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
@@ -47,39 +48,6 @@ class InThisProcess:
     def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
         """The answer."""
         return self.function(self.backend, request)
-
-
-@dataclass
-class Restarted:
-    """A worker that is started when it is first asked, and again after it was lost.
-
-    library   the backend that it loads; None for the judge
-    """
-
-    context: Context
-    library: str | None
-    worker: WorkerProcess | None = None
-
-    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
-        """The worker's answer. Raises NoAnswer, also as WorkerLost."""
-        if self.worker is None:
-            self.worker = self.context.supervisor.start(self.context.checking_start())
-            if self.library is not None:
-                try:
-                    self.worker.ask(self.context.load_request(self.library), IMPORT_SECONDS)
-                except NoAnswer:
-                    self._end()
-                    raise
-        try:
-            return self.worker.ask(request, timeout)
-        except WorkerLost:
-            self._end()
-            raise
-
-    def _end(self) -> None:
-        if self.worker is not None:
-            self.worker.close()
-            self.worker = None
 
 
 @dataclass(frozen=True)
@@ -123,9 +91,10 @@ class Laboratory:
         """One worker for each backend, and one that judges."""
         sources = context.catalog.backends
         versions = {name: sources[name].version or "" for name in backends}
-        workers = {name: Restarted(context, name) for name in backends}
+        start = context.checking_start()
+        workers = {name: ResidentWorker(context, name, start) for name in backends}
         known = {name: of_backend(sources[name], context.catalog.cases).bugs for name in backends}
-        return Laboratory(workers, Restarted(context, None), versions, seed, known)
+        return Laboratory(workers, ResidentWorker(context, start=start), versions, seed, known)
 
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""

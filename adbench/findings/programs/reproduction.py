@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from adbench.findings.finding import Finding, write
-from adbench.findings.programs.scripts import script
+from adbench.findings.programs.scripts import literal, script
 from adbench.model.atomic_file import write_whole
 
 SCRIPT_SECONDS = 120.0
@@ -69,7 +69,7 @@ def _sentence(finding: Finding) -> str:
 def trap(finding: Finding, name: str) -> str:
     """A case file: `adbench check -c FILE -b LIBRARY --operator OPERATOR` shows the fault."""
     program = finding.program
-    inputs = ", ".join(f'"{one}": {_value(value)}' for one, value in zip(program.names, program.args, strict=True))
+    inputs = ", ".join(f'"{one}": {literal(value)}' for one, value in zip(program.names, program.args, strict=True))
     wrt = "".join(f'"{program.names[k]}", ' for k in program.wrt).rstrip()
     summary = f"{' of '.join(reversed(program.operations))} at one point → {finding.expected}"
     imports = ["import numpy", ""] if "numpy." in inputs or "numpy." in program.source() else []
@@ -80,8 +80,3 @@ def trap(finding: Finding, name: str) -> str:
         "    sizes=(1,),", '    tags=("trap", "found"),', f'    name="{name}",', f"    summary={summary!r},", ")",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def _value(value: object) -> str:
-    text = repr(np.asarray(value, dtype=np.float64).tolist())
-    return text if isinstance(value, float) else f"numpy.array({text})"

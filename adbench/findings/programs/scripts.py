@@ -143,7 +143,7 @@ def _through_adbench(finding: Finding) -> str:
     lines = [
         f'"""{finding.title[:100]}."""', "", "import platform", "import sys", "", "import numpy", "",
         "import adbench", "", "", finding.program.source(), "",
-        f"inputs = [{', '.join(_value(one) for one in trial.args)}]",
+        f"inputs = [{', '.join(literal(one) for one in trial.args)}]",
         f"result = adbench.check(f, *inputs, backend={finding.library!r}, operator={finding.operator!r}, "
         f"wrt={list(trial.wrt)})",
         "print(result)",
@@ -153,10 +153,6 @@ def _through_adbench(finding: Finding) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _value(one: Any) -> str:
+def literal(one: Any) -> str:
+    """A number or an array as Python text."""
     return _text(one) if isinstance(one, float) else f"numpy.array({_text(one)})"
-
-
-def arguments(values: Sequence[Any]) -> str:
-    """Inputs as text."""
-    return ", ".join(map(_value, values))

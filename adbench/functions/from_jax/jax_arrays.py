@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.from_jax.positions import boxed, taken, windows
+from adbench.functions.positions import boxed, convolution, product, taken, windows
 from adbench.model.errors import Unsupported
-from adbench.oracle.series.arrays import matmul
 
 Rule = Callable[..., Any]
 
@@ -84,16 +83,9 @@ def _windowed(name: str, nothing: float) -> Rule:
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
         params = equation.params
         sizes = tuple(params["window_dimensions"])
+        of_windows = ("window_strides", "padding", "base_dilation", "window_dilation")
         where = equation.remembered(
-            "where",
-            lambda: windows(
-                np.shape(x),
-                sizes,
-                params["window_strides"],
-                params["padding"],
-                params["base_dilation"],
-                params["window_dilation"],
-            ),
+            "where", lambda: windows(np.shape(x), sizes, *(params[name] for name in of_windows))
         )
         return getattr(xp, name)(taken(where, [x], xp.number.of(nothing)), tuple(range(-len(sizes), 0)))
 
@@ -162,12 +154,6 @@ REDUCTIONS: Mapping[str, Rule] = {
 # Products --------------------------------------------------------------------------------------------------------
 
 
-def _product(xp: Any, a: Any, b: Any) -> Any:
-    """a @ b."""
-    xp.check_time()
-    return boxed(matmul(xp.number, a, b))
-
-
 def _dot_general(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
     """Σ over the contracted axes, for each index of the batch axes; then a's other axes, then b's."""
     (over_a, over_b), (batch_a, batch_b) = equation.params["dimension_numbers"]
@@ -179,39 +165,19 @@ def _dot_general(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
     sides = [int(np.prod([x.shape[k] for k in free], dtype=np.int64)) for x, free in ((a, free_a), (b, free_b))]
     left = a.transpose([*batch_a, *free_a, *over_a]).reshape([*batch, sides[0], size])
     right = b.transpose([*batch_b, *over_b, *free_b]).reshape([*batch, size, sides[1]])
-    return boxed(_product(xp, left, right)).reshape(equation.outputs[0].shape)[()]
+    return product(xp, left, right).reshape(equation.outputs[0].shape)[()]
 
 
 def _convolution(xp: Any, equation: Equation, x: Any, kernel: Any) -> Any:
-    """Σ over channels and window of x times kernel, as a product of the matrix of windows."""
     params = equation.params
     if params["batch_group_count"] != 1:
         raise Unsupported("jax's primitive `conv_general_dilated` with groups of the batch")
     spec = params["dimension_numbers"]
     x, kernel = boxed(x).transpose(spec.lhs_spec), boxed(kernel).transpose(spec.rhs_spec)
-    where = equation.remembered(
-        "where",
-        lambda: windows(
-            x.shape[2:],
-            kernel.shape[2:],
-            params["window_strides"],
-            params["padding"],
-            params["lhs_dilation"],
-            params["rhs_dilation"],
-        ),
-    )
-    axes = len(kernel.shape) - 2
-    places, groups = where.shape[:axes], params["feature_group_count"]
-    count, channels, out = x.shape[0], kernel.shape[1], kernel.shape[0] // groups
-    zeros = np.broadcast_to(xp.number.of(0), (*x.shape[:2], 1))
-    seen = np.concatenate([x.reshape(*x.shape[:2], -1), zeros], axis=2)[:, :, where]  # (n, channel, place…, window…)
-    made = []
-    for group in range(groups):
-        part = np.moveaxis(seen[:, group * channels : (group + 1) * channels], 1, axes + 1)
-        weights = kernel[group * out : (group + 1) * out].reshape(out, -1)
-        product = _product(xp, part.reshape(-1, weights.shape[1]), weights.T)
-        made.append(boxed(product).reshape(count, *places, out))
-    found = np.moveaxis(np.concatenate(made, axis=-1), -1, 1)
+    of_windows = ("window_strides", "padding", "lhs_dilation", "rhs_dilation")
+    sizes = x.shape[2:], kernel.shape[2:]
+    where = equation.remembered("where", lambda: windows(*sizes, *(params[name] for name in of_windows)))
+    found = convolution(xp, x, kernel, where, params["feature_group_count"])
     return found.transpose(np.argsort(spec.out_spec))
 
 
@@ -228,10 +194,6 @@ def _fft(xp: Any, equation: Equation, x: Any) -> Any:
 
 
 # Decompositions --------------------------------------------------------------------------------------------------
-
-
-def _cholesky(xp: Any, _: Any, a: Any) -> Any:
-    return xp.linalg.cholesky(a)
 
 
 def _triangle(xp: Any, params: Mapping[str, Any], a: Any) -> Any:
@@ -313,7 +275,7 @@ def _tridiagonal_solve(xp: Any, _: Any, lower: Any, diagonal: Any, upper: Any, b
 
 
 LINEAR_ALGEBRA: Mapping[str, Rule] = {
-    "cholesky": _cholesky,
+    "cholesky": lambda xp, _, a: xp.linalg.cholesky(a),
     "conv_general_dilated": _convolution,
     "dot_general": _dot_general,
     "eig": _eig,

@@ -16,19 +16,14 @@ import numpy as np
 
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
-from adbench.functions.from_jax.positions import boxed, combined, padded, sources, taken, unboxed
+from adbench.functions.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
 from adbench.oracle.series.complex_numbers import ComplexNumber
-from adbench.vocabulary import CANONICAL
+from adbench.vocabulary import CANONICAL, words
 
 Rule = Callable[..., Any]
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a string."""
-    return frozenset(text.split())
 
 
 # Elementwise -----------------------------------------------------------------------------------------------------
@@ -37,10 +32,6 @@ def words(text: str) -> frozenset[str]:
 def _named(name: str) -> Rule:
     """A function of the namespace."""
     return lambda xp, _, *inputs: getattr(xp, name)(*inputs)
-
-
-def _operator(function: Callable[..., Any]) -> Rule:
-    return lambda xp, _, *inputs: function(*inputs)
 
 
 def _quotient_remainder(a: Any, b: Any) -> Any:
@@ -75,10 +66,9 @@ def _bits(xp: Any, equation: Equation, x: Any) -> Any:
         return xp.reals(np.asarray(x).view(np.float64)[()])
 
     def nearest(number: Any) -> float:
-        start = ball.start(number.ball)
-        if isinstance(start, ball.Special):
-            return start.value
-        found = float(ball.ball(start).mid())
+        found = ball.nearest(number.ball)
+        if isinstance(ball.start(number.ball), ball.Special):
+            return found
         moved = ball.sub(number.ball, ball.constant(found))
         if ball.is_series(moved) and ball.sign_of_constant(ball.start(moved)) == 0:
             return math.nextafter(found, math.inf * sign) if (sign := ball.sign(moved)) else found
@@ -99,60 +89,49 @@ def _select(xp: Any, equation: Equation, which: Any, *cases: Any) -> Any:
     return chosen
 
 
-def _clamp(xp: Any, _: Equation, low: Any, x: Any, high: Any) -> Any:
-    return xp.minimum(xp.maximum(x, low), high)
-
-
 def _round(xp: Any, equation: Equation, x: Any) -> Any:
     if int(equation.params["rounding_method"]) == 1:
         return xp.round(x)
     return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
 
 
-def _reduce_precision(_: Any, equation: Equation, x: Any) -> Any:
-    """The identity in double precision; `_check` has refused fewer bits."""
-    return x
-
-
 _STOPPED = np.frompyfunc(functools.partial(stopped, spelling="stop_gradient"), 1, 1)
+
+
+OPERATORS = {name: getattr(operator, name) for name in ("add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "neg")}
+"""Primitives that are Python's operators, of floats and of integers."""
+
+OF_FLOATS: Mapping[str, Callable[..., Any]] = {
+    **OPERATORS,
+    "add_any": operator.add,
+    "div": operator.truediv,
+    "pow": operator.pow,
+    "lt_to": operator.lt,
+    "le_to": operator.le,
+    "eq_to": operator.eq,
+    "rem": _REMAINDER,
+    "stop_gradient": _STOPPED,
+    "complex": COMPLEX,
+}
+
+
+def _of_inputs(function: Callable[..., Any]) -> Rule:
+    return lambda xp, _, *inputs: function(*inputs)
 
 
 ELEMENTWISE: Mapping[str, Rule] = {
     **{name: _named(function) for name, function in CANONICAL.items()},
-    **{
-        name: _operator(function)
-        for name, function in {
-            "add": operator.add,
-            "add_any": operator.add,
-            "sub": operator.sub,
-            "mul": operator.mul,
-            "div": operator.truediv,
-            "pow": operator.pow,
-            "lt": operator.lt,
-            "le": operator.le,
-            "gt": operator.gt,
-            "ge": operator.ge,
-            "eq": operator.eq,
-            "ne": operator.ne,
-            "lt_to": operator.lt,
-            "le_to": operator.le,
-            "eq_to": operator.eq,
-            "neg": operator.neg,
-            "rem": _REMAINDER,
-            "stop_gradient": _STOPPED,
-            "complex": COMPLEX,
-        }.items()
-    },
+    **{name: _of_inputs(function) for name, function in OF_FLOATS.items()},
     "max": _named("maximum"),
     "min": _named("minimum"),
     "bitcast_convert_type": _bits,
-    "clamp": _clamp,
+    "clamp": lambda xp, _, low, x, high: xp.minimum(xp.maximum(x, low), high),
     "convert_element_type": _convert,
     # jax computes it from a rounded 1 - x², so near ±1 it has the value of a neighbouring x, like 3 x / 3 in float64
     "erf_inv": lambda xp, _, x: xp.erfinv(x * 3 / 3),
     "integer_pow": lambda xp, equation, x: x ** equation.params["y"],
     "polynomial": lambda xp, _, x, *terms: functools.reduce(lambda value, term: value * x + term, reversed(terms)),
-    "reduce_precision": _reduce_precision,
+    "reduce_precision": lambda xp, _, x: x,  # `jaxprs` has refused fewer bits than float64's
     "round": _round,
     "select_n": _select,
     "square": lambda xp, _, x: x * x,
@@ -195,18 +174,10 @@ def _split(params: Any, x: Any) -> list[Any]:
     return np.split(x, np.cumsum(params["sizes"])[:-1], axis=params["axis"])
 
 
-def _unstack(params: Any, x: Any) -> list[Any]:
-    return list(np.moveaxis(x, params["axis"], 0))
-
-
 def _starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -> tuple[slice, ...]:
     """The bounds of a dynamic slice, which jax moves inside the array."""
     inside = [min(max(int(s), 0), n - size) for s, n, size in zip(starts, shape, sizes, strict=True)]
     return tuple(slice(first, first + size) for first, size in zip(inside, sizes, strict=True))
-
-
-def _dynamic_slice(params: Any, x: Any, *starts: Any) -> Any:
-    return x[_starts(x.shape, params["slice_sizes"], starts)]
 
 
 def _dynamic_update_slice(_: Any, x: Any, update: Any, *starts: Any) -> Any:
@@ -222,7 +193,7 @@ STRUCTURAL: Mapping[str, Rule] = {
         "concatenate": lambda params, *parts: np.concatenate(parts, axis=params["dimension"]),
         "copy": lambda _, x: x,
         "copy_p": lambda _, x: x,
-        "dynamic_slice": _dynamic_slice,
+        "dynamic_slice": lambda params, x, *starts: x[_starts(x.shape, params["slice_sizes"], starts)],
         "dynamic_update_slice": _dynamic_update_slice,
         "expand_dims": lambda params, x: np.expand_dims(x, params["dimensions"]),
         "name": lambda _, x: x,
@@ -234,7 +205,7 @@ STRUCTURAL: Mapping[str, Rule] = {
         "stack": lambda params, *parts: np.stack(parts, axis=params["axis"]),
         "tile": lambda params, x: np.tile(x, params["reps"]),
         "transpose": lambda params, x: x.transpose(params["permutation"]),
-        "unstack": _unstack,
+        "unstack": lambda params, x: list(np.moveaxis(x, params["axis"], 0)),
     }.items()
 }
 
@@ -311,14 +282,6 @@ def _sum_of(xp: Any) -> Callable[[list[Any]], Any]:
     return total
 
 
-def _product_of(xp: Any) -> Callable[[list[Any]], Any]:
-    return lambda numbers: xp.number(xp.number.product([number.ball for number in numbers]))
-
-
-def _first_minus_rest(xp: Any) -> Callable[[list[Any]], Any]:
-    return lambda numbers: numbers[0] - _sum_of(xp)(numbers[1:])
-
-
 INDEXING: Mapping[str, Rule] = {
     "gather": _gather,
     "pad": _pad,
@@ -326,74 +289,42 @@ INDEXING: Mapping[str, Rule] = {
     "scatter-add": _scatter_by(_sum_of),
     "scatter-max": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.maximum)),
     "scatter-min": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.minimum)),
-    "scatter-mul": _scatter_by(_product_of),
-    "scatter-sub": _scatter_by(_first_minus_rest),
+    "scatter-mul": _scatter_by(lambda xp: lambda numbers: xp.number(xp.number.product([x.ball for x in numbers]))),
+    "scatter-sub": _scatter_by(lambda xp: lambda numbers: numbers[0] - _sum_of(xp)(numbers[1:])),
 }
 
 
 # Whole numbers ---------------------------------------------------------------------------------------------------
 
 
-def _native(function: Callable[..., Any]) -> Rule:
-    return lambda _, *inputs: function(*inputs)
-
-
-def _whole_quotient(equation: Equation, a: Any, b: Any) -> Any:
-    """Rounded towards zero; -1 for b = 0, as in XLA."""
-    found = np.floor_divide(np.abs(a), np.abs(b)) * np.sign(a) * np.sign(b)
-    return np.where(np.equal(b, 0), -1, found)
-
-
-def _whole_reduction(function: Any) -> Rule:
-    return lambda equation, x: function(x, axis=tuple(equation.params["axes"]))
-
-
-def _whole_select(equation: Equation, which: Any, *cases: Any) -> Any:
-    if not np.ndim(which):
-        return cases[int(which)]
-    found = np.array(np.broadcast_to(cases[0], np.shape(which)))
-    for number, case in enumerate(cases[1:], 1):
-        found = np.where(np.asarray(which) == number, case, found)
-    return found
-
-
 NATIVE: Mapping[str, Rule] = {
     **{
-        name: _native(function)
+        name: lambda _, *inputs, function=function: function(*inputs)
         for name, function in {
+            **OPERATORS,
             "abs": np.abs,
-            "add": np.add,
             "and": np.bitwise_and,
-            "eq": np.equal,
-            "ge": np.greater_equal,
-            "gt": np.greater,
-            "le": np.less_equal,
-            "lt": np.less,
             "max": np.maximum,
             "min": np.minimum,
-            "mul": np.multiply,
-            "ne": np.not_equal,
-            "neg": np.negative,
             "not": np.invert,
             "or": np.bitwise_or,
             "rem": np.fmod,
-            "sub": np.subtract,
             "xor": np.bitwise_xor,
         }.items()
     },
     **{
-        name: _whole_reduction(function)
+        name: lambda equation, x, function=function: function.reduce(x, axis=tuple(equation.params["axes"]))
         for name, function in {
-            "reduce_and": np.bitwise_and.reduce,
-            "reduce_max": np.max,
-            "reduce_min": np.min,
-            "reduce_or": np.bitwise_or.reduce,
-            "reduce_sum": np.sum,
+            "reduce_and": np.bitwise_and,
+            "reduce_max": np.maximum,
+            "reduce_min": np.minimum,
+            "reduce_or": np.bitwise_or,
+            "reduce_sum": np.add,
         }.items()
     },
     "clamp": lambda _, low, x, high: np.minimum(np.maximum(x, low), high),
     "convert_element_type": lambda _, x: x,
-    "select_n": _whole_select,
+    "select_n": functools.partial(_select, None),
 }
 """numpy's functions of integers and booleans; jax computes the others."""
 

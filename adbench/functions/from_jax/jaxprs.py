@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_jax.jax_arrays import Equation
-from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL, words
-from adbench.functions.from_jax.positions import boxed
-from adbench.functions.low_precision import low_type, scan_counts
+from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
+from adbench.functions.low_precision import jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
+from adbench.functions.positions import boxed
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.namespace import Balls
+from adbench.vocabulary import words
 
 Step = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], bool]
 """function(xp, *inputs), the locations of inputs and of outputs, and whether it returns a list."""
@@ -447,7 +448,7 @@ def _as_numpy(found: Any) -> Any:
 
 def _in_double_precision(equation: Equation) -> Callable[..., Any]:
     """A primitive without a rule, of numbers that are independent of the leaves, so nothing is lost."""
-    nearest = np.frompyfunc(_nearest, 1, 1)
+    nearest = np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)
 
     def apply(xp: Any, *inputs: Any) -> Any:
         floats = [
@@ -463,11 +464,6 @@ def _in_double_precision(equation: Equation) -> Callable[..., Any]:
         return lifted if several else lifted[0]
 
     return apply
-
-
-def _nearest(number: Any) -> float:
-    value = ball.start(number.ball)
-    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(value).mid())
 
 
 def _inside(equation: Any) -> Any:
@@ -505,13 +501,10 @@ def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
     """All equations of a jaxpr and its inner jaxprs."""
-    import jax
-
     for equation in jaxpr.eqns:
         yield equation
-        for part in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
-            if hasattr(part, "eqns"):
-                yield from _equations(_opened(part)[0])
+        for inner in jaxprs_in(equation.params):
+            yield from _equations(inner)
 
 
 # Loops and branches ----------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,6 @@ CREATION = frozenset(f"numpy.{name}" for name in ("array", "empty", "eye", "full
 def _array(xp: Any, x: Any, dtype: Any = None, ndmin: int = 0) -> Any:
     found = xp.asarray(x, dtype) if dtype is not None else xp.reals(x)
     return np.array(found, dtype=object, ndmin=ndmin) if ndmin else found
-
-
-@known_as("numpy.copy")
-def _copy(xp: Any, a: Any) -> Any:
-    return np.array(xp.reals(a), dtype=object)
-
-
-@known_as("numpy.require", "numpy.asarray_chkfinite")
-def _unchanged(_xp: Any, a: Any, *_: Any) -> Any:
-    return a
 
 
 for _name in ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like"):
@@ -46,29 +37,8 @@ def _eye(xp: Any, N: int, M: int | None = None, k: int = 0, dtype: Any = np.floa
     return xp.eye(N, M, k=k, dtype=dtype)
 
 
-@known_as("numpy.linspace")
-def _linspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    return xp.linspace(start, stop, num, endpoint)
-
-
-@known_as("numpy.logspace")
-def _logspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0) -> Any:
-    return xp.exp(xp.log(base) * xp.linspace(start, stop, num, endpoint))
-
-
-@known_as("numpy.geomspace")
-def _geomspace(xp: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    return xp.exp(xp.linspace(xp.log(start), xp.log(stop), num, endpoint))
-
-
-@known_as("numpy.concatenate", "numpy.concat")
-def _concatenate(xp: Any, arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    return xp.concat(arrays, axis)
-
-
-@known_as("numpy.stack")
-def _stack(xp: Any, arrays: Sequence[Any], axis: int = 0) -> Any:
-    return xp.stack(arrays, axis)
+FUNCTIONS["numpy.concatenate"] = FUNCTIONS["numpy.concat"] = namesake("concat")
+FUNCTIONS["numpy.stack"] = namesake("stack")
 
 
 @known_as("numpy.where")
@@ -76,50 +46,31 @@ def _where(xp: Any, condition: Any, *values: Any) -> Any:
     return xp.where(condition, *values) if values else np.nonzero(condition)
 
 
-@known_as("numpy.copyto")
-def _copyto(xp: Any, dst: Any, src: Any, casting: Any = None, where: Any = True) -> None:
-    del casting
-    dst[...] = xp.where(where, src, dst)
-
-
-@known_as("numpy.fill_diagonal")
-def _fill_diagonal(xp: Any, a: Any, val: Any, wrap: bool = False) -> None:
-    np.fill_diagonal(a, np.asarray(xp.reals(val), dtype=object), wrap)
-
-
 # Reductions ----
 
 
-@known_as("numpy.sum")
-def _sum(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = 0,
-    where: Any = True,
-) -> Any:
-    _no(dtype, out)
-    found = xp.sum(a if where is True else xp.where(where, a, 0.0), axis, keepdims=keepdims)
-    return found if initial is None or (isinstance(initial, int) and initial == 0) else found + initial
+def _folded(name: str, nothing: int, join: Callable[[Any, Any], Any]) -> Function:
+    """A sum or product. ``nothing``: its value without terms; ``join``: it with one more term."""
+
+    def found(
+        xp: Any,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = nothing,
+        where: Any = True,
+    ) -> Any:
+        _no(dtype, out)
+        result = getattr(xp, name)(a if where is True else xp.where(where, a, float(nothing)), axis, keepdims=keepdims)
+        return result if initial is None or (isinstance(initial, int) and initial == nothing) else join(result, initial)
+
+    return found
 
 
-@known_as("numpy.prod")
-def _prod(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = 1,
-    where: Any = True,
-) -> Any:
-    _no(dtype, out)
-    found = xp.prod(a if where is True else xp.where(where, a, 1.0), axis, keepdims=keepdims)
-    return found if initial is None or (isinstance(initial, int) and initial == 1) else found * initial
+FUNCTIONS["numpy.sum"] = _folded("sum", 0, operator.add)
+FUNCTIONS["numpy.prod"] = _folded("prod", 1, operator.mul)
 
 
 def _no(*options: Any) -> None:
@@ -148,12 +99,6 @@ def _extreme(name: str, better: str) -> Function:
 
 FUNCTIONS["numpy.max"] = FUNCTIONS["numpy.amax"] = _extreme("max", "maximum")
 FUNCTIONS["numpy.min"] = FUNCTIONS["numpy.amin"] = _extreme("min", "minimum")
-
-
-@known_as("numpy.ptp")
-def _ptp(xp: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    _no(out)
-    return xp.max(a, axis, keepdims=keepdims) - xp.min(a, axis, keepdims=keepdims)
 
 
 @known_as("numpy.mean")
@@ -193,22 +138,6 @@ def _spread(name: str) -> Function:
 FUNCTIONS["numpy.var"], FUNCTIONS["numpy.std"] = _spread("var"), _spread("std")
 
 
-@known_as("numpy.average")
-def _average(
-    xp: Any, a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False
-) -> Any:
-    if returned:
-        raise unsupported("numpy.average with returned=")
-    if weights is None:
-        return xp.mean(a, axis, keepdims=keepdims)
-    weights = xp.reals(weights)
-    if np.shape(weights) != np.shape(a) and axis is not None:
-        shape = [1] * np.ndim(a)
-        shape[axis] = -1
-        weights = np.broadcast_to(weights.reshape(shape), np.shape(a))
-    return xp.sum(xp.reals(a) * weights, axis, keepdims=keepdims) / xp.sum(weights, axis, keepdims=keepdims)
-
-
 def _running(name: str) -> Function:
     def found(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         _no(dtype, out)
@@ -219,16 +148,6 @@ def _running(name: str) -> Function:
 
 FUNCTIONS["numpy.cumsum"] = _running("cumsum")
 FUNCTIONS["numpy.cumprod"] = _running("cumprod")
-
-
-@known_as("numpy.cumulative_sum")
-def _cumulative_sum(xp: Any, x: Any, axis: Any = None) -> Any:
-    return FUNCTIONS["numpy.cumsum"](xp, x, axis)
-
-
-@known_as("numpy.cumulative_prod")
-def _cumulative_prod(xp: Any, x: Any, axis: Any = None) -> Any:
-    return FUNCTIONS["numpy.cumprod"](xp, x, axis)
 
 
 @known_as("numpy.quantile")
@@ -242,9 +161,9 @@ def _quantile(xp: Any, a: Any, q: Any, axis: Any = None, method: str = "linear",
     return ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower)
 
 
-@known_as("numpy.percentile")
-def _percentile(xp: Any, a: Any, q: Any, axis: Any = None, **options: Any) -> Any:
-    return _quantile(xp, a, np.asarray(q) / 100, axis, **options)
+FUNCTIONS["numpy.percentile"] = lambda xp, a, q, *axis, **options: _quantile(
+    xp, a, np.asarray(q) / 100, *axis, **options
+)
 
 
 @known_as("numpy.median")
@@ -254,13 +173,9 @@ def _median(xp: Any, a: Any, axis: Any = None) -> Any:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def _nan_to(xp: Any, a: Any, value: float) -> Any:
-    return xp.where(xp.isnan(a), value, a)
-
-
 @known_as("numpy.nansum")
 def _nansum(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return xp.sum(_nan_to(xp, a, 0.0), axis, keepdims=keepdims)
+    return xp.sum(xp.where(xp.isnan(a), 0.0, a), axis, keepdims=keepdims)
 
 
 @known_as("numpy.nanmean")
@@ -276,9 +191,7 @@ def _nanvar(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = Fa
     return _nansum(xp, gap * gap, axis, keepdims) / (count - ddof)
 
 
-@known_as("numpy.nanstd")
-def _nanstd(xp: Any, a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return xp.sqrt(_nanvar(xp, a, axis, ddof, keepdims))
+FUNCTIONS["numpy.nanstd"] = lambda xp, *args, **options: xp.sqrt(_nanvar(xp, *args, **options))
 
 
 @known_as("numpy.cov")
@@ -309,24 +222,23 @@ def _bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
     return found
 
 
-@known_as("numpy.any")
-def _any(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return np.any(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
+def _truth_of(function: Any) -> Function:
+    """`numpy.any` or `numpy.all`."""
+    return lambda _xp, a, axis=None, keepdims=False: function(
+        np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims)
+    )
 
 
-@known_as("numpy.all")
-def _all(_xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return np.all(np.asarray(a, dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
-
+FUNCTIONS["numpy.any"], FUNCTIONS["numpy.all"] = _truth_of(np.any), _truth_of(np.all)
 
 REDUCTIONS: Mapping[str, Function] = {
-    "add": _sum,
+    "add": FUNCTIONS["numpy.sum"],
     "logaddexp": lambda xp, a, axis=None, keepdims=False: xp.logsumexp(a, axis, keepdims=keepdims),
-    "logical_and": _all,
-    "logical_or": _any,
+    "logical_and": FUNCTIONS["numpy.all"],
+    "logical_or": FUNCTIONS["numpy.any"],
     "maximum": FUNCTIONS["numpy.max"],
     "minimum": FUNCTIONS["numpy.min"],
-    "multiply": _prod,
+    "multiply": FUNCTIONS["numpy.prod"],
 }
 """`ufunc.reduce` by the ufunc's name. By default along the first axis."""
 
@@ -365,28 +277,11 @@ def _isclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any
     return np.asarray(abs(a - b) <= atol + rtol * abs(b), dtype=np.bool_)[()]
 
 
-@known_as("numpy.allclose")
-def _allclose(xp: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> bool:
-    return bool(np.all(_isclose(xp, a, b, rtol, atol)))
-
-
-@known_as("numpy.array_equal")
-def _array_equal(xp: Any, a1: Any, a2: Any) -> bool:
-    return np.shape(a1) == np.shape(a2) and bool(np.all(np.asarray(xp.reals(a1)) == np.asarray(xp.reals(a2))))
+FUNCTIONS["numpy.allclose"] = lambda xp, *args, **options: bool(np.all(_isclose(xp, *args, **options)))
 
 
 for _name in ("result_type", "common_type"):
     FUNCTIONS[f"numpy.{_name}"] = lambda _xp, *_arrays: np.dtype(np.float64)
-
-
-@known_as("numpy.iscomplexobj")
-def _iscomplexobj(_xp: Any, _x: Any) -> bool:
-    return False
-
-
-@known_as("numpy.isrealobj")
-def _isrealobj(_xp: Any, _x: Any) -> bool:
-    return True
 
 
 @known_as("numpy.interp")
@@ -400,18 +295,3 @@ def _interp(xp: Any, x: Any, at: Any, values: Any, left: Any = None, right: Any 
     found = xp.where(x < at[0], values[0] if left is None else left, found)
     found = xp.where(x > at[-1], values[-1] if right is None else right, found)
     return xp.where(x == at[-1], values[-1], found)
-
-
-@known_as("numpy.gradient")
-def _gradient(xp: Any, f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    f = np.asarray(xp.reals(f), dtype=object)
-    if edge_order != 1 or any(np.ndim(h) for h in spacing) or len(spacing) > 1:
-        raise unsupported("numpy.gradient with arrays of coordinates, several spacings, or edge_order=2")
-    h = spacing[0] if spacing else 1.0
-    axes = range(f.ndim) if axis is None else np.atleast_1d(axis)
-    found = []
-    for along in axes:
-        g = np.moveaxis(f, along, 0)
-        parts = [(g[1:2] - g[:1]) / h, (g[2:] - g[:-2]) / (2 * h), (g[-1:] - g[-2:-1]) / h]
-        found.append(np.moveaxis(np.concatenate(parts), 0, along))
-    return found[0] if len(found) == 1 else tuple(found)

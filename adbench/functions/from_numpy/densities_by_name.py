@@ -25,39 +25,19 @@ def _logsumexp(xp: Any, a: Any, axis: Any = None, b: Any = None, keepdims: bool 
     return xp.log(xp.sum(xp.exp(a) * b, axis, keepdims=keepdims))
 
 
-@known_as("adbench.tape.logsumexp", "adbench.tape.log_sum_exp")
-def _tape_logsumexp(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return xp.logsumexp(x, axis, keepdims=keepdims)
-
-
-@known_as("scipy.special.softmax")
-def _softmax(xp: Any, x: Any, axis: Any = None) -> Any:
-    return xp.softmax(x, axis)
-
-
 @known_as("scipy.special.log_softmax")
 def _log_softmax(xp: Any, x: Any, axis: Any = None) -> Any:
     return xp.reals(x) - xp.logsumexp(x, axis, keepdims=True)
 
 
-@known_as("adbench.tape.softmax")
-def _tape_softmax(xp: Any, x: Any, axis: Any = -1) -> Any:
-    return xp.softmax(x, axis)
-
-
-@known_as("adbench.tape.log_softmax")
-def _tape_log_softmax(xp: Any, x: Any, axis: Any = -1) -> Any:
-    return _log_softmax(xp, x, axis)
-
-
 FUNCTIONS["scipy.special.comb"] = namesake("binom")
-
-
-@known_as("scipy.special.factorial")
-def _factorial(xp: Any, n: Any) -> Any:
-    return xp.gamma(n + 1)
-
-
+FUNCTIONS["scipy.special.factorial"] = lambda xp, n: xp.gamma(n + 1)
+FUNCTIONS["scipy.special.softmax"] = namesake("softmax")
+FUNCTIONS["adbench.tape.softmax"] = lambda xp, x, axis=-1: xp.softmax(x, axis)
+FUNCTIONS["adbench.tape.log_softmax"] = lambda xp, x, axis=-1: _log_softmax(xp, x, axis)
+FUNCTIONS["adbench.tape.logsumexp"] = FUNCTIONS["adbench.tape.log_sum_exp"] = lambda xp, x, axis=None, keepdims=False: (
+    xp.logsumexp(x, axis, keepdims=keepdims)
+)
 FUNCTIONS["adbench.tape.polygamma"] = lambda xp, x, order: xp.polygamma(order, x)
 FUNCTIONS["adbench.tape.log_determinant"] = lambda xp, a: xp.linalg.slogdet(a).logabsdet
 
@@ -67,10 +47,6 @@ FUNCTIONS["adbench.tape.log_determinant"] = lambda xp, a: xp.linalg.slogdet(a).l
 def _normal(xp: Any, y: Any, mu: Any, sigma: Any) -> Any:
     z = (y - mu) / sigma
     return -(z * z) / 2 - xp.log(sigma) - xp.log(TWO_PI) / 2
-
-
-def _lognormal(xp: Any, y: Any, mu: Any, sigma: Any) -> Any:
-    return _normal(xp, xp.log(y), mu, sigma) - xp.log(y)
 
 
 def _cauchy(xp: Any, y: Any, mu: Any, sigma: Any) -> Any:
@@ -105,18 +81,6 @@ def _poisson(xp: Any, n: Any, rate: Any) -> Any:
     return xp.xlogy(n, rate) - rate - xp.lgamma(n + 1)
 
 
-def _poisson_log(xp: Any, n: Any, log_rate: Any) -> Any:
-    return n * xp.reals(log_rate) - xp.exp(log_rate) - xp.lgamma(n + 1)
-
-
-def _bernoulli(xp: Any, n: Any, theta: Any) -> Any:
-    return xp.xlogy(n, theta) + xp.xlog1py(1 - n, -theta)
-
-
-def _bernoulli_logit(xp: Any, n: Any, alpha: Any) -> Any:
-    return -xp.log1p_exp((1 - 2 * n) * alpha)
-
-
 def _binomial(xp: Any, n: Any, N: Any, theta: Any) -> Any:
     ways = xp.lgamma(N + 1) - xp.lgamma(n + 1) - xp.lgamma(N - n + 1)
     return ways + xp.xlogy(n, theta) + xp.xlog1py(N - n, -theta)
@@ -133,17 +97,17 @@ def _summed(formula: Function) -> Function:
 
 
 _OF_TAPE: Mapping[str, Function] = {
-    "bernoulli_lpmf": _bernoulli,
-    "bernoulli_logit_lpmf": _bernoulli_logit,
+    "bernoulli_lpmf": lambda xp, n, theta: xp.xlogy(n, theta) + xp.xlog1py(1 - n, -theta),
+    "bernoulli_logit_lpmf": lambda xp, n, alpha: -xp.log1p_exp((1 - 2 * n) * alpha),
     "beta_lpdf": _beta,
     "binomial_lpmf": _binomial,
     "cauchy_lpdf": _cauchy,
     "exponential_lpdf": _exponential,
     "gamma_lpdf": _gamma,
-    "lognormal_lpdf": _lognormal,
+    "lognormal_lpdf": lambda xp, y, mu, sigma: _normal(xp, xp.log(y), mu, sigma) - xp.log(y),
     "normal_lpdf": _normal,
     "poisson_lpmf": _poisson,
-    "poisson_log_lpmf": _poisson_log,
+    "poisson_log_lpmf": lambda xp, n, log_rate: n * xp.reals(log_rate) - xp.exp(log_rate) - xp.lgamma(n + 1),
     "student_t_lpdf": _student,
 }
 
@@ -206,14 +170,8 @@ def _drawn(logarithms: Any, y: Any) -> Any:
     return np.take_along_axis(table, np.broadcast_to(categories, rows)[..., None], -1)
 
 
-@known_as("adbench.tape.categorical_lpmf")
-def _categorical(xp: Any, y: Any, theta: Any) -> Any:
-    return xp.sum(xp.log(_drawn(xp.reals(theta), y)))
-
-
-@known_as("adbench.tape.categorical_logit_lpmf")
-def _categorical_logit(xp: Any, y: Any, beta: Any) -> Any:
-    return xp.sum(_drawn(_log_softmax(xp, beta, -1), y))
+FUNCTIONS["adbench.tape.categorical_lpmf"] = lambda xp, y, theta: xp.sum(xp.log(_drawn(xp.reals(theta), y)))
+FUNCTIONS["adbench.tape.categorical_logit_lpmf"] = lambda xp, y, beta: xp.sum(_drawn(_log_softmax(xp, beta, -1), y))
 
 
 @known_as("adbench.tape.quad_form", "adbench.tape.linalg.quad_form")
@@ -250,14 +208,6 @@ def _located(formula: Function, shapes: int, *, log: bool) -> Function:
     return found
 
 
-def _laplace(xp: Any, y: Any) -> Any:
-    return -xp.abs(y) - xp.log(2)
-
-
-def _logistic(xp: Any, y: Any) -> Any:
-    return -y - 2 * xp.log1p_exp(-y)
-
-
 _OF_STATS: Mapping[str, tuple[Function, int]] = {
     "norm": (lambda xp, y: _normal(xp, y, 0, 1), 0),
     "cauchy": (lambda xp, y: _cauchy(xp, y, 0, 1), 0),
@@ -266,17 +216,13 @@ _OF_STATS: Mapping[str, tuple[Function, int]] = {
     "gamma": (lambda xp, y, a: _gamma(xp, y, a, 1), 1),
     "chi2": (lambda xp, y, df: _gamma(xp, y, df / 2, 0.5), 1),
     "beta": (_beta, 2),
-    "laplace": (_laplace, 0),
-    "logistic": (_logistic, 0),
+    "laplace": (lambda xp, y: -xp.abs(y) - xp.log(2), 0),
+    "logistic": (lambda xp, y: -y - 2 * xp.log1p_exp(-y), 0),
 }
 
 for _name, (_located_formula, _shapes) in _OF_STATS.items():
     FUNCTIONS[f"scipy.stats.{_name}.logpdf"] = _located(_located_formula, _shapes, log=True)
     FUNCTIONS[f"scipy.stats.{_name}.pdf"] = _located(_located_formula, _shapes, log=False)
-
-
-def _of_normal(name: str, sign: int) -> Function:
-    return lambda xp, x, loc=0.0, scale=1.0: getattr(xp, name)(sign * (xp.reals(x) - loc) / scale)
 
 
 for _name, _called, _sign in (
@@ -285,17 +231,13 @@ for _name, _called, _sign in (
     ("sf", "ndtr", -1),
     ("logsf", "log_ndtr", -1),
 ):
-    FUNCTIONS[f"scipy.stats.norm.{_name}"] = _of_normal(_called, _sign)
+    FUNCTIONS[f"scipy.stats.norm.{_name}"] = lambda xp, x, loc=0.0, scale=1.0, _called=_called, _sign=_sign: getattr(
+        xp, _called
+    )(_sign * (xp.reals(x) - loc) / scale)
 
 
-@known_as("scipy.stats.norm.ppf")
-def _quantile_of_normal(xp: Any, q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    return loc + scale * xp.ndtri(q)
-
-
-@known_as("scipy.stats.poisson.logpmf")
-def _poisson_logpmf(xp: Any, k: Any, mu: Any) -> Any:
-    return _poisson(xp, xp.reals(k), xp.reals(mu))
+FUNCTIONS["scipy.stats.norm.ppf"] = lambda xp, q, loc=0.0, scale=1.0: loc + scale * xp.ndtri(q)
+FUNCTIONS["scipy.stats.poisson.logpmf"] = lambda xp, k, mu: _poisson(xp, xp.reals(k), xp.reals(mu))
 
 
 @known_as("scipy.stats.multivariate_normal.logpdf")
@@ -311,6 +253,6 @@ def _multivariate_normal_logpdf(xp: Any, x: Any, mean: Any, cov: Any, allow_sing
     return (-(xp.sum(half * half, 0) + log_det + size * xp.log(TWO_PI)) / 2).reshape(gap.shape[:-1])[()]
 
 
-@known_as("scipy.stats.multivariate_normal.pdf")
-def _multivariate_normal_pdf(xp: Any, x: Any, mean: Any, cov: Any, allow_singular: bool = False) -> Any:
-    return xp.exp(_multivariate_normal_logpdf(xp, x, mean, cov, allow_singular))
+FUNCTIONS["scipy.stats.multivariate_normal.pdf"] = lambda xp, *args, **options: xp.exp(
+    _multivariate_normal_logpdf(xp, *args, **options)
+)

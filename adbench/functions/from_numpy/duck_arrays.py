@@ -37,6 +37,9 @@ NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64
 WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
 """Whether these types count as float64, so that a conversion to them changes nothing; otherwise they are refused."""
 
+OF_FLOATS = ("numpy.average", "numpy.gradient")
+"""Functions whose own code asks for the type of its arguments; that of others makes arrays of the same type."""
+
 METHODS = frozenset(
     (
         *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod"),
@@ -79,6 +82,14 @@ class Calls:
             return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
         return found
 
+    def arrays(self, value: Any) -> Any:
+        """Numbers as arrays of shape (), also in lists, for numpy's own code."""
+        if isinstance(value, Number):
+            array = np.empty((), dtype=object)
+            array[()] = value
+            return array.view(self.array)
+        return type(value)(map(self.arrays, value)) if type(value) in (list, tuple) else value
+
     def complete(self, found: Any) -> Any:
         """The same, with floats in an array converted to numbers, because 1 / 0.0 is an error in Python."""
         if isinstance(found, np.ndarray) and found.dtype == object:
@@ -95,7 +106,7 @@ class Calls:
         chosen = options.pop("where", True) if method != "reduce" else True
         options = _cleaned(ufunc.__name__, options)
         _refuse_single(ufunc.__name__, inputs)
-        found = self._of_ufunc(ufunc, method, [bare(part, np.ndarray) for part in inputs], options)
+        found = self._of_ufunc(ufunc, method, bare(self.arrays(list(inputs))), options)
         if chosen is not True:
             if out is None:
                 raise Unsupported(f"numpy.{ufunc.__name__} with where= needs out=: because other entries have no value")
@@ -139,9 +150,9 @@ class Calls:
             args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
             found = self._handled(path, FUNCTIONS[path], args, options)
         elif path.startswith("numpy.") and hasattr(function, "_implementation") and path.count(".") == 1:
-            args = bare(tuple(args), np.ndarray)
-            options = {name: bare(value, np.ndarray) for name, value in options.items()}
-            found = self.complete(function._implementation(*args, **options))
+            given = self.arrays if path in OF_FLOATS else lambda value: bare(self.arrays(value))
+            options = {name: given(value) for name, value in options.items()}
+            found = self.complete(function._implementation(*given(args), **options))
         else:
             raise Unsupported(f"{path} has no translation to the oracle's numbers")
         return self.dressed(found) if out is None else self._stored(found, out)
@@ -181,18 +192,11 @@ def _only(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
 
-def bare(value: Any, number: Any = None) -> Any:
-    """Arrays of numbers as plain arrays of objects, also in lists; with ``number``, numbers as zero-dimensional
-    arrays."""
+def bare(value: Any) -> Any:
+    """Arrays of numbers as plain arrays of objects, also in lists."""
     if isinstance(value, Numbers):
         return value.view(np.ndarray)
-    if number is not None and isinstance(value, Number):
-        array = np.empty((), dtype=object)
-        array[()] = value
-        return array
-    if type(value) in (list, tuple):
-        return type(value)(bare(part, number) for part in value)
-    return value
+    return type(value)(map(bare, value)) if type(value) in (list, tuple) else value
 
 
 def _cleaned(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -235,20 +239,26 @@ def is_double(name: str, dtype: Any) -> bool:
     return kind.kind in "fO"
 
 
-class Number:
-    """A mixin for a type of `Real`, with the protocols of numpy's float64."""
+class Answering:
+    """A mixin: numpy's functions of it are those of its `calls`."""
 
     __slots__ = ()
     calls: ClassVar[Calls]
-    ball: Any
-    dtype: ClassVar[Any] = FLOAT64
-    itemsize: ClassVar[int] = 8
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return self.calls.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+
+class Number(Answering):
+    """A mixin for a type of `Real`, with the protocols of numpy's float64."""
+
+    __slots__ = ()
+    ball: Any
+    dtype: ClassVar[Any] = FLOAT64
+    itemsize: ClassVar[int] = 8
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -281,17 +291,14 @@ class Number:
 
     def _shown(self) -> float:
         """For a message or a print."""
-        start = ball.start(self.ball)
-        return start.value if isinstance(start, ball.Special) else float(ball.ball(start).mid())
+        return ball.nearest(self.ball)
 
 
 def _of_array(name: str) -> Callable[..., Any]:
     """A method of numpy's arrays as a method of a number."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
-        array = np.empty((), dtype=object)
-        array[()] = self
-        return getattr(array.view(self.calls.array), name)(*args, **options)
+        return getattr(self.calls.arrays(self), name)(*args, **options)
 
     return method
 
@@ -312,19 +319,11 @@ def _refuse() -> NoReturn:
     raise LostPrecision("the function converts an active number to a float: float(), math, or a float64 array")
 
 
-class Numbers(RealArray):
+class Numbers(Answering, RealArray):
     """An array of `Number`s that looks like a float64 array to the program."""
-
-    calls: ClassVar[Calls]
 
     def __array_finalize__(self, source: Any) -> None:
         """No attributes to copy."""
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return self.calls.ufunc(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
-        return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
 
     def __matmul__(self, other: Any) -> Any:
         return self.calls.ufunc(np.matmul, "__call__", (self, other), {})

@@ -10,16 +10,7 @@ from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_a
 
 FUNCTIONS["numpy.dot"] = FUNCTIONS["numpy.linalg.dot"] = namesake("dot")
 FUNCTIONS["numpy.vdot"] = namesake("vdot")
-
-
-@known_as("numpy.vecdot", "numpy.linalg.vecdot")
-def _vecdot(xp: Any, x1: Any, x2: Any, axis: int = -1) -> Any:
-    return xp.vecdot(x1, x2, axis)
-
-
-@known_as("numpy.inner")
-def _inner(xp: Any, a: Any, b: Any) -> Any:
-    return np.inner(a, b) if np.ndim(a) > 1 or np.ndim(b) > 1 else xp.dot(a, b)
+FUNCTIONS["numpy.vecdot"] = FUNCTIONS["numpy.linalg.vecdot"] = namesake("vecdot")
 
 
 for _name in ("det", "inv", "matrix_power", "multi_dot", "slogdet", "solve", "svdvals", "matmul"):
@@ -30,19 +21,10 @@ for _name in ("cross", "diagonal", "matrix_transpose", "outer", "trace", "tensor
     )
 
 
-@known_as("numpy.linalg.cholesky")
-def _cholesky(xp: Any, a: Any, upper: bool = False) -> Any:
-    return xp.linalg.cholesky(a, upper=upper)
-
-
-@known_as("numpy.linalg.eigh")
-def _eigh(xp: Any, a: Any, UPLO: str = "L") -> Any:
-    return xp.linalg.eigh(a, upper=UPLO.upper() != "L")
-
-
-@known_as("numpy.linalg.eigvalsh")
-def _eigvalsh(xp: Any, a: Any, UPLO: str = "L") -> Any:
-    return xp.linalg.eigvalsh(a, upper=UPLO.upper() != "L")
+FUNCTIONS["numpy.linalg.cholesky"] = lambda xp, a, upper=False: xp.linalg.cholesky(a, upper=upper)
+FUNCTIONS["numpy.linalg.eigh"] = lambda xp, a, UPLO="L": xp.linalg.eigh(a, upper=UPLO.upper() != "L")
+FUNCTIONS["numpy.linalg.eigvalsh"] = lambda xp, a, UPLO="L": xp.linalg.eigvalsh(a, upper=UPLO.upper() != "L")
+FUNCTIONS["numpy.linalg.pinv"] = lambda xp, a: xp.linalg.pinv(a)
 
 
 @known_as("numpy.linalg.qr")
@@ -109,11 +91,6 @@ def _polyfit(xp: Any, x: Any, y: Any, deg: int, w: Any = None) -> Any:
     return xp.linalg.lstsq(columns * w[:, None], y * w)
 
 
-@known_as("numpy.linalg.pinv")
-def _pinv(xp: Any, a: Any) -> Any:
-    return xp.linalg.pinv(a)
-
-
 @known_as("numpy.linalg.cond")
 def _cond(xp: Any, x: Any, p: Any = None) -> Any:
     if p not in (None, 2):
@@ -125,22 +102,13 @@ def _cond(xp: Any, x: Any, p: Any = None) -> Any:
 # scipy.linalg has other defaults
 
 
-@known_as("scipy.linalg.cholesky")
-def _upper_cholesky(xp: Any, a: Any, lower: bool = False) -> Any:
-    return xp.linalg.cholesky(a, upper=not lower)
-
-
-@known_as("scipy.linalg.cho_factor")
-def _cho_factor(xp: Any, a: Any, lower: bool = False) -> Any:
-    return xp.linalg.cholesky(a, upper=not lower), lower
+FUNCTIONS["scipy.linalg.cholesky"] = lambda xp, a, lower=False: xp.linalg.cholesky(a, upper=not lower)
+FUNCTIONS["scipy.linalg.cho_factor"] = lambda xp, a, lower=False: (xp.linalg.cholesky(a, upper=not lower), lower)
 
 
 @known_as("scipy.linalg.cho_solve")
 def _cho_solve(xp: Any, factor: Any, b: Any) -> Any:
-    c, lower = factor
-    triangle = np.tril(np.asarray(c)) if lower else np.swapaxes(np.triu(np.asarray(c)), -1, -2)
-    half = xp.linalg.solve_triangular(triangle, b, lower=True)
-    return xp.linalg.solve_triangular(np.swapaxes(triangle, -1, -2), half, lower=False)
+    return xp.linalg.cho_solve(factor[0], b, lower=factor[1])
 
 
 @known_as("scipy.linalg.solve_triangular")
@@ -165,11 +133,7 @@ def _scipy_eigh(xp: Any, a: Any, b: Any = None, lower: bool = True, eigvals_only
     return (xp.linalg.eigvalsh if eigvals_only else xp.linalg.eigh)(a, upper=not lower)
 
 
-@known_as("scipy.linalg.eigvalsh")
-def _scipy_eigvalsh(xp: Any, a: Any, b: Any = None, lower: bool = True) -> Any:
-    return _scipy_eigh(xp, a, b, lower, eigvals_only=True)
-
-
+FUNCTIONS["scipy.linalg.eigvalsh"] = lambda xp, a, b=None, lower=True: _scipy_eigh(xp, a, b, lower, eigvals_only=True)
 for _name in ("det", "expm", "inv", "svdvals"):
     FUNCTIONS[f"scipy.linalg.{_name}"] = lambda xp, a, _name=_name: getattr(xp.linalg, _name)(a)
 

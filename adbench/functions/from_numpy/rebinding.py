@@ -12,12 +12,13 @@ import builtins
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from adbench.functions.libraries import names_in
 from adbench.oracle.series.number import Real
 
 Call = Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -237,7 +238,7 @@ class Rebinding:
         names = function.__globals__ if own else function.__globals__ | {"__builtins__": self._builtins}
         made = FunctionType(function.__code__, names, function.__name__, None, cells)
         self._made[id(function)] = function, made
-        self.stops = self.stops or GETVAL.rpartition(".")[2] in _names(function.__code__)
+        self.stops = self.stops or GETVAL.rpartition(".")[2] in names_in(function.__code__)
         made.__dict__.update(function.__dict__)
         made.__kwdefaults__ = {k: self.of(v) for k, v in (function.__kwdefaults__ or {}).items()}
         made.__defaults__ = tuple(map(self.of, function.__defaults__ or ())) or None
@@ -247,7 +248,7 @@ class Rebinding:
             except ValueError:  # still empty
                 continue
         if not own:
-            changed = {name: self.of(names[name]) for name in _names(function.__code__) if name in names}
+            changed = {name: self.of(names[name]) for name in names_in(function.__code__) if name in names}
             names.update(changed)
             self.copied += 1
         return made
@@ -299,11 +300,3 @@ class _Module(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return self._rebinding.of(getattr(self._original, name))
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals used by a function and its inner functions."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)

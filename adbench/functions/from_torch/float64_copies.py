@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
+
+from adbench.functions.libraries import names_in
 
 LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
 
@@ -42,7 +44,7 @@ class _Copies:
             return self._known[id(f)]
         self._known[id(f)] = f  # for a recursive function
         self._kept.append(f)
-        names = {name for name in _names_in(f.__code__) if name in f.__globals__}
+        names = {name for name in names_in(f.__code__) if name in f.__globals__}
         changed = {name: self.of(f.__globals__[name], name) for name in sorted(names)}
         changed = {name: value for name, value in changed.items() if value is not f.__globals__[name]}
         cells = tuple(map(self._cell, f.__closure__ or (), f.__code__.co_freevars))
@@ -85,8 +87,3 @@ class _Copies:
         if not any(str(tensor.dtype) in LESS for tensor in tensors):
             return value
         return copy.deepcopy(value).cpu().double()
-
-
-def _names_in(code: CodeType) -> set[str]:
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import optree
 import torch
 
 from adbench.functions.declared_constants import constant, holds, moves
@@ -176,8 +177,7 @@ def _nearest(number: Any) -> complex | float:
         return number
     if isinstance(number, ComplexNumber):
         return complex(_nearest(number.real), _nearest(number.imag))
-    value = ball.start(number.ball)
-    return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())
+    return ball.nearest(number.ball)
 
 
 def in_custom_function() -> bool:
@@ -193,24 +193,12 @@ def in_custom_function() -> bool:
 
 def tensors_in(values: Any) -> Iterator[Any]:
     """All tensors in nested lists and tuples."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from tensors_in(value)
+    return (part for part in optree.tree_leaves(values) if isinstance(part, torch.Tensor))
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     """Nested lists and tuples with ``function`` of every tensor."""
-    if isinstance(value, torch.Tensor):
-        return function(value)
-    if isinstance(value, (list, tuple)):
-        return (
-            type(value)([mapped(function, part) for part in value])
-            if type(value) in (list, tuple)
-            else tuple(mapped(function, part) for part in value)
-        )
-    return value
+    return optree.tree_map(lambda part: function(part) if isinstance(part, torch.Tensor) else part, value)
 
 
 def places_of(value: Any) -> Any:

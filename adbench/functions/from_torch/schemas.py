@@ -8,28 +8,18 @@ from typing import Any
 
 import torch
 
-NEW_GEOMETRY = frozenset(["as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
+from adbench.vocabulary import words
+
+NEW_GEOMETRY = words("as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_")
 """Operations that return their tensor's memory in another shape."""
 
-LIKE = frozenset(
-    [
-        "empty_like",
-        "full_like",
-        "new_empty",
-        "new_empty_strided",
-        "new_full",
-        "new_ones",
-        "new_zeros",
-        "ones_like",
-        "rand_like",
-        "randint_like",
-        "randn_like",
-        "zeros_like",
-    ]
+LIKE = words(
+    "empty_like full_like new_empty new_empty_strided new_full new_ones new_zeros ones_like rand_like "
+    "randint_like randn_like zeros_like"
 )
 """Operations that use only shape and type of a tensor."""
 
-OTHER_TYPES = {"_conj", "_neg_view", "view_as_complex", "view_as_real"}
+OTHER_TYPES = words("_conj _neg_view view_as_complex view_as_real")
 """Views in torch with other numbers as entries; here they are read-only copies."""
 
 

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch._decomp import decomposition_table
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from adbench.functions.declared_constants import holds, moves
 from adbench.functions.from_torch.number_tensors import (
@@ -41,6 +40,7 @@ from adbench.functions.from_torch.number_tensors import (
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
 from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
+from adbench.functions.from_torch.watching import Eager
 from adbench.functions.low_precision import low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
@@ -50,7 +50,7 @@ from adbench.oracle.series.namespace import Balls
 from adbench.oracle.series.number import Real
 
 
-class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+class Evaluation(Eager):
     """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation.
 
     widened   types below float64 count as float64, so that a conversion to them changes nothing
@@ -61,11 +61,6 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         self.xp, self.widened = xp, widened
         self._outside: dict[int, tuple[Any, Storage]] = {}
         self._last: tuple[Any, Storage] | None = None
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Called by torch; True would import its compiler, which takes seconds."""
-        return False
 
     # Between numbers and tensors --------------------------------------------------------------------------------
 
@@ -178,7 +173,7 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if op.name in ARRANGING:
             return self._arranged(func, args, kwargs)
         with self:
-            found = decomposition_table.get(func, _not_implemented)(*args, **kwargs)
+            found = decomposition_table.get(func, lambda *_, **__: NotImplemented)(*args, **kwargs)
         if found is NotImplemented:
             raise Unsupported(f"the oracle has no torch operation `{func}`")
         return found
@@ -410,10 +405,6 @@ class Evaluation(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         made = self.made(numbers, tensor.storage.active)
         made.storage.copied = tensor.storage.copied = True
         return made
-
-
-def _not_implemented(*_: Any, **__: Any) -> Any:
-    return NotImplemented
 
 
 def _refuse_less(dtype: Any, where: str) -> None:

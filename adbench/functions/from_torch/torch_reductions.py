@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_torch.torch_linalg import reals
+from adbench.functions.positions import combined
 from adbench.oracle.series import ball
 
 Function = Callable[..., Any]
@@ -34,15 +35,12 @@ def reduction(name: str) -> Function:
     return reduced
 
 
-def spread(square_root: bool, mean: bool) -> Function:
-    """The variance or the standard deviation, by itself or with the mean."""
-
-    def computed(xp: Any, x: Any, dim: Any = None, *more: Any, correction: Any = None, keepdim: bool = False) -> Any:
-        correction = 1 if correction is None else correction
-        found = (xp.std if square_root else xp.var)(x, axes(dim), correction=correction, keepdims=keepdim)
-        return (found, xp.mean(x, axes(dim), keepdims=keepdim)) if mean else found
-
-    return computed
+def var(
+    xp: Any, x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """The variance. torch's decomposition into sums lacks the noise of its derivative."""
+    correction = int(unbiased) if correction is None else correction
+    return xp.var(x, axes(dim), correction=correction, keepdims=keepdim)
 
 
 def taken(x: Any, places: Any, dim: int) -> Any:
@@ -136,12 +134,7 @@ def running_best(largest: bool) -> Function:
 
 def anchor(x: Any, dim: int, keepdim: bool = True) -> Any:
     """The approximate largest number along an axis, as a float, which keeps exp(x - c) in range."""
-
-    def size(number: Any) -> float:
-        value = ball.start(number.ball)
-        return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())
-
-    sizes = np.asarray(np.frompyfunc(size, 1, 1)(np.asarray(x))).astype(np.float64)
+    sizes = np.asarray(np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)(np.asarray(x))).astype(np.float64)
     return sizes.max(axis=dim, keepdims=keepdim, initial=-math.inf) if sizes.ndim else sizes
 
 
@@ -174,15 +167,6 @@ def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
         return x
     numbers = np.asarray(reals(xp, x), dtype=object)
     return np.frompyfunc(xp.logaddexp, 2, 1).accumulate(numbers, axis=dim, dtype=object)
-
-
-def truth_of(name: str) -> Function:
-    """Whether all, or any, of the numbers are nonzero."""
-
-    def computed(xp: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        return getattr(np, name)(np.asarray(np.asarray(x) != 0).astype(np.bool_), axis=axes(dim), keepdims=keepdim)
-
-    return computed
 
 
 def running(name: str) -> Function:
@@ -221,18 +205,12 @@ def searchsorted(xp: Any, x: Any, values: Any, *, right: bool = False, side: str
 REDUCTIONS: Mapping[str, Function] = {
     "_log_softmax": log_softmax,
     "_softmax": softmax,
-    "all": truth_of("all"),
     "allclose": allclose,
-    "aminmax": lambda xp, x, *, dim=None, keepdim=False: tuple(
-        reduction(name)(xp, x, dim, keepdim) for name in ("min", "max")
-    ),
     "amax": reduction("max"),
     "amin": reduction("min"),
-    "any": truth_of("any"),
     "argmax": place_of_best(True),
     "argmin": place_of_best(False),
     "bucketize": lambda xp, values, x, **more: searchsorted(xp, x, values, **more),
-    "count_nonzero": lambda xp, x, dim=None: np.count_nonzero(np.asarray(x) != 0, axis=axes(dim)),
     "cummax": running_best(True),
     "cummin": running_best(False),
     "cumprod": running("cumulative_prod"),
@@ -249,12 +227,9 @@ REDUCTIONS: Mapping[str, Function] = {
     "prod": reduction("prod"),
     "searchsorted": searchsorted,
     "sort": sort,
-    "std": spread(True, False),
-    "std_mean": spread(True, True),
     "sum": reduction("sum"),
     "topk": topk,
-    "var": spread(False, False),
-    "var_mean": spread(False, True),
+    "var": var,
 }
 
 
@@ -273,15 +248,13 @@ def put(xp: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> A
 
 def accumulated(xp: Any, base: Any, places: Any, values: Any, how: str = "sum", include_self: bool = True) -> Any:
     """``base`` with the sum (product, mean, largest, smallest) of all values with the same flat index there."""
-    flat = np.array(reals(xp, base), dtype=object).reshape(-1)
-    values = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places)).reshape(-1)
-    groups: dict[int, list[Any]] = {}
-    for place, value in zip(np.asarray(places).reshape(-1).tolist(), values.tolist(), strict=True):
-        groups.setdefault(place, [flat[place]] if include_self else []).append(value)
+    values = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places))
     function = {"sum": xp.sum, "prod": xp.prod, "mean": xp.mean, "amax": xp.max, "amin": xp.min}[how]
-    for place, group in groups.items():
-        flat[place] = function(np.array(group, dtype=object))
-    return flat.reshape(np.shape(base))
+
+    def total(group: list[Any]) -> Any:
+        return function(np.array(group if include_self else group[1:], dtype=object))
+
+    return combined(reals(xp, base), np.asarray(places), values, total)
 
 
 def flat_places(x: Any) -> Any:
@@ -306,12 +279,6 @@ def scatter_reduce(
     how = {"add": "sum", "multiply": "prod"}.get(reduce, reduce)
     part = src[tuple(slice(n) for n in np.shape(index))] if np.ndim(src) else src
     return accumulated(xp, x, places_along(x, dim, index), part, how, include_self)
-
-
-def index_add(xp: Any, x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    """x with source added to the slices at ``index``."""
-    places = np.take(flat_places(x), np.atleast_1d(index), axis=dim) if np.ndim(x) else np.zeros(np.shape(source), int)
-    return accumulated(xp, x, places.reshape(np.shape(source)), alpha * reals(xp, source))
 
 
 def index_reduce(xp: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -381,11 +348,9 @@ def bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 
 SUMS: Mapping[str, Function] = {
-    "_unsafe_index_put": index_put,
     "_embedding_bag": embedding_bag,
     "_embedding_bag_forward_only": embedding_bag,
     "bincount": bincount,
-    "index_add": index_add,
     "index_put": index_put,
     "index_reduce": index_reduce,
     "put": put,

@@ -13,7 +13,16 @@ from adbench.functions.from_torch.number_tensors import DOUBLE, tensors_in
 from adbench.functions.low_precision import user_line
 
 
-class Watching(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+class Eager(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+    """A mode that does not need torch's compiler."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Called by torch; True would import its compiler, which takes seconds."""
+        return False
+
+
+class Watching(Eager):
     """While entered, it notes each low type of a result that depends on the given tensors, with the line.
 
     A result depends on them if an argument shares memory with them or with another such result. Integers and Booleans
@@ -24,11 +33,6 @@ class Watching(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed h
         super().__init__()
         self.types: dict[torch.dtype, str] = {}
         self._memory = {tensor.untyped_storage()._cdata: tensor for tensor in given}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Called by torch; True would import its compiler, which takes seconds."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

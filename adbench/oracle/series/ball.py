@@ -233,6 +233,12 @@ def start(a: Ball) -> Ball:
     return a[0] if is_series(a) else a
 
 
+def nearest(a: Ball) -> float:
+    """The float nearest to the number at t = 0; infinities and NaN as they are."""
+    first = start(a)
+    return first.value if isinstance(first, Special) else float(ball(first).mid())
+
+
 # Signs and comparisons --------------------------------------------------------------------------------------------
 
 
@@ -588,20 +594,22 @@ def absolute(a: Ball) -> Ball:
     return neg(a) if sign(a) < 0 else a
 
 
-def larger(a: Ball, b: Ball) -> Ball:
-    """The larger number; a if they are equal; NaN if one is."""
+def _chosen(better: int, a: Ball, b: Ball) -> Ball:
+    """b if the sign of a - b is ``better``, else a."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
     order = _order(a, b)
-    return NAN if order == 2 else b if order < 0 else a
+    return NAN if order == 2 else b if order == better else a
+
+
+def larger(a: Ball, b: Ball) -> Ball:
+    """The larger number; a if they are equal; NaN if one is."""
+    return _chosen(-1, a, b)
 
 
 def smaller(a: Ball, b: Ball) -> Ball:
     """The smaller number; a if they are equal; NaN if one is."""
-    if is_lost(a) or is_lost(b):
-        return NOT_KNOWN
-    order = _order(a, b)
-    return NAN if order == 2 else b if order == 1 else a
+    return _chosen(1, a, b)
 
 
 def floor(a: Ball) -> Ball:

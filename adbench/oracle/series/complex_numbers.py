@@ -111,13 +111,13 @@ class ComplexNumber:
 
     def sqrt(self) -> ComplexNumber:
         """The root with a real part that is not negative."""
-        is_left = _start(self.real) < 0
+        is_left = ball.nearest(self.real.ball) < 0
         larger = self._of("sqrt", (abs(self) + (-self.real if is_left else self.real)) / 2)
-        if _start(larger) == 0 and not larger:
+        if ball.nearest(larger.ball) == 0 and not larger:
             return ComplexNumber(larger, larger)
         if not is_left:
             return ComplexNumber(larger, self.imag / (larger * 2))
-        above = _start(self.imag)
+        above = ball.nearest(self.imag.ball)
         is_below = above < 0 if above else self.imag < 0  # on the cut the direction decides
         return ComplexNumber(abs(self.imag) / (larger * 2), -larger if is_below else larger)
 
@@ -173,12 +173,6 @@ class ComplexNumber:
 
     def __repr__(self) -> str:
         return f"ComplexNumber({self.real}, {self.imag})"
-
-
-def _start(number: Part) -> float:
-    """The number at t = 0, roughly."""
-    value = ball.start(number.ball)
-    return float(value.value) if isinstance(value, ball.Special) else float(ball.ball(value).mid())
 
 
 def _whole(exponent: Any) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ Binary = Callable[[Ball, Ball], Ball]
 def _special_value(name: str, *operands: Ball) -> Ball:
     """The function at infinities and NaN, as in numpy and scipy."""
     row = FUNCTIONS[name]
-    numbers = [a.value if isinstance(a, Special) else float(ball.ball(ball.start(a)).mid()) for a in operands]
+    numbers = list(map(ball.nearest, operands))
     if row.limits is not None:
         below, above = row.limits
         value = {-math.inf: below, math.inf: above}.get(numbers[0], math.nan)
@@ -79,10 +80,6 @@ def _several(name: str, function: Callable[..., Ball]) -> Callable[..., Ball]:
         return _moved(function(*numbers), *numbers)
 
     return apply
-
-
-def _of_flint(name: str) -> Unary:
-    return lambda a: getattr(a, name)()
 
 
 def with_start(a: Ball, first: Any) -> Ball:
@@ -156,29 +153,9 @@ def log(a: Ball) -> Ball:
     return a.log() if first == 1 else NAN
 
 
-def _expm1(a: Ball) -> Ball:
-    return with_start(a.exp() - 1, ball.start(a).expm1())
-
-
-def _log_base(base: int) -> Unary:
-    return lambda a: div(log(a), arb(base).log())
-
-
-def _exp2(a: Ball) -> Ball:
-    return (a * arb(2).log()).exp() if ball.is_series(a) else arb(2) ** a
-
-
 def _cube_root(a: Ball) -> Ball:
     root = ball.power(ball.absolute(a), arb(1) / 3)
     return neg(root) if sign(a) < 0 else root
-
-
-def _cosh(a: Ball) -> Ball:
-    return (a.exp() + (-a).exp()) / 2
-
-
-def _sinh(a: Ball) -> Ball:
-    return with_start((a.exp() - (-a).exp()) / 2, ball.start(a).sinh())
 
 
 def _tanh(a: Ball) -> Ball:
@@ -187,18 +164,6 @@ def _tanh(a: Ball) -> Ball:
         return first.tanh()
     gap = 2 / (1 + (-2 * a if first < 0 else 2 * a).exp())  # to ±1, without cancellation
     return with_start(gap if first < 0 else -gap, first.tanh())
-
-
-def _expit(a: Ball) -> Ball:
-    return 1 / (1 + (-a).exp())
-
-
-def _log1p_exp(a: Ball) -> Ball:
-    return log1p(a.exp())
-
-
-def _logit(a: Ball) -> Ball:
-    return log(div(a, 1 - a))
 
 
 # Angles and areas -------------------------------------------------------------------------------------------------
@@ -215,18 +180,22 @@ def _within(lower: float, upper: float, function: Callable[[Any], Any]) -> Calla
     return inside
 
 
+def _steep_at_ends(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of constants in [-1, 1], infinite at the ends."""
+
+    def apply(c: Any) -> Any:
+        at_end = (c - 1).is_zero() or (c + 1).is_zero()
+        return (INF if c > 0 else NEGATIVE_INF) if at_end else function(c)
+
+    return _within(-1, 1, apply)
+
+
 def _root_of(function: Unary) -> Unary:
     return lambda a: ball.sqrt(function(a))
 
 
 def _gap_to_one(a: Ball) -> Ball:
     return mul(sub(ONE, a), add(ONE, a))
-
-
-def _atanh_at(c: Any) -> Ball:
-    if (c - 1).is_zero() or (c + 1).is_zero():
-        return INF if c > 0 else NEGATIVE_INF
-    return c.atanh()
 
 
 asin = _finite("asin")(_from_steepness(_within(-1, 1, lambda c: c.asin()), _root_of(_gap_to_one)))
@@ -245,11 +214,6 @@ def _acos(a: Ball) -> Ball:
     return angle if isinstance(angle, Special) else with_start(angle, first.acos())
 
 
-@_finite("tan")
-def _tan(a: Ball) -> Ball:
-    return a.tan()
-
-
 # Gamma and its relatives ------------------------------------------------------------------------------------------
 
 
@@ -260,10 +224,6 @@ def _log_gamma_series(c: Any, terms: int) -> list[Any]:
         return ball.coefficients(variable.lgamma())
     reciprocal = variable.rgamma()  # without poles
     return ball.coefficients((-reciprocal if reciprocal[0] < 0 else reciprocal).log().__neg__())
-
-
-def _is_pole(c: Any) -> bool:
-    return bool(sign(c) <= 0 and c.is_exact() and c.is_integer())
 
 
 def _log_gamma(a: Ball) -> Ball:
@@ -289,7 +249,8 @@ def _terms_of(terms: int, compute: Callable[[int], Sequence[Any]]) -> Sequence[A
 
 def _unless_pole(name: str, function: Unary, at_pole: Ball) -> Unary:
     def apply(a: Ball) -> Ball:
-        if not _is_pole(ball.start(a)):
+        first = ball.start(a)
+        if not (sign(first) <= 0 and first.is_exact() and first.is_integer()):
             return function(a)
         return Special(at_pole.value, ball.LOST) if ball.is_series(a) else at_pole
 
@@ -317,32 +278,14 @@ def _lambert(a: Ball) -> Ball:
     return a.lambertw()
 
 
-def _erfcx(a: Ball) -> Ball:
-    return (a * a).exp() * a.erfc()
-
-
-def _root_of_two() -> Any:
-    return arb(2).sqrt()
-
-
 def _normal_cdf(a: Ball) -> Ball:
-    return (-a / _root_of_two()).erfc() / 2
-
-
-def _log_normal_cdf(a: Ball) -> Ball:
-    return log1p(-_normal_cdf(-a)) if sign(ball.start(a)) > 0 else log(_normal_cdf(a))
+    return (-a / arb(2).sqrt()).erfc() / 2
 
 
 def _normal_quantile(c: Any) -> Any:
     if c.is_zero() or (c - 1).is_zero():
         return NEGATIVE_INF if c.is_zero() else INF
-    return -_root_of_two() * (2 * c).erfcinv()
-
-
-def _inverse_error(c: Any) -> Any:
-    if (c - 1).is_zero() or (c + 1).is_zero():
-        return INF if c > 0 else NEGATIVE_INF
-    return c.erfinv()
+    return -arb(2).sqrt() * (2 * c).erfcinv()
 
 
 # Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) -----------------------------------------------
@@ -361,17 +304,14 @@ def _bessel(kind: str, order: Any, alternating: bool, c: Any, terms: int) -> Seq
     return coefficients
 
 
-def _bessel_of(name: str, kind: str, alternating: bool, order: Ball) -> Unary:
-    return _finite(name)(_composed(partial(_bessel, kind, ball.ball(order), alternating)))
-
-
 def bessel(name: str, kind: str, alternating: bool) -> Binary:
     """A Bessel function of a fixed order."""
 
     def apply(order: Ball, a: Ball) -> Ball:
         if name in ("kv", "yv") and sign(ball.start(a)) <= 0:
             return NAN if sign(ball.start(a)) else INF if name == "kv" else NEGATIVE_INF
-        return _bessel_of(name, kind, alternating, ball.fixed(order, name))(a)
+        fixed = ball.ball(ball.fixed(order, name))
+        return _finite(name)(_composed(partial(_bessel, kind, fixed, alternating)))(a)
 
     return apply
 
@@ -508,38 +448,36 @@ def zeta(s: Ball, q: Ball | None = None) -> Ball:
 
 # Tables -----------------------------------------------------------------------------------------------------------
 
-_OF_FLINT = {name: name for name in ("atan", "cos", "erf", "erfc", "exp", "sin")}
-
 _FINITE: Mapping[str, Unary] = {
-    **{name: _of_flint(called) for name, called in _OF_FLINT.items()},
+    **{name: methodcaller(name) for name in ("atan", "cos", "erf", "erfc", "exp", "sin", "tan")},
     "acos": _acos,
     "acosh": _from_steepness(_within(1, math.inf, lambda c: c.acosh()), _root_of(lambda a: neg(_gap_to_one(a)))),
     "asinh": _from_steepness(lambda c: c.asinh(), _root_of(lambda a: add(ONE, mul(a, a)))),
-    "atanh": _from_steepness(_within(-1, 1, _atanh_at), _gap_to_one),
+    "atanh": _from_steepness(_steep_at_ends(lambda c: c.atanh()), _gap_to_one),
     "cbrt": _cube_root,
-    "cosh": _cosh,
+    "cosh": lambda a: (a.exp() + (-a).exp()) / 2,
     "degrees": lambda a: a * 180 / arb.pi(),
-    "erfcx": _erfcx,
-    "erfinv": _from_slope(_within(-1, 1, _inverse_error), lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
+    "erfcx": lambda a: (a * a).exp() * a.erfc(),
+    "erfinv": _from_slope(_steep_at_ends(lambda c: c.erfinv()), lambda _, y: (y * y).exp() * arb.pi().sqrt() / 2),
     "exp1": _exponential_integral,
-    "exp2": _exp2,
+    "exp2": lambda a: (a * arb(2).log()).exp() if ball.is_series(a) else arb(2) ** a,
     "expi": lambda a: a.ei() if sign(ball.start(a)) else NEGATIVE_INF,
-    "expit": _expit,
-    "expm1": _expm1,
+    "expit": lambda a: 1 / (1 + (-a).exp()),
+    "expm1": lambda a: with_start(a.exp() - 1, ball.start(a).expm1()),
     "i0": _composed(partial(_bessel, "bessel_i", arb(0), False)),
     "i1": _composed(partial(_bessel, "bessel_i", arb(1), False)),
     "j0": _composed(partial(_bessel, "bessel_j", arb(0), True)),
     "j1": _composed(partial(_bessel, "bessel_j", arb(1), True)),
     "lambertw": _lambert,
-    "log10": _log_base(10),
-    "log1p_exp": _log1p_exp,
-    "log2": _log_base(2),
-    "log_ndtr": _log_normal_cdf,
-    "logit": _logit,
+    "log10": lambda a: div(log(a), arb(10).log()),
+    "log1p_exp": lambda a: log1p(a.exp()),
+    "log2": lambda a: div(log(a), arb(2).log()),
+    "log_ndtr": lambda a: log1p(-_normal_cdf(-a)) if sign(ball.start(a)) > 0 else log(_normal_cdf(a)),
+    "logit": lambda a: log(div(a, 1 - a)),
     "ndtr": _normal_cdf,
     "ndtri": _from_slope(_within(0, 1, _normal_quantile), lambda _, y: (y * y / 2).exp() * (2 * arb.pi()).sqrt()),
     "radians": lambda a: a * arb.pi() / 180,
-    "sinh": _sinh,
+    "sinh": lambda a: with_start((a.exp() - (-a).exp()) / 2, ball.start(a).sinh()),
     "tanh": _tanh,
 }
 
@@ -555,7 +493,7 @@ UNARY: Mapping[str, Unary] = {
     **{name: _finite(name)(function) for name, function in _FINITE.items()},
     "asin": asin,
     "digamma": _unless_pole("digamma", _composed(partial(_digamma, 0)), NAN),
-    "gamma": _unless_pole("gamma", _of_flint("gamma"), NAN),
+    "gamma": _unless_pole("gamma", methodcaller("gamma"), NAN),
     "lgamma": _unless_pole("lgamma", _log_gamma, INF),
     "log": log,
     "log1p": log1p,
@@ -563,7 +501,6 @@ UNARY: Mapping[str, Unary] = {
     "sinc": sinc,
     "sqrt": ball.sqrt,
     "square": lambda a: mul(a, a),
-    "tan": _tan,
 }
 exp = UNARY["exp"]
 

@@ -19,6 +19,9 @@ from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra.coefficients import Rows
 from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
 
+_COMPLEX_LU = np.vectorize(complex_matrices.lu, otypes="Oll", signature="(n,n)->(n,n),(n),()")
+_COMPLEX_CHOLESKY = np.vectorize(complex_matrices.cholesky, otypes="O", signature="(n,n)->(n,n)")
+
 
 class SlogdetSeries(NamedTuple):
     """det = sign × exp(logabsdet)."""
@@ -54,23 +57,11 @@ class Linalg:
 
     def __init__(self, xp: Any) -> None:
         self._xp, self._real = xp, xp.number
-        self.matrix_transpose, self.outer, self.trace, self.diagonal = (
-            np.matrix_transpose,
-            np.outer,
-            np.trace,
-            np.diagonal,
-        )
-        self.tensordot, self.cross = np.tensordot, np.cross
+        self.matmul, self.vecdot = xp.matmul, xp.vecdot
+        for name in ("cross", "diagonal", "matrix_transpose", "outer", "tensordot", "trace"):
+            setattr(self, name, getattr(np, name))
 
     # Products --------------------------------------------------------------------------------------------------
-
-    def matmul(self, a: Any, b: Any) -> Any:
-        """a @ b: (…, m, k) × (…, k, n) -> (…, m, n), vectors as in numpy."""
-        return self._xp.matmul(a, b)
-
-    def vecdot(self, a: Any, b: Any, axis: int = -1) -> Any:
-        """Σ a b along ``axis``."""
-        return self._xp.vecdot(a, b, axis)
 
     def multi_dot(self, arrays: Sequence[Any]) -> Any:
         """a @ b @ …."""
@@ -190,10 +181,7 @@ class Linalg:
         """`lu` of complex matrices, and the sign of the order of the rows. Every operation has its own noise."""
         self._xp.check_time()
         matrices = np.asarray(self._xp.reals(a), dtype=object) * np.array(1 + 0j, dtype=object)
-        packed, batch = np.empty_like(matrices), matrices.shape[:-2]
-        order, signs = np.empty(matrices.shape[:-1], dtype=np.int64), np.empty(batch, dtype=np.int64)
-        for place in np.ndindex(*batch):
-            packed[place], order[place], signs[place] = complex_matrices.lu(matrices[place])
+        packed, order, signs = _COMPLEX_LU(matrices)
         return packed.view(RealArray), order, signs
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
@@ -201,9 +189,7 @@ class Linalg:
         a = self._xp.reals(a)
         if holds_complex(a):
             matrices = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
-            lower = np.empty_like(matrices)
-            for place in np.ndindex(*matrices.shape[:-2]):
-                lower[place] = complex_matrices.cholesky(matrices[place])
+            lower = _COMPLEX_CHOLESKY(matrices)
             return (np.conj(np.swapaxes(lower, -1, -2)) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
         (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
@@ -223,6 +209,12 @@ class Linalg:
         a = self._xp.reals(a)
         triangle = np.tril(a) if lower else np.triu(a)
         return self.solve(np.swapaxes(triangle, -1, -2) if trans else triangle, b)
+
+    def cho_solve(self, factor: Any, b: Any, *, lower: Any = False) -> Any:
+        """x with A x = b of the factor of A: L L' = A, or with `lower` false L'."""
+        triangle = factor if lower else np.swapaxes(factor, -1, -2)
+        half = self.solve_triangular(triangle, b, lower=True)
+        return self.solve_triangular(np.swapaxes(triangle, -1, -2), half)
 
     # Spectra ---------------------------------------------------------------------------------------------------
 

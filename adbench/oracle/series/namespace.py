@@ -22,79 +22,15 @@ from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.functions import SEVERAL, UNARY, copysign
 from adbench.oracle.series.linalg import Linalg
 from adbench.oracle.series.number import Real
-from adbench.vocabulary import FUNCTIONS
+from adbench.vocabulary import FUNCTIONS, words
 
-FROM_NUMPY = (
-    "add",
-    "all",
-    "any",
-    "append",
-    "argmax",
-    "argmin",
-    "argsort",
-    "array_split",
-    "atleast_1d",
-    "atleast_2d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "count_nonzero",
-    "cross",
-    "diag",
-    "diagonal",
-    "diff",
-    "divide",
-    "einsum",
-    "equal",
-    "expand_dims",
-    "flip",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hstack",
-    "inner",
-    "kron",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "matrix_transpose",
-    "meshgrid",
-    "mod",
-    "moveaxis",
-    "multiply",
-    "ndim",
-    "negative",
-    "nonzero",
-    "not_equal",
-    "outer",
-    "permute_dims",
-    "positive",
-    "ravel",
-    "remainder",
-    "repeat",
-    "reshape",
-    "roll",
-    "rot90",
-    "searchsorted",
-    "shape",
-    "sort",
-    "split",
-    "squeeze",
-    "subtract",
-    "swapaxes",
-    "take",
-    "take_along_axis",
-    "tensordot",
-    "tile",
-    "trace",
-    "transpose",
-    "tril",
-    "triu",
-    "unstack",
-    "vstack",
+FROM_NUMPY = words(
+    "add all any append argmax argmin argsort array_split atleast_1d atleast_2d broadcast_arrays broadcast_shapes "
+    "broadcast_to count_nonzero cross diag diagonal diff divide einsum equal expand_dims flip floor_divide greater "
+    "greater_equal hstack inner kron less less_equal logical_and logical_not logical_or logical_xor matrix_transpose "
+    "meshgrid mod moveaxis multiply ndim negative nonzero not_equal outer permute_dims positive ravel remainder "
+    "repeat reshape roll rot90 searchsorted shape sort split squeeze subtract swapaxes take take_along_axis "
+    "tensordot tile trace transpose tril triu unstack vstack"
 )
 """Names of numpy functions that already work for arrays of objects."""
 

@@ -171,11 +171,8 @@ def _matched(values: Sequence[complex], order: Sequence[complex]) -> list[int]:
 def approximate(matrix: Any) -> Any:
     """An array of numbers in complex128, at t = 0; NaN for infinite entries."""
 
-    def nearest(number: Any) -> float:
-        value = ball.start(number.ball)
-        return math.nan if isinstance(value, ball.Special) else float(ball.ball(value).mid())
-
     def entry(z: Any) -> complex:
-        return complex(nearest(z.real), nearest(z.imag))
+        parts = (ball.nearest(part.ball) for part in (z.real, z.imag))
+        return complex(*(part if math.isfinite(part) else math.nan for part in parts))
 
     return np.vectorize(entry, otypes=[np.complex128])(matrix)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.oracle.series.arrays import matmul
+
 Positions = NDArray[np.int64]
 
 FILLED = -1
@@ -100,3 +102,27 @@ def windows(
         return np.zeros((*(max(0, n - r + 1) for n, r in zip(where.shape, reach, strict=True)), *window), np.int64)
     views = np.lib.stride_tricks.sliding_window_view(where, reach)
     return views[tuple(slice(None, None, step) for step in (*strides, *window_dilation))]
+
+
+def product(xp: Any, a: Any, b: Any) -> Any:
+    """a @ b."""
+    xp.check_time()
+    return boxed(matmul(xp.number, a, b))
+
+
+def convolution(xp: Any, x: Any, kernel: Any, where: Positions, groups: int) -> Any:
+    """Σ over channels and window of x times kernel, as a product of the matrix of windows.
+
+    x        (n, channel, …) and kernel (out, channel of the group, …); the result is (n, out, location …)
+    where    the positions of each window (`windows`)
+    """
+    axes = where.ndim // 2
+    places, count, channels, out = where.shape[:axes], x.shape[0], kernel.shape[1], kernel.shape[0] // groups
+    zeros = np.broadcast_to(xp.number.of(0), (*x.shape[:2], 1))
+    seen = np.concatenate([x.reshape(*x.shape[:2], -1), zeros], axis=2)[:, :, where]
+    made = []
+    for group in range(groups):
+        part = np.moveaxis(seen[:, group * channels : (group + 1) * channels], 1, axes + 1)
+        weights = kernel[group * out : (group + 1) * out].reshape(out, -1)
+        made.append(product(xp, part.reshape(-1, weights.shape[1]), weights.T).reshape(count, *places, out))
+    return np.moveaxis(np.concatenate(made, axis=-1), -1, 1)
