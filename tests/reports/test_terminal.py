@@ -183,6 +183,14 @@ def test_the_noise_is_one_line_and_the_remedy_comes_once_at_the_end() -> None:
     assert "Noise          unknown: no correct result was measured twice" in terminal.table(USUAL, width=80)
 
 
+def test_suggested_commands_keep_the_type_and_the_device_of_the_run() -> None:
+    settings = {"quick": True, "dtype": "float32", "device": "cuda"}
+    text = terminal.table(replace(USUAL, settings=settings), width=80, ending=ENDING)
+    commands = [line for line in text.splitlines() if " adbench run" in line]
+    assert len(commands) == 2
+    assert all("--dtype float32 --device cuda" in command for command in commands)
+
+
 def test_a_user_s_own_case_and_a_rigorous_run_are_not_suggested_again() -> None:
     own = terminal.table(USUAL, width=80, ending=Ending(more="x", cases=("other",)))
     many = terminal.table(replace(USUAL, settings={"launches": 20}), width=80, ending=ENDING)
