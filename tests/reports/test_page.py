@@ -166,11 +166,12 @@ def test_columns_come_in_the_order_of_the_standings_everywhere(mixed: page.Eleme
 
 
 def test_our_own_engine_is_marked_and_a_switch_ranks_without_it(mixed: page.Element) -> None:
-    every, others = mixed.all("div", class_="front")
+    every, others = (mixed.one("div", class_="results").one("div", class_=name) for name in ("every", "without-own"))
+    how_to_read, without = (aside.words for aside in mixed.all("aside", class_="how"))
     heads = {head.words for head in every.one("table", class_="map").one("thead").all("th")}
     assert {"◆adbench’s own engine: tape", "fast"} <= heads
-    assert "adbench’s own engine, made along with these cases" in every.one("aside").words
-    assert "own engine" not in others.one("aside").words
+    assert "adbench’s own engine, made along with these cases" in how_to_read
+    assert "own engine" not in without
     assert "tape" not in _heads(others.one("table", class_="map"))
     assert mixed.one("input", id="without-own").attributes["type"] == "checkbox"
     alone = page.read(html.render(runs.run([runs.record(backend="tape")])))
