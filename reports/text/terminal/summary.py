@@ -142,7 +142,7 @@ def _source(cells: Cells) -> Iterator[Sentence]:
 
 def _device(cells: Cells) -> Iterator[Sentence]:
     if text := device_of(cells.findings.run):
-        yield Sentence("Device", text)
+        yield Sentence("Computed", text)
 
 
 def _span(cost: Range) -> str:
