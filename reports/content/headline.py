@@ -199,7 +199,7 @@ def sources(cells: Cells) -> str:
 
 
 def device_of(run: Run) -> str:
-    """Where the run computed, in which type, and whether its times include copies: "in float32, judged by its rounding".
+    """Where a run computed, in which type, and whether its times include copies: "in float32, judged by its rounding".
 
     "" for float64 on the processor.
     """

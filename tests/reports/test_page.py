@@ -350,14 +350,14 @@ def test_the_parts_of_a_preparation_are_told_and_when_it_has_paid() -> None:
 def test_machine_versions_settings_and_seed_are_shown(mixed: page.Element) -> None:
     facts = {row.one("th").words: row.one("td").words for t in mixed.all(class_="facts") for row in t.all("tr")}
     assert facts["processor"] == "a processor"
-    assert facts["memory bytes"] == "8.00 GB"
-    assert facts["max mhz"] == "—"
-    assert facts["epoch ns"] == "4.00 ms"
+    assert facts["memory"] == "8.00 GB"
+    assert "max mhz" in facts["unknown"]
+    assert facts["epoch"] == "4.00 ms"
     assert facts["seed"] == "7"
     assert facts["fast"] == "1.0"
     assert facts["tape"] == "built in"  # its own version is adbench's; llvmlite's is none of it
     (internal,) = (t for t in mixed.all(class_="facts") if t.one("caption").words == "Internal settings")
-    assert "epoch ns" in internal.words
+    assert "epoch" in internal.words
     assert internal.parent is not None
     assert internal.parent.parent is not None
     assert internal.parent.parent.tag == "details"
