@@ -59,7 +59,8 @@ class Cell:
         """Why its figures lack the time; "" if they have it, or if there are no figures at all."""
         if self.spread or not self.measured:
             return ""
-        return ((self.record and self.record.reason) or NOT_TIMED).removeprefix("not timed: ")
+        reason = (self.record and self.record.reason) or ""
+        return reason.removeprefix("not timed: ") if "not timed: " in reason else NOT_TIMED
 
     @property
     def digits(self) -> int | None:

@@ -259,7 +259,7 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
     untimed = [cell for cell in cells.every_single() if cells.timed and cell.why_untimed]
     for backend, group in grouped(untimed, lambda cell: cell.job.backend).items():
         more = f"; and {len(group) - 1} more" if len(group) > 1 else ""
-        what = f"{formatting.MISSING} {formatting.short(backend, 30)}: {group[0].why_untimed}"
+        what = f"{formatting.MISSING} {formatting.short(backend, 30)}: {formatting.short(group[0].why_untimed, 200)}"
         yield Text(wrapped(f"{what} [{_where(group[:1], cells.shown)}{more}]", width))
     blind = [cell for of_count in cells.every_count for cell in of_count.every_single() if cell.word == "blind"]
     for reason, group in grouped(blind, lambda cell: (cell.reason or "").removeprefix("blind: ")).items():
