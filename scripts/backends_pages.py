@@ -224,7 +224,7 @@ def _in_part(records: Iterable[Record]) -> list[str]:
 
 def _listed(members: Sequence[str], name: str) -> str:
     if name == "traps":
-        return f"The {len(members)} traps at the end of [Cases](cases.md)."
+        return f"The {len(members)} traps that were checked, of those at the end of [Cases](cases.md)."
     return f"{_named(members)}."
 
 

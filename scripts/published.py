@@ -276,7 +276,8 @@ def _where(cells: Cells) -> str:
     run = cells.findings.run
     processor, threads = (formatting.visible(str(run.machine.get(name))) for name in ("processor", "usable_threads"))
     launches = f"{run.settings.get('launches')} launches{' (--quick)' if run.settings.get('quick') else ''}"
-    return f"{run.created[:10]}, {processor}, {threads} thread{'s' * (threads != '1')}, {launches}"
+    day, many = formatting.moment(run.created, clock=False), "s" * (threads != "1")
+    return f"{day}, {processor}, {threads} thread{many}, {launches}"
 
 
 def _floor(cells: Cells) -> str:

@@ -43,7 +43,8 @@ def main() -> None:
         sys.stdout.flush()
         sys.exit(code)
     except click.ClickException as error:
-        click.echo(f"adbench: {error.format_message()}{_advice(error)}", err=True)
+        text = error.format_message()  # without a command, it is the help
+        click.echo(text if text.startswith("Usage:") else f"adbench: {text}{_advice(error)}", err=True)
         sys.exit(2)
     except (AdbenchError, MissingLibrary) as error:
         from adbench.reports.content.formatting import visible  # a name in it must not act on the terminal

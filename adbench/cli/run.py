@@ -120,7 +120,7 @@ def run(
         return
     folder = resume or output or default_folder()
     is_long = not (resume or session.settings.quick or any(asked[name] for name in ("cases", "suites", "function")))
-    faster = "; for a first look of a minute: adbench run --quick" if is_long else ""
+    faster = "; for a first look in two minutes: adbench run --quick" if is_long else ""
     found, code = execute(
         session,
         None if resume else folder,

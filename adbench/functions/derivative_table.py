@@ -340,7 +340,7 @@ class FunctionCheck:
         return value + entries, len(row.entries) + row.more - len(entries)
 
     def _numbers(self) -> list[str]:
-        entries, left_out = self.shown()
+        entries, _ = self.shown()
         if not entries:
             return []
         cells = list(map(self._cells, entries))
@@ -353,11 +353,19 @@ class FunctionCheck:
             name = place if len(place) <= widest[1] else f"{place[: widest[1] - 1 - half]}…{place[-half:]}"
             columns = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widest[2:], strict=True))
             lines.append(_cut(f"{sign:1} {name:<{widest[1]}}{columns}"))
-        if left_out:
-            kinds = {e.word for e in self.deciding.entries} - {"right"}
-            all_right = ", all right" if not kinds or all(e.word == "right" for e in _rest(self, entries)) else ""
-            lines.append(f"  ... and {left_out} more{all_right}")
-        return lines
+        return lines + textwrap.wrap(self._others(), WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+    def _others(self) -> str:
+        """What the table leaves out: "... and 30 more, all right"; of a large array, also that this is a sample."""
+        entries, left_out = self.shown()
+        rest = [entry for entry in self.deciding.entries if entry not in entries]
+        all_right = ", all right" if all(entry.word == "right" for entry in rest) else ""
+        if (hidden := self.verdict.hidden) is None:
+            return f"... and {left_out} more{all_right}" if left_out else ""
+        others = f"the other {hidden.entries:,} entries of {hidden.where}"
+        compared = f"{others} were not compared" if math.isinf(hidden.error) else f"sums compare {others}"
+        more = f"and {left_out} more of a sample{all_right}" if left_out else "a sample"
+        return f"... {more}; {compared}"
 
     def _head(self, entry: str) -> tuple[str, ...]:
         """The heads of the columns of `_cells`."""
@@ -383,15 +391,15 @@ class FunctionCheck:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        entries, left_out = self.shown()
+        entries, _ = self.shown()
         parts = [f"<p><b>{escape(self.title)}</b></p>"]
         if len(self.rows) > 1:
             parts.append(_html_table(("", "derivative", "", "verdict"), self.summary()))
             parts.append(f"<p>{escape(self.deciding.mode)} at {escape(self.deciding.point)}:</p>")
         if entries:
             parts.append(_html_table(self._head("entry"), list(map(self._cells, entries))))
-        if left_out:
-            parts.append(f"<p>... and {left_out} more</p>")
+        if others := self._others():
+            parts.append(f"<p>{escape(others)}</p>")
         parts += [f"<p>{escape(note)}</p>" for note in self.footnotes]
         return "<div>" + "".join(parts) + "</div>"
 
@@ -413,10 +421,6 @@ def _undefined(value: CheckedMode) -> list[str]:
     """A note if the function has no finite value at the given point."""
     strange = [entry for entry in value.entries if not math.isfinite(entry.got)]
     return [f"the function has no finite value here: {strange[0].place} is {strange[0].got}"] if strange else []
-
-
-def _rest(check: FunctionCheck, shown: Sequence[EntryEvidence]) -> list[EntryEvidence]:
-    return [entry for entry in check.deciding.entries if entry not in shown]
 
 
 def _badness(row: CheckedMode) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from adbench.measure.readings import Figure, Round
 from adbench.model.backend import KnownBugs
-from adbench.model.settings import EARLIER_ROLES, FLOAT64, Role
+from adbench.model.settings import EARLIER_ROLES, FLOAT64, PROCESSOR, Role
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
 
@@ -407,6 +407,13 @@ class Run:
     def dtype(self) -> str:
         """The type in which it computed; float64 in a file of an earlier adbench."""
         return str(self.settings.get("dtype", FLOAT64))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Its type and device as options of a command, where they are not the usual ones."""
+        usual = {"dtype": FLOAT64, "device": PROCESSOR}
+        settings = {name: self.settings.get(name, value) for name, value in usual.items()}
+        return {f"--{name}": str(value) for name, value in settings.items() if value != usual[name]}
 
     @property
     def every_record(self) -> tuple[Record, ...]:

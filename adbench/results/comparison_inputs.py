@@ -148,7 +148,7 @@ def _command_of(run: Run) -> str:
         "-b": dict.fromkeys(run.sources.get(f"backends/{job.backend}", job.backend).partition(":")[0] for job in jobs),
         "-n": dict.fromkeys(str(job.size) for job in jobs),
     }
-    chosen["--dtype"] = {} if run.dtype == FLOAT64 else {run.dtype: None}
+    chosen |= {option: {value: None} for option, value in run.options.items()}
     few = {option: names for option, names in chosen.items() if len(names) <= (1 if option == "-n" else MOST_NAMED)}
     return "adbench run" + "".join(f" {option} {shlex.quote(name)}" for option, names in few.items() for name in names)
 

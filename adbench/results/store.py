@@ -28,6 +28,8 @@ MAX_BYTES = 512 * 2**20
 MOST_PLAIN_BYTES = 32 * 2**20  # as plain data, JSON takes up to thirty times its length
 _PRESENT = re.compile(rb'\s*\{\s*"schema_version":\s*%d\s*,' % SCHEMA_VERSION)
 RUN, JOURNAL, PAGE = "run.json", "journal.jsonl", "report.html"
+STORED = (RUN, f"{RUN}.gz", JOURNAL)
+"""The files that hold the run of a folder; the first of them counts, unless a journal is unfinished."""
 
 
 def default_folder() -> Path:
@@ -174,10 +176,10 @@ def write_run(folder: Path, run: Run) -> Path:
 
 def _file_in(folder: Path) -> Path:
     """The file of a folder that holds its run."""
-    run, written = folder / RUN, folder / JOURNAL
-    if not run.exists() and not written.exists():
+    first = next((folder / name for name in STORED if (folder / name).exists()), None)
+    if first is None:
         raise BadFile(f"{folder}: contains no run: neither {RUN} nor {JOURNAL}; pass the output folder of adbench run")
-    return run if run.exists() and not journal.is_open(written) else written
+    return folder / JOURNAL if journal.is_open(folder / JOURNAL) else first
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from adbench.model.settings import Role
 from .formatting import OUTCOMES, Word, listed, plural, short
 from .run_findings import Findings
 
+NOT_TIMED = "checked, but not timed in this run"
 LEADING_OPERATORS = tuple(one.name for one in sorted(DEFINITIONS.values(), key=lambda one: one.lead) if one.lead)
 
 
@@ -52,6 +53,14 @@ class Cell:
     def measured(self) -> bool:
         """Whether reports show figures of this cell; those of a wrong result are left out."""
         return model.OUTCOMES[self.word].is_measured
+
+    @property
+    def why_untimed(self) -> str:
+        """Why its figures lack the time; "" if they have it, or if there are no figures at all."""
+        if self.spread or not self.measured:
+            return ""
+        reason = (self.record and self.record.reason) or ""
+        return reason.removeprefix("not timed: ") if "not timed: " in reason else NOT_TIMED
 
     @property
     def digits(self) -> int | None:

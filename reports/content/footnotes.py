@@ -76,6 +76,10 @@ class Footnotes:
         """The number, from 1, of a reason for a missing figure; a new reason gets the next one."""
         return self._missing.setdefault(reason, len(self._missing) + 1)
 
+    def untimed_number(self, cell: Cell) -> int | None:
+        """The number of the reason why a right cell has no time; None if it has one."""
+        return self.missing_number(f"{cell.job.backend}: {cell.why_untimed}") if cell.why_untimed else None
+
     @property
     def missing(self) -> list[str]:
         """The reasons for missing figures, in the order of their numbers."""

@@ -95,13 +95,13 @@ def ratio(value: float) -> str:
 
 
 def slowdown(value: float) -> str:
-    """A time relative to the fastest: 1.0 -> "1.0", 1.04 -> "1.04", 9.87 -> "9.9", 4123 -> "4100"."""
+    """A time relative to the fastest: 1.0 -> "1.0", 1.04 -> "1.04", 9.87 -> "9.9", 4123 -> "4 100"."""
     if not math.isfinite(value) or value <= 0:
         return MISSING
     if 1.0005 <= value < 1.095:
         return f"{value:.2f}"
     rounded = float(f"{value:.1e}")
-    return f"{rounded:.0f}" if 10 <= rounded < 1e5 else digits(rounded, 2)
+    return count(round(rounded)) if 10 <= rounded < 1e5 else digits(rounded, 2)
 
 
 def between(found: Interval) -> str:

@@ -199,14 +199,16 @@ def sources(cells: Cells) -> str:
 
 
 def device_of(run: Run) -> str:
-    """Where the run computed, in which type, and whether its times include copies, in words; "" for float64 on the
-    processor."""
+    """Where a run computed, in which type, and whether its times include copies: "in float32, judged by its rounding".
+
+    "" for float64 on the processor.
+    """
     device, transfers = run.settings.get("device", PROCESSOR), run.settings.get("transfers")
     kind = "" if run.dtype == FLOAT64 else f"in {run.dtype}, judged by its rounding"
     if device == PROCESSOR:
         return kind
     names = formatting.listed(dict.fromkeys(record.device for record in run.records if record.device))
-    what = f"{device} ({names})" if names else f"{device}, which no library used"
+    what = f"on {device} ({names})" if names else f"on {device}, which no library used"
     included = "include" if transfers == "inside" else "exclude"
     what += f"; {kind}" if kind else ""
     return formatting.visible(f"{what}; times {included} copies of arguments to it and of results from it")

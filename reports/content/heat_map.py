@@ -24,14 +24,14 @@ class HeatMapSquare:
     text    the slowdown, or the sign of an outcome that is not ranked
     step    the number of its colour; None where it is not ranked
     place   "fastest" if it is significantly faster than each other cell, "tie" if it ties for fastest
-    note    the number of the reason why it is not ranked
+    note    the anchor of the reason why it is not ranked, "note-3"
     """
 
     cell: Cell
     text: str
     step: int | None = None
     place: Place = ""
-    note: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def step(slowdown: float) -> int:
 def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquare:
     found = standings.slowdown(race, cell)
     if race is None or found is None:
-        return HeatMapSquare(cell, cell.sign, note=footnotes.number(cell))
+        number, missing = footnotes.number(cell), footnotes.untimed_number(cell)
+        note = f"note-{number}" if number else f"missing-{missing}" if missing else ""
+        return HeatMapSquare(cell, cell.sign, note=note)
     return HeatMapSquare(cell, formatting.slowdown(found), step(found), race.place(cell))
 
 

@@ -16,7 +16,7 @@ from adbench.results.scaling import Quantity
 
 from ..figures import panels
 from . import formatting, operator_support, ranking
-from .cells import Cell, Cells
+from .cells import NOT_TIMED, Cell, Cells
 from .footnotes import Footnotes
 from .ranking import Lead, Place
 
@@ -25,8 +25,6 @@ NO_GROWTH = "no growth"
 
 ROUNDING = 1e-9
 """Of sums of times that would be equal."""
-
-NOT_TIMED = "checked, but not timed in this run"
 
 
 @dataclass(frozen=True)
@@ -333,7 +331,7 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
         interval = race.interval(cell)
         more = formatting.times(interval) if interval else ""
     place = race.place(cell) if race else ""
-    missing = footnotes.missing_number(NOT_TIMED) if cell.measured and not cell.spread else None
+    missing = footnotes.untimed_number(cell)
     value = cell.spread.median if cell.spread else None
     note = footnotes.number(cell)
     return TableEntry(text or formatting.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
@@ -380,7 +378,8 @@ def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | No
         return TableEntry(text, cell)
     if not cell.measured:
         return TableEntry(formatting.MISSING, cell, note=footnotes.number(cell))
-    return TableEntry(formatting.MISSING, cell, missing=footnotes.missing_number(reason or "no reason was recorded"))
+    missing = footnotes.untimed_number(cell) or footnotes.missing_number(reason or "no reason was recorded")
+    return TableEntry(formatting.MISSING, cell, missing=missing)
 
 
 def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[MethodRow]]) -> list[Group]:

@@ -10,8 +10,7 @@ from adbench.model.record import Run
 from adbench.optional import library
 
 from ..content import formatting
-from ..content.cells import Cell, Cells
-from ..content.sections import NOT_TIMED
+from ..content.cells import NOT_TIMED, Cell, Cells
 from . import looks, panels, plots
 from .plots import DataPoint, Panel
 

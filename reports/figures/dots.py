@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..content import formatting
@@ -35,8 +36,7 @@ def draw(panel: Panel, limits: tuple[float, float]) -> str:
     plots.strip(figure, axes, rules, f"{panel.title}, n = {formatting.count(size)}", 1 - 15 / height)
     for place, series in enumerate(rows):
         _draw_row(axes, place, series, panel)
-    description = f"{formatting.plural(len(rows), 'row')}, the least at the top, on a logarithmic axis. "
-    return plots.as_svg(figure, panel, description + "The tables hold the numbers.")
+    return plots.as_svg(figure, replace(panel, series=tuple(rows)))
 
 
 def _draw_row(axes: Axes, place: int, series: Series, panel: Panel) -> None:

@@ -125,22 +125,22 @@ def case_figures(cells: Cells, *, small: bool) -> dict[int, CaseFigure]:
 def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
     """The charts of a case against n that have points: the time of its operator, of others, memory, preparation."""
     case = cells.subjects[number]
-    lead = cells.operator_of(case)
+    name, lead = formatting.short(case, 40), cells.operator_of(case)
     found: list[Chart] = []
 
     def add(title: str, label: str, operator: str, quantity: Quantity | None, point: PointOf) -> bool:
         unit = "bytes" if quantity and quantity.endswith("_bytes") else "seconds"
         series = series_of(cells, case, point)
         if series:
-            panel = Panel(f"c{number}-{len(found)}", title, unit, series)  # type: ignore[arg-type]
+            panel = Panel(f"c{number}-{len(found)}", title, unit, series, name)  # type: ignore[arg-type]
             found.append(Chart(panel, label, operator, quantity))
         return bool(series)
 
     for operator in dict.fromkeys((lead, *(op for op in SHOWN_OPERATORS if op in cells.operators))):
-        name = formatting.short(operator, 30).replace("_", " ")
+        what = formatting.short(operator, 30).replace("_", " ")
         add(
-            _ascii(f"{name[:1].upper()}{name[1:]}: time per call"),
-            f"time of {name}",
+            _ascii(f"{what[:1].upper()}{what[1:]}: time per call"),
+            f"time of {what}",
             operator,
             "seconds",
             partial(time_point, cells, operator),

@@ -88,12 +88,24 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. `key` begins every id in it."""
+    """One pair of axes. `key` begins every id in it; `case` is the function that it is about."""
 
     key: str
     title: str
     quantity: Literal["seconds", "bytes"]
     series: tuple[Series, ...]
+    case: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Its content, for those who cannot see it: "tape 1.00 µs at n = 1 to 100 µs at n = 100; jax …"."""
+        as_text = formatting.seconds if self.quantity == "seconds" else formatting.byte_size
+        lines = []
+        for series in self.series:
+            ends = dict.fromkeys((series.there[0], series.there[-1]))
+            text = " to ".join(f"{as_text(point.middle)} at n = {formatting.count(point.size)}" for point in ends)
+            lines.append(f"{series.name} {text}{'' if all(p.ranked for p in series.there) else ', in part not ranked'}")
+        return f"{'; '.join(lines)}."
 
 
 @contextmanager
@@ -126,16 +138,15 @@ def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str
     axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
     for series in panel.series:
         draw_series(axes, series)
-    spans = f"n from {formatting.count(min(sizes))} to {formatting.count(max(sizes))}"
-    lines = formatting.plural(len(panel.series), "line")
-    return as_svg(figure, panel, f"{lines}, {spans}, both axes logarithmic. The tables hold the numbers.")
+    return as_svg(figure, panel)
 
 
-def as_svg(figure: Figure, panel: Panel, description: str) -> str:
+def as_svg(figure: Figure, panel: Panel) -> str:
     """The figure as a part of a page."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return svg.embedded(buffer.getvalue(), panel.key, panel.title, description)
+    title = f"{panel.case}. {panel.title}" if panel.case else panel.title
+    return svg.embedded(buffer.getvalue(), panel.key, title, panel.in_words)
 
 
 def y_limits(values: Sequence[float]) -> tuple[float, float]:

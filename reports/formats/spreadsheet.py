@@ -16,7 +16,6 @@ from adbench.oracle.verdict import whole_digits
 
 from ..content import ranking
 from ..content.cells import Cells, cell_of, spread
-from ..content.sections import NOT_TIMED
 from ..figures.panels import MEMORY_METHODS, memory_bytes
 
 FIELDS = (
@@ -84,7 +83,7 @@ def _row(cells: Cells, record: Record) -> Iterator[tuple[str, object]]:
     memory = {method: memory_bytes(cell, method) for method, _ in MEMORY_METHODS}
     yield from ((method, figure) for method, (figure, _) in memory.items())
     if cell.measured:
-        missing = [NOT_TIMED] if not found else []
+        missing = [cell.why_untimed] if not found else []
         missing += [reason for _, reason in memory.values() if reason]
         yield "missing", "; ".join(dict.fromkeys(missing)) or None
 

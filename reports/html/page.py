@@ -147,8 +147,15 @@ def _maps(cells: Cells, footnotes: Footnotes) -> dict[str, tuple[str, HeatMap]]:
 
 
 def machine_facts(run: Run) -> list[tuple[str, str]]:
-    """What is known of the machine, in words."""
-    return [(name.replace("_", " "), fact(name, value)) for name, value in run.machine.items()]
+    """What is known of the machine, in words; the unknown facts are one line."""
+    known = {name: value for name, value in run.machine.items() if value is not None}
+    unknown = ", ".join(_words(name) for name in run.machine if name not in known)
+    return [(_words(name), fact(name, value)) for name, value in known.items()] + [("unknown", unknown)] * bool(unknown)
+
+
+def _words(name: str) -> str:
+    """The name of a fact or setting: "memory_limit_bytes" -> "memory limit"; the value has the unit."""
+    return name.removesuffix("_bytes").removesuffix("_ns").removesuffix("_seconds").replace("_", " ")
 
 
 def versions(run: Run) -> list[tuple[str, str]]:
@@ -180,7 +187,7 @@ def settings(run: Run, *, internal: bool = False) -> list[tuple[str, str]]:
     """The settings of the run that its reader asks for, or the others, with the time of the clock's own loop."""
     asked = {name: value for name, value in run.settings.items() if name != "seed" and value not in (None, False)}
     shown = [(name, asked.get(name)) for name in (SHOWN_SETTINGS if not internal else asked) if name in asked]
-    found = [(n.replace("_", " "), fact(n, v)) for n, v in shown if not internal or n not in SHOWN_SETTINGS]
+    found = [(_words(n), fact(n, v)) for n, v in shown if not internal or n not in SHOWN_SETTINGS]
     if not internal:
         return [("seed", setting(run.seed)), *found]
     overhead = run.loop_overhead_ns
@@ -269,6 +276,8 @@ def fact(name: str, value: str | int | float | bool | None) -> str:
             return formatting.seconds(value * 1e-9)
         if name.endswith("_seconds"):
             return formatting.seconds(value)
+        if name == "margin":
+            return formatting.percent(value)
     return setting(value)
 
 

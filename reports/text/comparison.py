@@ -67,7 +67,7 @@ def markdown(found: Comparison) -> str:
         if len(loud) > MOST_ROWS:
             lines += ["", f"… and {len(loud) - MOST_ROWS} more; `--json` has all."]
     for word, meaning, rows in _kinds([row for row in found.rows if row.word in FOLDED]):
-        head = f"{KINDS[word].sign} {formatting.plural(len(rows), 'cell')} {word}: {_escaped(meaning)}"
+        head = f"{KINDS[word].sign} {_counted(len(rows), word, 'cell')}: {_escaped(meaning)}"
         names = [f"* {_code(row.name)} {_escaped(_figures(row))}".rstrip() for row in rows[:MOST_ROWS]]
         more = [f"* … and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
         lines += ["", f"<details><summary>{head}</summary>", "", *names, *more, "", "</details>"]
@@ -103,7 +103,7 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
         yield Text(line)
     for word, meaning, rows in _kinds(found.rows):
         yield ""
-        yield Text(f"{KINDS[word].sign} {formatting.plural(len(rows), 'cell')} {word}: {meaning}", KINDS[word].style)
+        yield Text(f"{KINDS[word].sign} {_counted(len(rows), word, 'cell')}: {meaning}", KINDS[word].style)
         if word in QUIET and len(rows) > 8:
             shown = formatting.listed([formatting.short(row.name, 40) for row in rows], most=4)
             yield Text(textwrap.indent(textwrap.fill(shown, max(width - 2, 1)), "  "))
@@ -147,7 +147,14 @@ def _stacked(rows: Sequence[ComparedCell], width: int) -> Text:
 
 def _headline(found: Comparison) -> str:
     words = Counter(row.word for row in found.rows)
-    return ", ".join(f"{kind.sign} {words[word]} {word}" for word, kind in KINDS.items() if words[word]) or NOTHING
+    return ", ".join(f"{KINDS[word].sign} {_counted(words[word], word)}" for word in KINDS if words[word]) or NOTHING
+
+
+def _counted(number: int, word: Word, cells: str = "") -> str:
+    """ "2 regressions", "6 same"; with a unit "6 cells same"."""
+    if word in ("regression", "improvement"):
+        return formatting.plural(number, word)
+    return f"{formatting.plural(number, cells) if cells else formatting.count(number)} {word}"
 
 
 def _about(found: Comparison) -> Iterator[str]:

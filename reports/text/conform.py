@@ -62,10 +62,9 @@ def _summary(found: Conformance, library: str) -> Text:
     faulty = [cell for cell in examined if cell.faults]
     results = formatting.count(sum(cell.checked for cell in examined))
     version = f" {found.libraries[library]}" if found.libraries[library] else ""
-    return Text(
-        f"{library}{version}: {formatting.plural(len(faulty), 'operation')} at fault of {len(examined)} examined "
-        f"({sum(bool(cell.own) for cell in examined)} by the library's function), {results} results"
-    )
+    own = sum(bool(cell.own) for cell in examined)
+    by = f" ({own} by the library's own function)" if own else ""
+    return Text(f"{library}{version}: {len(faulty)} of {len(examined)} operations are at fault{by}; {results} results")
 
 
 def _grouped(faults: Sequence[Fault]) -> dict[tuple[str, str], list[Fault]]:

@@ -20,18 +20,32 @@ WIDEST = (28, 12)
 def listing(rows: Sequence[Row], *, width: int, colour: bool, is_long: bool = False) -> str:
     """The rows of `adbench.catalog.inventory.rows`: a line for each, cut where the terminal is narrow.
 
+    Backends that are not there come last, each with what makes it available.
+
     is_long   whole summaries, and of a case its formula, operators, tags and suites, over as many lines as they need
     """
     return printed([_table(rows)] if is_long else _lines(rows, width), width=width, colour=colour)
 
 
 def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
-    texts = [(*_titles(rows), "what it is"), *((row["name"], _fact(row), row["summary"]) for row in rows)]
+    there = [row for row in rows if not _is_absent(row)]
+    texts = [(*_titles(rows), "what it is"), *((row["name"], _fact(row), row["summary"]) for row in there)]
+    absent = [
+        (row["name"], row["install"] or f"set ${row['home']} to its folder", "") for row in rows if _is_absent(row)
+    ]
+    heads = [0, len(texts) + 1]
+    if absent:
+        texts += [("", "", ""), ("not installed", "how to install it; --long says what each is", ""), *absent]
     first, second = (min(max(len(text[k]) for text in texts), most) for k, most in enumerate(WIDEST))
     for k, (name, fact, summary) in enumerate(texts):
-        line = Text(f"{name:{first}}  {fact:{second}}  {summary}", "bold" if k == 0 else "")
+        line = Text(f"{name:{first}}  {fact:{second}}  {summary}".rstrip(), "bold" if k in heads else "")
         line.truncate(width, overflow="ellipsis")
         yield line
+
+
+def _is_absent(row: Row) -> bool:
+    """Whether it is a backend whose library is missing."""
+    return bool(row.get("install") or (row.get("home") and not (row.get("where") or row["version"])))
 
 
 def _table(rows: Sequence[Row]) -> Table:

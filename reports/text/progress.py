@@ -25,11 +25,12 @@ from .live_table import LiveTable
 from .status_line import LOG_SECONDS
 
 BAR = 12  # columns
+SOON = 5.0  # seconds; the end of work that ends sooner shows its failures
 LINE_SECONDS = 0.2  # between two texts of a notebook's line
 
 
 class Bar:
-    """A context manager; `show(event, remaining)` moves it. Failures are printed above it at once.
+    """A context manager; `show(event, remaining)` moves it. Failures are printed above it, unless it ends soon.
 
     left_out   the cells that an earlier message reported as left out
     started    when the work began, by time.monotonic; now by default
@@ -63,7 +64,7 @@ class Bar:
         share = elapsed / (elapsed + remaining) if elapsed + remaining > 0 else 0.0
         self._progress.update(self._task, completed=share, left=planned.duration(remaining))
         self._table.note(event)
-        for record in event.records:
+        for record in event.records if remaining > SOON else ():
             self._tell(record)
         if isinstance(event, Started):
             self._progress.update(self._task, description=_doing(event))

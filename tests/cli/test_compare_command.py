@@ -90,14 +90,14 @@ def test_a_regression_is_exit_code_3_only_where_it_is_asked_for(base: Path) -> N
     doctored(session(2, 1.2), lambda run: run, base.parent / "new")
     done = adbench(base.parent, "compare", "base", "new", *GATE)
     assert (done.code, done.err) == (3, "")
-    assert "▲ 2 cells regression" in done.out
+    assert "▲ 2 regressions: significantly slower" in done.out
     assert adbench(base.parent, "compare", "base", "new").code == 0
     assert adbench(base.parent, "compare", "base", "new", "--fail-on", "correctness").code == 0
     for margins in (["30%"], ["300%"], ["case0=50%", "case1*=50%"], ["2%", "*-jax-gradient=30%"]):
         options = [part for margin in margins for part in ("--margin", margin)]
         assert adbench(base.parent, "compare", "base", "new", *options, *GATE).code == 0
     one = adbench(base.parent, "compare", "base", "new", "--margin", "case0[10]-jax-gradient=50%", *GATE)
-    assert (one.code, "▲ 1 cell regression" in one.out) == (3, True)
+    assert (one.code, "▲ 1 regression: " in one.out) == (3, True)
     assert adbench(base.parent, "compare", "new", "base", *GATE).code == 0  # it is faster
 
 
@@ -141,7 +141,7 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
     doctored(session(2, 1.2), lambda run: run, base.parent / "new")
     markdown = adbench(base.parent, "compare", "base", "new", "--markdown", *GATE)
     assert markdown.code == 3
-    assert markdown.out.startswith("### ▲ 2 regression")
+    assert markdown.out.startswith("### ▲ 2 regressions")
     assert "| ▲ regression | `case0[10]-jax-gradient` |" in markdown.out
     data = json.loads(adbench(base.parent, "compare", "base", "new", "--json", *GATE).out)
     assert data["exit_code"] == 3

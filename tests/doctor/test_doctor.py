@@ -20,7 +20,7 @@ from adbench.execution.native.library import LibraryPlace
 from adbench.measure.machine.system_noise import Noise
 from adbench.measure.memory_truth import Reading
 from adbench.measure.readings import Figure
-from adbench.reports.text.inventory import version_or_command
+from adbench.reports.text.inventory import listing, version_or_command
 from tests.measure.trees import CPU, Roots, roots, stat
 
 QUIET = Noise(ns=10**9, gaps=3, taken_ns=10**5, longest_ns=50_000, spread=0.004, switches=1, stolen_ms=0.0)
@@ -298,6 +298,9 @@ def test_a_list_searches_no_header_and_names_the_variable_for_its_folder(
         "cpp_plain": "built in",
         "tape": "built in",
     }
+    lines = listing([rows["adept"], rows["adolc"], rows["tape"]], width=80, colour=False).splitlines()
+    assert [line.split()[0] for line in lines if line] == ["backend", "tape", "not", "adept", "adolc"]
+    assert lines[-2].endswith("  set $ADEPT_HOME to its folder")
 
 
 def test_on_a_bare_machine_every_backend_has_one_install_command(

@@ -142,7 +142,7 @@ def test_a_run_on_a_device_says_so_everywhere(fake: None, tmp_path: Path) -> Non
     assert record.memory.device_peak_bytes.value == 10 * fake_device.PEAK_BYTES
     assert records["processor"].outcome.word == "unsupported"
     assert records["processor"].reason == "processor does not run on cuda; use --device cpu"
-    said = f"cuda ({fake_device.NAME}); times include copies of arguments to it and of results from it"
+    said = f"on cuda ({fake_device.NAME}); times include copies of arguments to it and of results from it"
     assert said in page.render(run)
     assert said in " ".join(terminal.table(run, width=100).split())
     elsewhere, _ = measured(tmp_path / "outside", memory=False)

@@ -103,7 +103,7 @@ def test_a_first_look_has_the_best_known_libraries_and_counts_the_others() -> No
     found = plan(replace(every, backends={**every.backends, **built_in}), Request(quick=True))
     assert {job.backend for job in found.jobs} == {"jax", "mine"}
     assert found.sentences == (
-        "left out: 4 more installed backends; select them with -b NAME or -c NAME",
+        "left out: 4 more installed backends; select them with -b NAME",
         "not installed: torch; pip install 'autodiff-bench[torch]'",
     )
     real = discovery.catalog()

@@ -302,6 +302,8 @@ def test_a_check_can_be_a_table_html_or_a_dict() -> None:
     assert lines[0].startswith("✓ right: gradient of f by tape")
     assert lines[0].endswith("truth proved")
     assert lines[-1] == "  ... and 30 more, all right"
+    sampled = " ".join(str(adbench.check(f, np.arange(1.0, 5001.0))).split())
+    assert re.search(r"\.\.\. .*a sample.*; sums compare the other 4,9\d\d entries of many$", sampled)
     assert len(lines) == 1 + 1 + 1 + 10 + 1
     assert max(map(len, lines)) <= 80
     assert repr(found) == str(found)

@@ -63,7 +63,7 @@ def test_no_line_is_longer_than_the_terminal_and_nothing_acts(found: Comparison,
     assert max(map(len, shown.splitlines())) <= width
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)
     flat = re.sub(r"\s+", "", shown)
-    assert "▲1cellregression" in flat
+    assert "▲1regression:" in flat
     assert "✗1cellnowwrong" in flat
     assert re.search(r"\+\d\d\.\d%\(\+\d\d\.\d%…", flat)
     assert "100kB→1.00MB" in flat

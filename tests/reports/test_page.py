@@ -166,11 +166,12 @@ def test_columns_come_in_the_order_of_the_standings_everywhere(mixed: page.Eleme
 
 
 def test_our_own_engine_is_marked_and_a_switch_ranks_without_it(mixed: page.Element) -> None:
-    every, others = mixed.all("div", class_="front")
+    every, others = (mixed.one("div", class_="results").one("div", class_=name) for name in ("every", "without-own"))
+    how_to_read, without = (aside.words for aside in mixed.all("aside", class_="how"))
     heads = {head.words for head in every.one("table", class_="map").one("thead").all("th")}
     assert {"◆adbench’s own engine: tape", "fast"} <= heads
-    assert "adbench’s own engine, made along with these cases" in every.one("aside").words
-    assert "own engine" not in others.one("aside").words
+    assert "adbench’s own engine, made along with these cases" in how_to_read
+    assert "own engine" not in without
     assert "tape" not in _heads(others.one("table", class_="map"))
     assert mixed.one("input", id="without-own").attributes["type"] == "checkbox"
     alone = page.read(html.render(runs.run([runs.record(backend="tape")])))
@@ -349,14 +350,14 @@ def test_the_parts_of_a_preparation_are_told_and_when_it_has_paid() -> None:
 def test_machine_versions_settings_and_seed_are_shown(mixed: page.Element) -> None:
     facts = {row.one("th").words: row.one("td").words for t in mixed.all(class_="facts") for row in t.all("tr")}
     assert facts["processor"] == "a processor"
-    assert facts["memory bytes"] == "8.00 GB"
-    assert facts["max mhz"] == "—"
-    assert facts["epoch ns"] == "4.00 ms"
+    assert facts["memory"] == "8.00 GB"
+    assert "max mhz" in facts["unknown"]
+    assert facts["epoch"] == "4.00 ms"
     assert facts["seed"] == "7"
     assert facts["fast"] == "1.0"
     assert facts["tape"] == "built in"  # its own version is adbench's; llvmlite's is none of it
     (internal,) = (t for t in mixed.all(class_="facts") if t.one("caption").words == "Internal settings")
-    assert "epoch ns" in internal.words
+    assert "epoch" in internal.words
     assert internal.parent is not None
     assert internal.parent.parent is not None
     assert internal.parent.parent.tag == "details"

@@ -14,10 +14,11 @@ import pytest
 from rich.cells import cell_len
 
 from adbench.model.record import Record, Relations, Run
+from adbench.reports.html import page as html
 from adbench.reports.text import terminal
 from adbench.reports.text.drawing import NARROWEST
 from adbench.reports.text.terminal import Ending
-from tests.reports import runs
+from tests.reports import page, runs
 
 SIX = ("tape_compiled", "tape", "finite_differences", "autograd", "jax", "torch")
 CASES = ("normal_log_density", "matrix_product", "lotka_volterra", "log_determinant")
@@ -67,7 +68,7 @@ def test_it_fits_eighty_columns_and_a_screen_and_ends_with_what_to_type_next() -
     text = terminal.table(USUAL, width=80, ending=ENDING)
     assert _widest(text) <= 80
     assert text.count("\n") <= 26
-    assert _line(text, "log_determinant") == "log_determinant 10⁵ ★ 1.0 4.1 69 280 1200 ≈ 17 150 ms 8.19 kB"
+    assert _line(text, "log_determinant") == "log_determinant 10⁵ ★ 1.0 4.1 69 280 1 200 ≈ 17 150 ms 8.19 kB"
     assert _line(text, "Correct") == "Correct 5 backends in all 12 tests; finite_differences: 12 approximate"
     means = "mean slowdown: tape_compiled 1.0 · tape 4.1"
     assert _line(text, "Fastest").startswith(f"Fastest tape_compiled in 4 of 4 cases; {means}")
@@ -131,7 +132,7 @@ def test_idiomatic_source_is_named() -> None:
 def test_a_tie_and_a_winner_have_their_signs_and_the_others_plain_numbers() -> None:
     shaky = runs.record(backend="shaky", seconds=0.99e-6, wobble=0.1)
     text = _lone(*runs.race([("tape", 1e-6), ("slow", 4.123e-3)]), shaky)
-    assert re.search(r"^quadratic +10 +☆ 1.0 +☆ 1.\d+ +4[12]00 ", text, re.M)
+    assert re.search(r"^quadratic +10 +☆ 1.0 +☆ 1.\d+ +4\s[12]00 ", text, re.M)
     assert "★" not in text
     assert "☆ correct, tied for fastest" in text
     assert "tied in 1 case: nobody is significantly faster than all others" in _line(text, "Fastest")
@@ -153,6 +154,18 @@ def test_with_too_few_launches_there_is_neither_a_star_nor_a_tie() -> None:
     assert _line(text, "quadratic").startswith("quadratic 10 1.0 9.0 –")
     assert "– not measured" in text
     assert _line(text, "Fastest").startswith("Fastest unknown: too few launches to compare; mean slowdown: a 1.0")
+
+
+def test_a_right_result_without_a_time_has_its_reason() -> None:
+    slow = replace(runs.record(backend="b", seconds=None), reason="not timed: about 2 s per call is over the limit")
+    records = [*runs.race([("a", 1e-6)]), slow]
+    assert _line(_lone(*records), "Not timed") == (
+        "Not timed b 1 of 1 result; b on quadratic: about 2 s per call is over the limit"
+    )
+    assert "— b: about 2 s per call is over the limit [quadratic, n = 10]" in _lone(*records, details=True)
+    found = page.read(html.render(runs.run(records)))
+    link = found.one("table", class_="map").one("td", class_="right").one("a").attributes["href"]
+    assert "b: about 2 s per call is over the limit" in found.one("li", id=link.removeprefix("#")).words
 
 
 def test_no_star_below_the_noise_floor() -> None:
@@ -181,6 +194,14 @@ def test_the_noise_is_one_line_and_the_remedy_comes_once_at_the_end() -> None:
         "               adbench run -c matrix_product -n 10 --rigorous",
     ]
     assert "Noise          unknown: no correct result was measured twice" in terminal.table(USUAL, width=80)
+
+
+def test_suggested_commands_keep_the_type_and_the_device_of_the_run() -> None:
+    settings = {"quick": True, "dtype": "float32", "device": "cuda"}
+    text = terminal.table(replace(USUAL, settings=settings), width=80, ending=ENDING)
+    commands = [line for line in text.splitlines() if " adbench run" in line]
+    assert len(commands) == 2
+    assert all("--dtype float32 --device cuda" in command for command in commands)
 
 
 def test_a_user_s_own_case_and_a_rigorous_run_are_not_suggested_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,13 @@ def test_a_resumed_run_that_ends_is_finished(folder: Path) -> None:
     with journal:
         journal.write(Ended())
     assert next(entry for entry in history(folder) if entry.path.name == "cut").state == "finished"
+
+
+def test_a_compressed_run_is_found(folder: Path) -> None:
+    plain = folder / "b/done/run.json"
+    (folder / "b/done/run.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert next(entry for entry in history(folder) if entry.path.name == "done").done == 8
 
 
 def test_a_damaged_journal_next_to_a_run_is_named(folder: Path) -> None:

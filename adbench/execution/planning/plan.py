@@ -151,7 +151,7 @@ def _backends(catalog: Catalog, request: Request, left_out: list[str]) -> tuple[
         first = [source for source in wanted if source.name in FIRST_BACKENDS or not source.builtin]
         if any(not source.missing for source in first):
             if more := sum(not source.missing for source in wanted if source not in first):
-                left_out.append(f"{more} more installed backends; select them with -b NAME or -c NAME")
+                left_out.append(f"{more} more installed backends; select them with -b NAME")
             wanted = first
     missing = {s.name: requirement(s) for s in wanted if s.missing}
     return [source.name for source in wanted if source.name not in missing], missing

@@ -80,7 +80,8 @@ class Campaign:
             f"{self.programs} programs in {self.seconds:.0f} s ({self.per_second:.0f} a second; "
             f"{self.shrinking:.0f} s for shrinking)",
             f"{self.judged} compared with 50 digits, {self.compared} with each other, {self.lost} not judged",
-            f"{len(self.findings)} findings: {len(self.new)} new, {sum(bool(one.known) for one in every)} known, "
+            f"{len(every)} finding{'s' * (len(every) != 1)}: {len(self.new)} new, "
+            f"{sum(bool(one.known) for one in every)} known, "
             f"{sum(one.edge and not one.known for one in every)} at edges; seed {self.seed}",
         ]
         for (library, reason), count in self.refused.most_common(5):

@@ -29,6 +29,7 @@ from adbench.results.matched_samples import Array
 from adbench.results.store import (
     JOURNAL,
     RUN,
+    STORED,
     from_data,
     is_journal,
     is_present,
@@ -96,7 +97,7 @@ def read_input(path: Path) -> ComparisonInput:
 
     Raises BadFile with one line for anything else.
     """
-    if path.is_dir() and not (path / RUN).exists() and not (path / JOURNAL).exists():
+    if path.is_dir() and not any((path / name).exists() for name in STORED):
         return _input_of_folder(path)
     if path.is_file() and is_log(path):
         return replace(of_run(read_log(path), str(path)), made_by="gradbench")

@@ -11,7 +11,7 @@ from typing import Literal
 from adbench.model.errors import AdbenchError, BadFile
 from adbench.results import journal
 from adbench.results.comparison_inputs import ComparisonInput, digest, of_run
-from adbench.results.store import JOURNAL, RUN, read_run
+from adbench.results.store import JOURNAL, STORED, read_run
 
 State = Literal["finished", "resumable", "unreadable"]
 
@@ -68,7 +68,7 @@ def history(folder: Path) -> list[HistoryEntry]:
 def _runs(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if RUN in names or JOURNAL in names:
+        if not {*STORED}.isdisjoint(names):
             yield Path(place)
 
 

@@ -11,7 +11,7 @@ from adbench.oracle.evidence import DOUBLE, PRECISIONS
 from adbench.oracle.verdict import UlpErrors
 
 from ..cells import Cell, Cells
-from ..formatting import MISSING, seconds
+from ..formatting import MISSING, count, seconds
 
 WIDTH, HEIGHT, EDGE = 420.0, 220.0, 34.0
 LEAST_SHOWN = 0.05
@@ -89,7 +89,7 @@ def _entry(cell: Cell) -> ErrorEntry:
 
 def in_ulp(error: float) -> str:
     """An error in units in the last place, to two digits."""
-    return "∞" if math.isinf(error) else f"{error:.2g}" if error < 100 else f"{error:,.0f}"
+    return "∞" if math.isinf(error) else f"{error:.2g}" if error < 100 else count(round(error))
 
 
 def time_and_error(runs: Sequence[Run]) -> list[TimeAndError]:

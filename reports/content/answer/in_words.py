@@ -117,7 +117,7 @@ def _winners(cells: Cells, wins: dict[str, int]) -> Iterator[str]:
     (backend,) = first
     text, right = f"{among}{_name(backend)} is fastest in {_count(most, cells)}", _right(cells, backend)
     first_of_all = standings.standings(cells)[0].backend
-    mean = "" if first_of_all == backend else f"; {_name(first_of_all)} has the lowest mean slowdown"
+    mean = "" if first_of_all == backend else f"; over all cases, {_name(first_of_all)} has the lowest mean slowdown"
     if right == len(cells.subjects):
         yield f"{text}{', and right' if right == 1 else ' and right in all'}{mean}."
         return

@@ -256,6 +256,11 @@ def _reasons(cells: Cells, width: int) -> Iterator[Text]:
         if command and OUTCOMES[word].bad:
             # One line, however long: users copy it.
             yield Text(f"  reproduce: {command}", "dim", no_wrap=True)
+    untimed = [cell for cell in cells.every_single() if cells.timed and cell.why_untimed]
+    for backend, group in grouped(untimed, lambda cell: cell.job.backend).items():
+        more = f"; and {len(group) - 1} more" if len(group) > 1 else ""
+        what = f"{formatting.MISSING} {formatting.short(backend, 30)}: {formatting.short(group[0].why_untimed, 200)}"
+        yield Text(wrapped(f"{what} [{_where(group[:1], cells.shown)}{more}]", width))
     blind = [cell for of_count in cells.every_count for cell in of_count.every_single() if cell.word == "blind"]
     for reason, group in grouped(blind, lambda cell: (cell.reason or "").removeprefix("blind: ")).items():
         yield _reason("blind", reason, group, width, cells.shown if cells.timed else ())

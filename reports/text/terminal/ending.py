@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from adbench.model.record import Run
+
 from ...content import ranking
 from ...content.cells import Cells
 from ...content.ranking import Lead
@@ -33,9 +35,10 @@ class Ending(NamedTuple):
     cases: Collection[str] = ()
     chosen: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-    def options(self, *names: str) -> str:
-        """These of the user's options, for a command line."""
-        return "".join(f" {name} {shlex.quote(value)}" for name in names for value in self.chosen.get(name, ()))
+    def options(self, run: Run, *names: str) -> str:
+        """These of the user's options, and the type and device of the run, for a command line."""
+        chosen = [(name, value) for name in names for value in self.chosen.get(name, ())]
+        return "".join(f" {name} {shlex.quote(value)}" for name, value in [*chosen, *run.options.items()])
 
 
 def commands(cells: Cells, ending: Ending) -> list[tuple[str, str]]:
@@ -48,14 +51,15 @@ def commands(cells: Cells, ending: Ending) -> list[tuple[str, str]]:
 
 def _again(cells: Cells, ending: Ending) -> Iterator[tuple[str, str]]:
     """More launches for the closest race, unless there were many."""
+    run = cells.findings.run
     if not cells.timed:
-        yield f"adbench run --quick{ending.options('-c', '-b')}", "measure time and memory"
+        yield f"adbench run --quick{ending.options(run, '-c', '-b')}", "measure time and memory"
         return
-    launches = cells.findings.run.settings.get("launches")
+    launches = run.settings.get("launches")
     races = [race for race in ranking.leads(cells) if race.contested and race.case in ending.cases]
     if races and not (isinstance(launches, int) and launches >= RIGOROUS_LAUNCHES):
         closest = min(races, key=_margin)
-        chosen = f"-c {closest.case} -n {closest.size}{ending.options('-b')}"
+        chosen = f"-c {closest.case} -n {closest.size}{ending.options(run, '-b')}"
         yield f"adbench run {chosen} --rigorous", "more launches detect smaller differences"
 
 

@@ -80,11 +80,12 @@ def end(cells: Cells, width: int, ending: Ending) -> Iterator[Text]:
     for about, (command, good_for) in zip(("Next", ""), commands(cells, ending), strict=True):
         line = f"{command}  # {good_for}"
         yield _command(about, line if ABOUT + len(line) <= width else command)
-    if cells.findings.run.settings.get("quick") and cells.timed:
+    run = cells.findings.run
+    if run.settings.get("quick") and cells.timed:
         yield _line(
             "Compare", "a quick run is too short for a decision by adbench compare; measure both runs by", width
         )
-        yield _command("", f"adbench run{ending.options('-c', '-b', '-n')}")
+        yield _command("", f"adbench run{ending.options(run, '-c', '-b', '-n')}")
 
 
 def _line(about: str, text: str, width: int) -> Text:

@@ -20,6 +20,7 @@ from ..marks import UNBROKEN
 
 MOST_NAMES = 4
 LONGEST_NAME = 24
+LONGEST_REASON = 120
 IN_WORDS: dict[Word, str] = {"verified": "verified to fewer digits", "known": "known bug"}
 
 
@@ -57,6 +58,11 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         counts = Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
         if counts:
             yield Sentence(about, f"{_counts(counts)} of {_results(cells)}")
+    if untimed := [cell for cell in cells.every_single() if cells.timed and cell.why_untimed]:
+        job, why = untimed[-1].job, formatting.short(untimed[-1].why_untimed, LONGEST_REASON)
+        example = f"{formatting.short(job.backend, LONGEST_NAME)} on {formatting.short(job.case, LONGEST_NAME)}"
+        counts = Counter(cell.job.backend for cell in untimed)
+        yield Sentence("Not timed", f"{_counts(counts)} of {_results(cells)}; {example}: {why}")
     run = cells.findings.run
     if run.not_installed:
         more = formatting.plural(len(run.not_installed), "more library", "more libraries")
@@ -136,7 +142,7 @@ def _source(cells: Cells) -> Iterator[Sentence]:
 
 def _device(cells: Cells) -> Iterator[Sentence]:
     if text := device_of(cells.findings.run):
-        yield Sentence("Device", text)
+        yield Sentence("Computed", text)
 
 
 def _span(cost: Range) -> str:
