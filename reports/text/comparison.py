@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
@@ -247,9 +248,8 @@ def _markdown_row(row: ComparedCell) -> str:
     remarks = "; ".join(_escaped(line) for line in _remarks(row))
     change = _escaped(_change(row))
     change = f"**{change}**" if row.word in ("regression", "improvement") else change
-    return (
-        f"| {sign} | {_code(row.name)} | {_time(row.old_seconds)} | {_time(row.new_seconds)} | {change} | {remarks} |"
-    )
+    times = f"{_time(row.old_seconds)} | {_time(row.new_seconds)}"
+    return f"| {sign} | {_code(row.name)} | {times} | {change} | {remarks} |"
 
 
 def _code(name: str) -> str:
@@ -270,19 +270,6 @@ def _escaped(line: str) -> str:
 
 
 def _cell(row: ComparedCell) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "word": row.word,
-        "reason": row.reason,
-        "ratio": row.ratio and vars(row.ratio),
-        "compared_to": list(row.compared_to),
-        "margin": row.margin,
-        "p": row.p,
-        "launches": list(row.launches),
-        "old_seconds": row.old_seconds,
-        "new_seconds": row.new_seconds,
-        "clock": row.clock,
-        "prepare": row.prepare and vars(row.prepare),
-        "memory": [vars(change) for change in row.memory],
-        "unclear": row.unclear,
-    }
+    figures = asdict(row)
+    del figures["key"]
+    return {"name": row.name} | figures
