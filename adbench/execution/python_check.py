@@ -307,7 +307,7 @@ def _first_call(at: CasePoint, used: Backend, mode: Operator) -> fallback.FirstC
         # A function with a custom rule may have only one mode, while the library's default is the other.
         return error if mode in ANY_MODE and _refuses(error, at.case) else None
 
-    return fallback.first_call(used, mode, f, elsewhere, native, at.wrt, refusal)
+    return fallback.OperatorRequest(used, mode, f, elsewhere, at.wrt).first_call(native, refusal)
 
 
 def _refuses(error: Exception, case: Case) -> bool:

@@ -11,8 +11,7 @@ from itertools import pairwise
 from adbench.model.operator import BATCH, batch_points
 from adbench.model.record import Job, Run
 from adbench.model.settings import PROCESSOR
-from adbench.results.analysis import bytes_per_operation
-from adbench.results.scaling import Quantity
+from adbench.results.scaling import Quantity, bytes_per_operation
 
 from ..figures import panels
 from . import formatting, operator_support, ranking
