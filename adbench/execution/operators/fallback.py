@@ -137,7 +137,7 @@ class OperatorRequest:
                 calls = {part: self.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
             except (Unsupported, NotImplementedError):
                 continue
-            return Prepared(_composed(self, calls, make, shape), f"from {' and '.join(needed)}")
+            return Prepared(self._composed(calls, make, shape), f"from {' and '.join(needed)}")
         raise refusal
 
     def instead_of_call(self, refusal: Exception) -> Prepared:
@@ -288,19 +288,16 @@ class OperatorRequest:
 
         return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
 
+    def _composed(self, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape) -> Call:
+        backend, count = self.backend, self.inputs
 
-def _composed(
-    asked: OperatorRequest, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape
-) -> Call:
-    backend, count = asked.backend, asked.inputs
+        def call(*args: Any) -> Any:
+            inputs = args[:count]
 
-    def call(*args: Any) -> Any:
-        inputs = args[:count]
+            def part(name: Operator, *vectors: Any) -> Any:
+                native = backend.native_inputs(vectors)
+                return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
 
-        def part(name: Operator, *vectors: Any) -> Any:
-            native = backend.native_inputs(vectors)
-            return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
+            return make(Here(part, self.active(inputs), backend.numpy_result(args[count:]), shape))
 
-        return make(Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
-
-    return call
+        return call
