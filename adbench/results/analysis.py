@@ -27,7 +27,7 @@ from adbench.measure.statistics import (
     sequential_p_rows,
     verdict_word,
 )
-from adbench.model.record import Job, Record, Run, Time, group_of
+from adbench.model.record import Job, Record, Run, Time, group_of, grouped
 from adbench.results.matched_samples import Array, comparable, groups, is_loaded, log_seconds, second_smallest
 
 
@@ -293,10 +293,7 @@ def _over_launches(
     """
     intervals: list[Interval | None] = [None] * len(rows)
     p: list[float | None] = [None] * len(rows)
-    lengths: dict[int, list[int]] = {}
-    for k, row in enumerate(rows):
-        lengths.setdefault(len(row), []).append(k)
-    for length, places in lengths.items():
+    for length, places in grouped(range(len(rows)), lambda k: len(rows[k])).items():
         if length >= FEWEST_LAUNCHES:
             block = np.stack([rows[k] for k in places])
             if planned is None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adbench.measure.statistics import Interval
+from adbench.model.record import grouped
 from adbench.results.compare import ComparedCell, Comparison, Word
 from adbench.results.comparison_inputs import ComparisonInput
 
@@ -114,10 +115,9 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
 
 def _kinds(rows: Sequence[ComparedCell]) -> Iterator[tuple[Word, str, list[ComparedCell]]]:
     """(word, its meaning, rows); inconclusive rows with different reasons are of different kinds."""
-    grouped: dict[tuple[Word, str | None], list[ComparedCell]] = {}
-    for row in sorted(rows, key=lambda row: list(KINDS).index(row.word)):
-        grouped.setdefault((row.word, row.reason if row.word == "inconclusive" else None), []).append(row)
-    for (word, reason), kind in grouped.items():
+    ordered = sorted(rows, key=lambda row: list(KINDS).index(row.word))
+    kinds = grouped(ordered, lambda row: (row.word, row.reason if row.word == "inconclusive" else None))
+    for (word, reason), kind in kinds.items():
         yield word, KINDS[word].meaning if reason is None else formatting.short(reason, LONGEST_REASON), kind
 
 
