@@ -19,7 +19,7 @@ from adbench.bisection.question import backend_of, whole
 from adbench.catalog.discovery import select
 from adbench.catalog.selection import resolve
 from adbench.model.errors import BadFile, UnknownName, UsageError
-from adbench.model.settings import bisections_folder
+from adbench.model.settings import folder_in_cache
 from adbench.results.run_files import files_of
 
 NEWEST = 12
@@ -53,7 +53,7 @@ def asked(
     plan = SurveyPlan(library, name, used, tuple(within(available, span)), names, full, digests, own)
     needed = (text for text in source.requires if canonicalize_name(text) != canonicalize_name(library))
     best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
-    return plan, Environments(bisections_folder(), best, (*needed, *extras), keep)
+    return plan, Environments(folder_in_cache("bisections"), best, (*needed, *extras), keep)
 
 
 def of_wheels(library: str, folder: Path) -> list[Supported]:

@@ -18,7 +18,7 @@ from adbench.catalog.selection import resolve
 from adbench.catalog.source import Source
 from adbench.execution.session import prepare
 from adbench.model.errors import UsageError
-from adbench.model.settings import bisections_folder
+from adbench.model.settings import folder_in_cache
 from adbench.results.run_files import files_of
 
 
@@ -90,7 +90,7 @@ def asked(
     question = Question(library, chosen, good, bad, source.name, request, slower, first_result, files)
     needed = (name for name in source.requires if canonicalize_name(name) != canonicalize_name(library))
     environments = Environments(
-        bisections_folder(),
+        folder_in_cache("bisections"),
         installer or ("uv" if shutil.which("uv") else "pip"),
         (*needed, *extras),
         keep,

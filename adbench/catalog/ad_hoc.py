@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 import unicodedata
@@ -20,8 +19,8 @@ import numpy as np
 
 from adbench.catalog import argument_values
 from adbench.catalog.argument_values import nearest
-from adbench.catalog.dependencies import dependencies, digest, file_of
-from adbench.catalog.discovery import first_line
+from adbench.catalog.dependencies import dependencies, digest, file_of, packages_of
+from adbench.catalog.discovery import first_line, import_as
 from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
 from adbench.model.case import Case
@@ -302,25 +301,10 @@ def _import_file(file: Path) -> ModuleType:
 
     So a file called `random.py` hides no module. Its folder is on the path, as with `python file.py`.
     """
-    parts, folder = [file.stem], file.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
+    packages, folder = packages_of(file)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    if len(parts) > 1:
-        return importlib.import_module(".".join(parts))
+    if packages:
+        return importlib.import_module(".".join((*packages, file.stem)))
     name = f"adbench_function_{file_stem(file.stem)}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise BadFile(f"{file}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return import_as(name, file)

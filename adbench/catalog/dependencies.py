@@ -120,14 +120,18 @@ def _with_packages(module: str) -> list[str]:
 
 def _package(file: Path, level: int) -> list[str]:
     """The names of the packages around the file, as far up as `level` dots mean; none for one dot next to the file."""
-    if level == 0:
-        return []
+    names, _ = packages_of(file)
+    return names[: len(names) + 1 - level] if level else []
+
+
+def packages_of(file: Path) -> tuple[list[str], Path]:
+    """The names of the packages around a file, the outermost first, and the folder of that one."""
     names: list[str] = []
     folder = file.parent
     while (folder / "__init__.py").is_file():
         names.insert(0, folder.name)
         folder = folder.parent
-    return names[: len(names) + 1 - level]
+    return names, folder
 
 
 def _is_installed(file: Path) -> bool:

@@ -156,22 +156,31 @@ def _imported(source: Source) -> ModuleType:
     path = Path(source.path)
     package = _package(source.kind, path.parent, source.builtin)
     name = f"{package}.{path.stem.replace('.', '_')}"
+    try:
+        with contained():
+            return import_as(name, path / "__init__.py" if path.is_dir() else path)
+    except BadFile:
+        raise
+    except Exception as error:  # report any fault of a user's file
+        if isinstance(error, UserExit) and source.kind == "backends":
+            raise  # in a worker: it ends only the backend's own results
+        raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
+
+
+def import_as(name: str, file: Path) -> ModuleType:
+    """Import a file under this name, once. Raises BadFile if it is no Python file, and what the import raises."""
     if name in sys.modules:
         return sys.modules[name]
-    file = path / "__init__.py" if path.is_dir() else path
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise BadFile(f"{path}: not a Python file")
+        raise BadFile(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with contained():
-            spec.loader.exec_module(module)
-    except BaseException as error:  # report any fault of a user's file
+        spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        if not isinstance(error, Exception) or (isinstance(error, UserExit) and source.kind == "backends"):
-            raise  # in a worker: it ends only the backend's own results
-        raise BadFile(f"{path}: cannot be imported: {type(error).__name__}: {first_line(error)}") from error
+        raise
     return module
 
 

@@ -21,17 +21,12 @@ ANOTHER_PLACE = "set ADBENCH_CACHE to a folder that can be written"
 
 
 def generated_file(
-    kind: Literal["cases", "commands"],
-    name: str,
-    text: str,
-    data: Mapping[str, bytes] | None = None,
-    cache: Path | None = None,
+    kind: Literal["cases", "commands"], name: str, text: str, data: Mapping[str, bytes] | None = None
 ) -> Path:
-    """Write `<cache>/<kind>/<digest>/<name>.py`; returns its path.
+    """Write `<kind>/<digest>/<name>.py` in the user's cache; returns its path.
 
     name    of the case or backend: a file's stem, as `file_stem` makes it
     data    file name -> contents of the files that the text reads: Path(__file__).with_name("arguments.npz")
-    cache   a folder; by default the user's
 
     Raises BadOutput if the file cannot be written.
     """
@@ -39,7 +34,7 @@ def generated_file(
     digest = hashlib.sha256()
     for called, content in sorted(contents.items()):
         digest.update(f"{called}\0{len(content)}\0".encode() + content)
-    folder = (cache or cache_folder()) / kind / digest.hexdigest()[:DIGEST_LENGTH]
+    folder = cache_folder() / kind / digest.hexdigest()[:DIGEST_LENGTH]
     for called, content in contents.items():  # the Python file last: who sees it finds the others
         _write(folder / called, content)
     return folder / f"{name}.py"

@@ -34,16 +34,14 @@ def protocol_of(text: str) -> str | None:
     return protocol if colon and protocol in PROTOCOLS else None
 
 
-def file_of(text: str, folder: Path, cache: Path) -> Path:
+def file_of(text: str, folder: Path) -> Path:
     """The backend file of `protocol:COMMAND`, for a program that is run in `folder`."""
     protocol, _, command = text.partition(":")
-    return command_file(protocol, command, folder, cache)
+    return command_file(protocol, command, folder)
 
 
-def command_file(
-    protocol: str, command: str, folder: Path, cache: Path, name: str = "", digits: int | None = None
-) -> Path:
-    """Write the backend file of a command below the cache; returns its path.
+def command_file(protocol: str, command: str, folder: Path, name: str = "", digits: int | None = None) -> Path:
+    """Write the backend file of a command into the cache; returns its path.
 
     name   of the backend; by default made from the command and the last path's folder
     digits of its derivatives, if they are inexact by design
@@ -60,7 +58,7 @@ def command_file(
     )
     if digits is not None:
         text += CLAIM.format(digits=digits)
-    return generated_file("commands", called, text, cache=cache)
+    return generated_file("commands", called, text)
 
 
 def _called(words: list[str]) -> list[str]:
@@ -70,16 +68,16 @@ def _called(words: list[str]) -> list[str]:
     return [f"{Path(w).parent.name}_{Path(w).name}" if k == last else Path(w).name for k, w in enumerate(words)]
 
 
-def configured(file: Path, table: Mapping[str, object], cache: Path) -> list[Path]:
+def configured(file: Path, table: Mapping[str, object]) -> list[Path]:
     """The backends of `[tool.adbench.backends.NAME]`: `gradbench` or `process` with a command, or a `path`.
 
     A program whose derivatives are inexact by design, such as finite differences, declares their `digits`. A
     command runs in the folder of the file. Raises BadFile, with the name of the wrong entry.
     """
-    return [_configured(file, name, entry, cache) for name, entry in table.items()]
+    return [_configured(file, name, entry) for name, entry in table.items()]
 
 
-def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
+def _configured(file: Path, name: str, entry: object) -> Path:
     where, keys = f"{file}: [tool.adbench.backends.{name}]", (*PROTOCOLS, "path")
     digits = entry.get("digits") if isinstance(entry, dict) else None
     way = {k: v for k, v in entry.items() if k != "digits"} if isinstance(entry, dict) else {}
@@ -95,7 +93,7 @@ def _configured(file: Path, name: str, entry: object, cache: Path) -> Path:
     if not re.fullmatch(r"\w[\w.+-]*", name):
         raise BadFile(f"{where}: a backend's name has letters, digits and _ . + - only")
     try:
-        return command_file(key, value, file.parent, cache, name, digits)
+        return command_file(key, value, file.parent, name, digits)
     except UsageError as error:
         raise BadFile(f"{where}: {error}") from error
 

@@ -11,7 +11,6 @@ from typing import Any
 from adbench.catalog.discovery import Catalog, catalog, load_cases, select
 from adbench.catalog.source import KINDS, project_table, read_sources
 from adbench.model.errors import BadFile, UsageError
-from adbench.model.settings import cache_folder
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ def resolve(
     """
     configured = configuration(start or Path.cwd())
     case_files, case_patterns = _split(cases)
-    folder, cache = start or Path.cwd(), cache_folder()
-    backend_files, backend_patterns = _split([_of_program(text, folder, cache) for text in backends])
+    folder = start or Path.cwd()
+    backend_files, backend_patterns = _split([_of_program(text, folder) for text in backends])
     named_in_files = [_file_and_name(text) for text in backend_files]
     everything = catalog(
         [*configured["cases"], *case_folders, *case_files],
@@ -80,19 +79,19 @@ def _configured(file: Path, table: Mapping[str, Any], key: str) -> list[Path]:
     if key == "backends" and isinstance(value, dict):
         from adbench.catalog import programs
 
-        return programs.configured(file, value, cache_folder())
+        return programs.configured(file, value)
     if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
         raise BadFile(f"{file}: [tool.adbench] {key} must be a list of paths; got {value!r}")
     return [file.parent / path for path in value]
 
 
-def _of_program(backend: str, folder: Path, cache: Path) -> str:
+def _of_program(backend: str, folder: Path) -> str:
     """The file of a backend that is a command; any other backend as it is."""
     if ":" not in backend:
         return backend
     from adbench.catalog import programs
 
-    return str(programs.file_of(backend, folder, cache)) if programs.protocol_of(backend) else backend
+    return str(programs.file_of(backend, folder)) if programs.protocol_of(backend) else backend
 
 
 def _file_and_name(text: str) -> tuple[str, str]:

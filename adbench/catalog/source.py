@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, ValidationError, convert
 
 from adbench.catalog.installed import installed_version, packages_of_debian
 from adbench.model.errors import BadFile
@@ -17,7 +19,8 @@ from adbench.model.settings import FLOAT64, PROCESSOR, Role
 Kind = Literal["cases", "backends"]
 KINDS: tuple[Kind, ...] = ("cases", "backends")
 
-LOW = ("float32", "bfloat16", "float16")
+Low = Literal["float32", "bfloat16", "float16"]
+LOW: tuple[Low, ...] = get_args(Low)
 """The types below float64 in which cases can be computed."""
 
 
@@ -144,43 +147,26 @@ def read_sources(kind: Kind, path: Path, builtin: bool) -> Iterator[Source]:
         yield replace(variant, **_literals(row, file))
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
+_Text = Annotated[str, Meta(min_length=1)]
+_Texts = tuple[str, ...]
 
-
-def _is_types(value: object) -> bool:
-    return _is_texts(value) and set(value) <= set(LOW)  # type: ignore[call-overload]  # it is texts
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) and text for pair in value.items() for text in pair)
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-# name in a backend's file -> whether a value is right, and what it must be
-LITERALS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "REQUIRES": (_is_texts, "a tuple of distribution names, as plain texts"),
-    "SUMMARY": (_is_text, "one line, as a plain text"),
-    "VARIANT_OF": (_is_text, "the name of a backend, as a plain text"),
-    "DEBIAN": (_is_texts, "a tuple of package names, as plain texts"),
-    "HOME": (_is_text, "the name of a variable, as a plain text"),
-    "LICENCE": (_is_text, "an SPDX expression, as a plain text"),
-    "ROLE": (lambda value: value in get_args(Role), f"one of {', '.join(map(repr, get_args(Role)))}"),
-    "PRECISION": (lambda value: value in ("float64", "float32"), '"float64" or "float32"'),
-    "BUILDS": (_is_bool, "True or False"),
-    "DEFAULT": (_is_bool, "True or False"),
-    "THREADED": (_is_bool, "True or False"),
-    "DEVICES": (_is_texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
-    "DTYPES": (_is_types, f"a tuple of types, as plain texts, among {', '.join(LOW)}"),
-    "NO_DTYPES": (_is_text, "the reason, as a plain text"),
-    "KNOWN": (_is_table, "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
+# name in a backend's file -> the type of its value, and that in words
+LITERALS: Mapping[str, tuple[Any, str]] = {
+    "REQUIRES": (_Texts, "a tuple of distribution names, as plain texts"),
+    "SUMMARY": (_Text, "one line, as a plain text"),
+    "VARIANT_OF": (_Text, "the name of a backend, as a plain text"),
+    "DEBIAN": (_Texts, "a tuple of package names, as plain texts"),
+    "HOME": (_Text, "the name of a variable, as a plain text"),
+    "LICENCE": (_Text, "an SPDX expression, as a plain text"),
+    "ROLE": (Role, f"one of {', '.join(map(repr, get_args(Role)))}"),
+    "PRECISION": (Literal["float64", "float32"], '"float64" or "float32"'),
+    "BUILDS": (bool, "True or False"),
+    "DEFAULT": (bool, "True or False"),
+    "THREADED": (bool, "True or False"),
+    "DEVICES": (_Texts, 'a tuple of devices, as plain texts, such as ("cuda",)'),
+    "DTYPES": (tuple[Low, ...], f"a tuple of types, as plain texts, among {', '.join(LOW)}"),
+    "NO_DTYPES": (_Text, "the reason, as a plain text"),
+    "KNOWN": (dict[_Text, _Text], "a dict of reasons as plain texts, with keys 'case' or 'case operator'"),
 }
 
 
@@ -200,7 +186,7 @@ def _rows(table: ast.expr | None, file: Path) -> Iterator[tuple[str, dict[str, a
 
 def _items(table: ast.expr, file: Path) -> Iterator[tuple[str, ast.expr]]:
     for key, value in zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else [(table, table)]:
-        if not isinstance(key, ast.Constant) or not _is_text(key.value):
+        if not isinstance(key, ast.Constant) or not (isinstance(key.value, str) and key.value):
             what = 'a dict of backends, written out: {"mylib_eager": {"SUMMARY": "...", "prepare": prepare_eagerly}}'
             raise BadFile(f"{file}: line {value.lineno}: VARIANTS must be {what}")
         yield str(key.value), value
@@ -212,14 +198,11 @@ def _literals(assigned: Mapping[str, ast.expr], file: Path) -> dict[str, Any]:
     for name, node in assigned.items():
         if name not in LITERALS:
             continue
-        is_right, what = LITERALS[name]
+        kind, what = LITERALS[name]
         try:
-            value = ast.literal_eval(node)
-        except ValueError:
-            value = None
-        if not is_right(value):
-            raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}")
-        fields[name.lower()] = tuple(value) if isinstance(value, list) else value
+            fields[name.lower()] = convert(ast.literal_eval(node), kind)
+        except (ValueError, ValidationError) as error:
+            raise BadFile(f"{file}: line {node.lineno}: {name} must be {what}") from error
     return fields
 
 

@@ -11,17 +11,15 @@ from typing import NoReturn
 import click
 
 from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, name_option
 
 
 @click.command(short_help="Examine every operation of a library.")
-@click.option(
-    *("-b", "--backend", "backends"),
+@name_option(
+    *("backends", "-b", "--backend", "backends"),
     multiple=True,
     required=True,
-    metavar="NAME",
-    shell_complete=completion_of("backends"),
-    help="Examine this library: a backend's name, a glob or a file. Repeat it for more.",
+    says="Examine this library: a backend's name, a glob or a file. Repeat it for more.",
 )
 @click.option(
     "--operation",
@@ -31,12 +29,7 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_o
     help="Examine this operation: a name or a glob. Repeat it for more; default: all.",
 )
 @click.option("--points", type=COUNT, metavar="N", help="Examine the first N points of each operation only.")
-@click.option(
-    "--seconds",
-    type=SECONDS,
-    metavar="S",
-    help="Begin no further operation after S seconds.",
-)
+@click.option("--seconds", type=SECONDS, metavar="S", help="Begin no further operation after S seconds.")
 @click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
 @click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
 @click.option(
@@ -50,9 +43,11 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_o
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Report only faults that this result of --save lacks.")
 @click.option(
-    *("--continue", "earlier"), type=PATH, metavar="FILE",
+    *("--continue", "earlier"),
+    type=PATH,
+    metavar="FILE",
     help="Examine only the operations that this unfinished result of --save lacks, and join both results.",
-)  # fmt: skip
+)
 @click.option("--list", "listed", is_flag=True, help="List the operations and each library's own functions, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def conform(

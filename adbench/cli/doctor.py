@@ -9,18 +9,8 @@ from adbench.cli.support.options import json_option
 
 
 @click.command(short_help="Inspect this machine: how precisely can it measure?")
-@click.option(
-    "--memory",
-    "with_memory",
-    is_flag=True,
-    help="Also test memory measurements on known amounts (30 s).",
-)
-@click.option(
-    "--backends",
-    "with_backends",
-    is_flag=True,
-    help="Also list backends: version, or how to install it.",
-)
+@click.option("--memory", "with_memory", is_flag=True, help="Also test memory measurements on known amounts (30 s).")
+@click.option("--backends", "with_backends", is_flag=True, help="Also list backends: version, or how to install it.")
 @json_option
 def doctor(with_memory: bool, with_backends: bool, as_json: bool) -> None:
     """Inspect this machine: how precisely can it measure, and what is missing? Changes nothing.

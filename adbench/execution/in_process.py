@@ -170,4 +170,5 @@ def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) ->
         verdict, entries = Judge(backend, operator, prepared.call).examined(at, numbers, known)
         return with_other_points(verdict, entries, at, backend, f, prepared, count) if count else verdict
 
-    return _Bound(partial(fallback.first_call, backend, asked, f, elsewhere, native, at.wrt), native, judge)
+    request = fallback.OperatorRequest(backend, asked, f, elsewhere, at.wrt)
+    return _Bound(partial(request.first_call, native), native, judge)

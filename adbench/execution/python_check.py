@@ -167,12 +167,13 @@ def _checked(
             used, results = (used, results) if second.is_nothing else (other, second)
     if results.is_nothing:
         raise UsageError(_nothing(function, used, results.rows))
+    is_library = function.library.name not in ("xp", "tape")
     return FunctionCheck.of(
         function,
         results.outside,
         results.notes,
         backend=used.name,
-        library=function.library.title if function.library.name not in ("xp", "tape") else _titled(used, version),
+        library=function.library.title if is_library else " ".join(filter(None, (used.name, version))),
         rows=tuple(results.rows),
         values=tuple(results.values),
         missing=points - len(results.values),
@@ -307,7 +308,7 @@ def _first_call(at: CasePoint, used: Backend, mode: Operator) -> fallback.FirstC
         # A function with a custom rule may have only one mode, while the library's default is the other.
         return error if mode in ANY_MODE and _refuses(error, at.case) else None
 
-    return fallback.first_call(used, mode, f, elsewhere, native, at.wrt, refusal)
+    return fallback.OperatorRequest(used, mode, f, elsewhere, at.wrt).first_call(native, refusal)
 
 
 def _refuses(error: Exception, case: Case) -> bool:
@@ -360,7 +361,3 @@ def _nothing(function: UserFunction, used: Backend, rows: Sequence[CheckedMode])
     """The reason why no derivative could be checked."""
     hint = function.library.hint(used.name)
     return f"{used.name} cannot compute the {rows[0].mode} of {function.__name__}: {rows[0].reason}{hint}"
-
-
-def _titled(used: Backend, version: str | None) -> str:
-    return f"{used.name} {version}" if version else used.name

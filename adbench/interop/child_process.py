@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from weakref import finalize
 
 from adbench.interop.line_protocol import MOST_BYTES, Malformed, TooLong, lines, write_line
+from adbench.measure.machine.process_tree import signal_name
 from adbench.measure.memory import resident_peak
 from adbench.measure.readings import Figure
 
@@ -90,7 +90,7 @@ class Child:
                     code = process.wait(timeout=2)
             _end(process)
         if code:
-            reason = f"died of {_signal(-code)}" if code < 0 else f"exited with code {code}"
+            reason = f"died of {signal_name(-code)}" if code < 0 else f"exited with code {code}"
             reason = ": ".join(filter(None, (reason, _last_error(self._printed))))
         return Failed(f"the program {reason}")
 
@@ -154,10 +154,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -126,33 +126,34 @@ def hodges_lehmann_rows(x: Array, level: float = 0.95) -> list[Interval]:
     return intervals
 
 
-def wilcoxon_p(x: ArrayLike) -> float:
-    """The signed-rank test that the launches' numbers x are symmetric about 0: two-sided, exact.
+def wilcoxon_p_rows(x: Array) -> Array:
+    """The signed-rank test that the launches' numbers are symmetric about 0: two-sided, exact, for every row.
 
     Equal sizes share their mean rank; zeros are ranked without a sign (Pratt). The distribution is that of the actual
     ranks, so it is exact for these too. Numbers that are all 0 give 1.
-
-    Raises ValueError without a number, or for a non-finite one.
     """
-    return float(_signed_rank(_row(x))[0])
+    n = x.shape[1]
+    a, b = np.abs(x)[:, :, None], np.abs(x)[:, None, :]
+    ranks = (2 * (b < a) + (b == a)).sum(axis=2) + 1  # mean ranks, doubled because one may be a half
+    ranks[x == 0] = 0
+    smaller = np.minimum((ranks * (x > 0)).sum(axis=1), (ranks * (x < 0)).sum(axis=1))
+    ordinary = (np.sort(ranks, axis=1) == 2 * np.arange(1, n + 1)).all(axis=1)
+    p = np.minimum(1.0, 2 * _cumulative(tuple(range(1, n + 1)))[smaller // 2])
+    for k in np.flatnonzero(~ordinary):
+        p[k] = min(1.0, 2 * _cumulative(tuple(sorted(ranks[k].tolist())))[smaller[k]])
+    return np.asarray(p)
 
 
-def difference_p(x: ArrayLike) -> float:
-    """The p-value for verdicts: Wilcoxon's, or Student's if all launches have the same sign and it is lower.
+def difference_p_rows(x: Array) -> Array:
+    """The p-values for verdicts, shape (many, launches) -> (many,): Wilcoxon's, or Student's if all launches have the
+    same sign and it is lower.
 
     Ranks of n launches cannot give less than 2^(1-n), which is 0.8 % for eight. Among seven comparisons, Holm's
     correction would then call nothing significant, even a factor of ten. So when the ranks are exhausted, the mean of
     launches relative to their scatter decides. For a single comparison of six launches or more, the decision at 5 % is
     always Wilcoxon's.
-
-    Raises ValueError like `wilcoxon_p`.
     """
-    return float(difference_p_rows(_row(x))[0])
-
-
-def difference_p_rows(x: Array) -> Array:
-    """`difference_p` of every row, shape (many, launches) -> (many,)."""
-    exact, n = _signed_rank(x), x.shape[1]
+    exact, n = wilcoxon_p_rows(x), x.shape[1]
     agree = np.abs(np.sign(x).sum(axis=1)) == n
     if n < 2 or not agree.any():
         return exact
@@ -193,7 +194,7 @@ def looks(planned: int) -> dict[int, float]:
 
 
 def sequential_p_rows(x: Array, planned: int) -> Array:
-    """`difference_p` of every row, valid whenever the launches stop: the least over all looks so far, each divided by
+    """`difference_p_rows`, valid whenever the launches stop: the least over all looks so far, each divided by
     the share that its look spends.
 
     A row that ends between two looks has lost launches: it counts as the next look.
@@ -265,27 +266,6 @@ def check_margin(margin: float) -> None:
     """Raise ValueError for a margin that is not positive."""
     if not 0 < margin < math.inf:
         raise ValueError(f"a margin must be positive, such as 0.05 for 5 %; got {margin}")
-
-
-def _row(x: ArrayLike) -> Array:
-    row = np.asarray(x, np.float64)
-    if row.ndim != 1 or not row.size or not np.isfinite(row).all():
-        raise ValueError(f"a test needs one or more finite numbers; got {x!r}")
-    return row[None, :]
-
-
-def _signed_rank(x: Array) -> Array:
-    """The two-sided p-value of every row."""
-    n = x.shape[1]
-    a, b = np.abs(x)[:, :, None], np.abs(x)[:, None, :]
-    ranks = (2 * (b < a) + (b == a)).sum(axis=2) + 1  # mean ranks, doubled because one may be a half
-    ranks[x == 0] = 0
-    smaller = np.minimum((ranks * (x > 0)).sum(axis=1), (ranks * (x < 0)).sum(axis=1))
-    ordinary = (np.sort(ranks, axis=1) == 2 * np.arange(1, n + 1)).all(axis=1)
-    p = np.minimum(1.0, 2 * _cumulative(tuple(range(1, n + 1)))[smaller // 2])
-    for k in np.flatnonzero(~ordinary):
-        p[k] = min(1.0, 2 * _cumulative(tuple(sorted(ranks[k].tolist())))[smaller[k]])
-    return np.asarray(p)
 
 
 @lru_cache(maxsize=256)

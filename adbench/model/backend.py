@@ -76,24 +76,11 @@ from adbench.model import tree
 from adbench.model.case import Case, function_of, reason_of
 from adbench.model.errors import BadFile, Unsupported
 from adbench.model.namespace import Namespace
-from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, TRANSFORMS, WITH_VECTOR, Operator
+from adbench.model.operator import OPERATORS as OPERATORS
+from adbench.model.operator import OPTIONAL_RELATIONS, TRANSFORMS
+from adbench.model.operator import WITH_VECTOR as WITH_VECTOR
+from adbench.model.operator import Operator as Operator
 from adbench.model.settings import FLOAT64
-
-__all__ = [
-    "OPERATORS",
-    "WITH_VECTOR",
-    "Backend",
-    "Call",
-    "Device",
-    "KnownBug",
-    "KnownBugs",
-    "Operator",
-    "Trap",
-    "from_module",
-    "known_bug",
-    "of_active",
-    "on_active",
-]
 
 Call = Callable[..., Any]
 HERE = ". Here: "

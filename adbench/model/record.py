@@ -13,34 +13,12 @@ from dataclasses import dataclass, field
 from statistics import StatisticsError, median, quantiles
 from typing import Literal, TypeVar
 
-from adbench.measure.readings import Figure, Round
+from adbench.measure.readings import Figure as Figure
+from adbench.measure.readings import Round as Round
 from adbench.model.backend import KnownBugs
 from adbench.model.settings import EARLIER_ROLES, FLOAT64, PROCESSOR, Role
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
-
-__all__ = [
-    "OUTCOMES",
-    "SCHEMA_VERSION",
-    "Figure",
-    "Group",
-    "Job",
-    "Launch",
-    "Launched",
-    "Memory",
-    "Outcome",
-    "Record",
-    "Relations",
-    "Round",
-    "Run",
-    "Selected",
-    "Status",
-    "Summary",
-    "Time",
-    "Word",
-    "group_of",
-    "grouped",
-]
 
 T = TypeVar("T")
 K = TypeVar("K")

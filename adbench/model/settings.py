@@ -147,21 +147,20 @@ class Settings:
 def cache_folder() -> Path:
     """The folder of cached references: $ADBENCH_CACHE, else the user's cache folder. It can be deleted at any time."""
     folder = os.environ.get("ADBENCH_CACHE")
-    return Path(folder) if folder else _users_cache() / "references"
+    return Path(folder) if folder else folder_in_cache("references")
+
+
+def folder_in_cache(name: str) -> Path:
+    """A folder below $ADBENCH_CACHE, else below the user's cache folder. It can be deleted at any time."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("ADBENCH_CACHE") or Path(home, "adbench"), name)
 
 
 def programs_folder() -> Path:
     """The folder in which checks cache compiled programs, for each kind of processor and version of Python, because
     machines may share a home folder. It can be deleted at any time."""
-    folder = os.environ.get("ADBENCH_CACHE")
     kind = hashlib.sha256(f"{processor_features()} {sys.version}".encode()).hexdigest()[:16]
-    return (Path(folder) if folder else _users_cache()) / "programs" / kind
-
-
-def bisections_folder() -> Path:
-    """The folder in which `adbench bisect` keeps environments and journals. It can be deleted at any time."""
-    folder = os.environ.get("ADBENCH_CACHE")
-    return (Path(folder) if folder else _users_cache()) / "bisections"
+    return folder_in_cache("programs") / kind
 
 
 def allowed_threads() -> int:
@@ -194,7 +193,3 @@ def processor_features() -> str:
     except (OSError, ValueError):
         return platform.processor()
     return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
-
-
-def _users_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adbench"

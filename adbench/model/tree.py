@@ -31,6 +31,11 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     return optree.tree_map(function, tree, namespace=NAMESPACE)
 
 
+def copied(tree: Any) -> Any:
+    """The same structure with fresh arrays."""
+    return map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
+
+
 def is_active(leaf: Any) -> bool:
     """Whether a leaf can be active: a Python float or a float64 array, not an int, which is static."""
     return isinstance(leaf, float) or (isinstance(leaf, np.ndarray) and leaf.dtype == np.float64)

@@ -1,7 +1,6 @@
 """The conclusions from a run: significant differences, the noise floor, and the break-even call count.
 
-The growth of costs is in scaling.py, and can be imported from here. The contents of a run never raise: a missing value
-is None with a reason.
+The growth of costs is in scaling.py. The contents of a run never raise: a missing value is None with a reason.
 """
 
 from __future__ import annotations
@@ -28,27 +27,8 @@ from adbench.measure.statistics import (
     sequential_p_rows,
     verdict_word,
 )
-from adbench.model.record import Job, Record, Run, Time, group_of
+from adbench.model.record import Job, Record, Run, Time, group_of, grouped
 from adbench.results.matched_samples import Array, comparable, groups, is_loaded, log_seconds, second_smallest
-from adbench.results.scaling import Cost, CostAt, Scaling, bytes_per_operation, cost, growth
-
-__all__ = [
-    "BreakEven",
-    "Cost",
-    "CostAt",
-    "Floor",
-    "GroupFloor",
-    "Ratio",
-    "Scaling",
-    "Speedup",
-    "break_even",
-    "bytes_per_operation",
-    "cost",
-    "floor",
-    "growth",
-    "ratios",
-    "speedups",
-]
 
 
 @dataclass(frozen=True)
@@ -313,10 +293,7 @@ def _over_launches(
     """
     intervals: list[Interval | None] = [None] * len(rows)
     p: list[float | None] = [None] * len(rows)
-    lengths: dict[int, list[int]] = {}
-    for k, row in enumerate(rows):
-        lengths.setdefault(len(row), []).append(k)
-    for length, places in lengths.items():
+    for length, places in grouped(range(len(rows)), lambda k: len(rows[k])).items():
         if length >= FEWEST_LAUNCHES:
             block = np.stack([rows[k] for k in places])
             if planned is None:

@@ -91,9 +91,9 @@ class InstructionChange:
 class ComparedCell:
     """A cell.
 
-    margin    changes in time below this share are ignored
     ratio     new time / old time, relative to `compared_to`
     compared_to   backends of the same run; empty if `ratio` compares seconds
+    margin    changes in time below this share are ignored
     p         of a change within the margin, adjusted for all cells; None if no test was made
     launches  of the old and the new run that were used; blocks of rounds of an input that is `one_launch`
     clock     new time / old time by the clock; None for two machines, unless `absolute`
@@ -104,9 +104,9 @@ class ComparedCell:
     key: Key
     word: Word
     reason: str | None = None
-    margin: float = 0.05
     ratio: Interval | None = None
     compared_to: tuple[str, ...] = ()
+    margin: float = 0.05
     p: float | None = None
     launches: tuple[int, int] = (0, 0)
     old_seconds: float | None = None

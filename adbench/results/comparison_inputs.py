@@ -272,12 +272,5 @@ def _in_order(record: Record) -> list[Any]:
 
 
 def _memory(memory: Memory | None) -> dict[str, float]:
-    if memory is None:
-        return {}
-    figures = {
-        "allocated": memory.allocated_peak_bytes,
-        "python": memory.python_peak_bytes,
-        "resident": memory.resident_peak_bytes,
-        "device": memory.device_peak_bytes,
-    }
-    return {method: figure.value for method, figure in figures.items() if figure.value is not None}
+    figures = {} if memory is None else vars(memory)
+    return {name.removesuffix("_peak_bytes"): of.value for name, of in figures.items() if of.value is not None}

@@ -22,7 +22,6 @@ from adbench.model.record import SCHEMA_VERSION, Job, Run
 from adbench.model.run_progress import assemble
 from adbench.model.serialization import MOST_RECORDS, from_json, from_plain, to_plain
 from adbench.results import journal
-from adbench.results.migrate import upgraded
 
 MAX_BYTES = 512 * 2**20
 MOST_PLAIN_BYTES = 32 * 2**20  # as plain data, JSON takes up to thirty times its length
@@ -61,13 +60,19 @@ def read_run(path: Path) -> Run:
 
 
 def from_data(data: Any, path: Path) -> Run:
-    """The run in the JSON data of the file `path`, of this schema version or an earlier one. Raises BadFile."""
+    """The run in the JSON data of the file `path`. Raises BadFile."""
     try:
-        run = from_plain(upgraded(data if isinstance(data, dict) else {}), Run)
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if type(version) is not int:
+            raise ValueError("schema_version is missing")
+        if version != SCHEMA_VERSION:
+            which = "a later adbench" if version > SCHEMA_VERSION else "no adbench"
+            raise ValueError(f"schema version {version}, of {which}; this reads {SCHEMA_VERSION}: update adbench")
+        run = from_plain(data, Run)
         _refuse_duplicates(run)
         return run
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        fault = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+    except ValueError as error:
+        fault = " ".join(str(error).split())
         raise BadFile(f"{path}: valid JSON, but not a run of adbench: {fault}") from error
 
 
@@ -95,7 +100,7 @@ def is_present(text: bytes) -> bool:
 
 
 def run_of(text: bytes, path: Path) -> Run:
-    """The run in JSON text, of this schema version or an earlier one, of the file `path`. Raises BadFile.
+    """The run in JSON text of the file `path`. Raises BadFile.
 
     A run of this version is read straight into its type, in a tenth of the time. If that fails, short text is read as
     plain data, which gives the better message.

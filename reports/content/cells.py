@@ -8,6 +8,7 @@ as one whose value is an array, is shown with the operator that leads of the oth
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -77,6 +78,11 @@ class Cell:
     def sign(self) -> str:
         """The word's sign, with the number of digits: "~6"."""
         return OUTCOMES[self.word].sign + ("" if self.digits is None else str(self.digits))
+
+    @property
+    def seconds(self) -> float | None:
+        """The median time of a call; None where no time is to be shown."""
+        return self.spread.median if self.spread else None
 
     @property
     def time(self) -> Time | None:
@@ -239,6 +245,14 @@ class Cells:
     def column(self, backend: str) -> tuple[Cell, ...]:
         """The cells of one backend, at every place."""
         return tuple(self.cell(case, size, backend) for case, size in self.places)
+
+    @property
+    def outcomes(self) -> dict[str, Counter[Word]]:
+        """How many results of each backend, operator by operator, came out with each word."""
+        found: dict[str, Counter[Word]] = {backend: Counter() for backend in self.backends}
+        for cell in self.every_single():
+            found[cell.job.backend][cell.word] += 1
+        return found
 
     def every_single(self) -> Iterable[Cell]:
         """The outcome of each job of these backends, operator by operator, in the order of the run."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from adbench.model.record import grouped
+
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
 
@@ -49,11 +51,11 @@ class Footnotes:
     """
 
     def __init__(self, cells: Cells) -> None:
-        grouped: dict[tuple[Word, str, str, str | None], list[Cell]] = {}
-        for cell in cells.every_single():
-            if cell.word != "right":
-                grouped.setdefault((cell.word, cell.job.backend, cell.reason or "", _stderr(cell)), []).append(cell)
-        ordered = sorted(grouped.items(), key=lambda item: _weight(item[1][0]))
+        groups = grouped(
+            (cell for cell in cells.every_single() if cell.word != "right"),
+            lambda cell: (cell.word, cell.job.backend, cell.reason or "", _stderr(cell)),
+        )
+        ordered = sorted(groups.items(), key=lambda item: _weight(item[1][0]))
         self.all = [Footnote(number, *about, group) for number, (about, group) in enumerate(ordered, start=1)]
         self._number = {cell.job: note.number for note in self.all for cell in note.cells}
         self._missing: dict[str, int] = {}

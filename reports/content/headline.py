@@ -42,7 +42,6 @@ class Headline:
     total: int
     traps: int
     right: list[tuple[int, list[str]]]
-    nowhere: list[str]
     scores: list[Score]
     leads: tuple[Lead, ...]
     wins: list[Range]
@@ -51,7 +50,6 @@ class Headline:
     gradient_costs: list[Range]
     growing_costs: dict[str, list[str]]
     failures: list[Failure]
-    unsupported: list[tuple[str, int]]
     floor: Floor
     margin: float
     background: str | None
@@ -110,7 +108,6 @@ def headline(cells: Cells) -> Headline:
         total=cells.total,
         traps=len(cells.traps),
         right=ranking.right_on(found),
-        nowhere=[s.backend for s in found if not s.right and not s.words["approximate"]],
         scores=found,
         leads=races,
         wins=_wins(races),
@@ -119,7 +116,6 @@ def headline(cells: Cells) -> Headline:
         gradient_costs=_gradient_costs(cells),
         growing_costs=_growing_costs(cells),
         failures=ranking.failures(cells),
-        unsupported=[(s.backend, s.words["unsupported"]) for s in found if s.words["unsupported"]],
         floor=cells.findings.floor,
         margin=cells.findings.margin,
         background=_background(cells),

@@ -104,7 +104,7 @@ def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
         if race:
             leader = race.leaders[0]
             found = panels.memory_bytes(leader, method)[0] if method else None
-            time = formatting.seconds(leader.spread.median) if leader.spread else ""
+            time = formatting.seconds(leader.seconds) if leader.seconds else ""
             memory = formatting.byte_size(found) if found else ""
         lines.append(HeatMapRow(case, number, size, squares, time, memory))
     return HeatMap(tuple(lines), tuple(_columns(cells)), title.lower())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from adbench.model.record import Record
+from adbench.model.record import Record, grouped
 
 from .cells import Cells
 
@@ -25,11 +25,10 @@ class Offer:
 
 def offers(cells: Cells) -> dict[tuple[str, str], Offer]:
     """(backend, operator) -> what it offers, where the run asked for it at all."""
-    records: dict[tuple[str, str], list[Record]] = {}
-    for cell in cells.every_single():
-        if cell.record is not None and cell.job.case not in cells.traps:  # a trap says nothing of what there is
-            records.setdefault((cell.job.backend, cell.job.operator), []).append(cell.record)
-    return {key: _offer(*key, group) for key, group in records.items()}
+    every = (cell.record for cell in cells.every_single() if cell.record is not None)
+    records = (record for record in every if record.job.case not in cells.traps)  # a trap says nothing of what there is
+    groups = grouped(records, lambda record: (record.job.backend, record.job.operator))
+    return {key: _offer(*key, group) for key, group in groups.items()}
 
 
 def _offer(backend: str, operator: str, records: list[Record]) -> Offer:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adbench.measure.statistics import Interval
+from adbench.model.record import grouped
 from adbench.results.analysis import Ratio
 
 from .cells import Cell, Cells
@@ -145,11 +146,8 @@ def scores(cells: Cells) -> list[Score]:
 
 def right_on(found: Sequence[Score]) -> list[tuple[int, list[str]]]:
     """(number of right cells, the backends that have it), most first; backends without right cells are left out."""
-    groups: dict[int, list[str]] = {}
-    for score in found:
-        if score.right:
-            groups.setdefault(score.right, []).append(score.backend)
-    return list(groups.items())
+    groups = grouped((score for score in found if score.right), lambda score: score.right)
+    return [(right, [score.backend for score in scores]) for right, scores in groups.items()]
 
 
 def failures(cells: Cells) -> list[Failure]:

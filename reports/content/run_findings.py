@@ -11,9 +11,9 @@ from adbench.measure.growth import Growth
 from adbench.measure.statistics import Interval
 from adbench.measure.statistics import Word as Comparison
 from adbench.model.record import Job, Run
-from adbench.results import analysis
-from adbench.results.analysis import BreakEven, Cost, Floor, Ratio, Speedup
-from adbench.results.scaling import Quantity
+from adbench.results import analysis, scaling
+from adbench.results.analysis import BreakEven, Floor, Ratio, Speedup
+from adbench.results.scaling import Cost, Quantity
 
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 USUAL_MARGIN = 0.02
@@ -40,7 +40,7 @@ class Findings:
     @cached_property
     def cost(self) -> dict[tuple[str, str], Cost]:
         """(case, backend) -> the cost of its gradient relative to the function."""
-        return {(cost.case, cost.backend): cost for cost in reversed(analysis.cost(self.run))}
+        return {(cost.case, cost.backend): cost for cost in reversed(scaling.cost(self.run))}
 
     @cached_property
     def speedups(self) -> dict[Job, Speedup]:
@@ -66,7 +66,7 @@ class Findings:
 
     @cached_property
     def _growth(self) -> dict[tuple[str, str, str, str], Growth]:
-        found = analysis.growth(self.run, QUANTITIES)
+        found = scaling.growth(self.run, QUANTITIES)
         return {(s.case, s.backend, s.operator, s.quantity): s.growth for s in reversed(found)}
 
     @cached_property

@@ -11,8 +11,7 @@ from itertools import pairwise
 from adbench.model.operator import BATCH, batch_points
 from adbench.model.record import Job, Run
 from adbench.model.settings import PROCESSOR
-from adbench.results.analysis import bytes_per_operation
-from adbench.results.scaling import Quantity
+from adbench.results.scaling import Quantity, bytes_per_operation
 
 from ..figures import panels
 from . import formatting, operator_support, ranking
@@ -91,20 +90,18 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
 
     def entry(cell: Cell, method: Quantity) -> TableEntry:
         found, reason = panels.memory_bytes(cell, method)
-        text = None if found is None else formatting.byte_size(found) if found else NO_GROWTH
         each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
         more = f"{formatting.digits(each)} B per operation" if each else ""
-        return replace(_figure(footnotes, cell, text, reason), value=found, more=more)
+        return replace(_figure(footnotes, cell, found, reason, _in_bytes), more=more)
 
     def rows(case: str) -> Iterator[MethodRow]:
         for method, title in panels.MEMORY_METHODS:
             if _has_memory(cells, case, method):
                 for size in cells.sizes[case]:
-                    yield MethodRow(
-                        size, tuple(entry(cell, method) for cell in cells.row(case, size)), label=title.lower()
-                    )
+                    entries = tuple(entry(cell, method) for cell in cells.row(case, size))
+                    yield MethodRow(size, entries, label=title.lower())
 
-    return [group for group in _groups(run, cells, rows) if group.rows]
+    return _groups(run, cells, rows)
 
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:
@@ -131,18 +128,16 @@ def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
         if here is None or here.ratio is None:
             reason = here.reason if here else "gradient and function were not both timed here"
-            return _figure(footnotes, cell, None, reason)
+            return _dash(footnotes, cell, reason)
         return TableEntry(formatting.between(here.ratio), cell, here.ratio.estimate)
 
     def trend(case: str, backend: str) -> TableEntry:
         cost = cells.findings.cost.get((case, backend))
         if cost is None or cost.trend is None:
-            return TableEntry(
-                formatting.MISSING, missing=footnotes.missing_number(cost.reason or "no trend") if cost else None
-            )
-        return TableEntry(
-            formatting.power(cost.trend), value=cost.trend.estimate, more="grows with n" if cost.grows else ""
-        )
+            missing = footnotes.missing_number(cost.reason or "no trend") if cost else None
+            return TableEntry(formatting.MISSING, missing=missing)
+        more = "grows with n" if cost.grows else ""
+        return TableEntry(formatting.power(cost.trend), value=cost.trend.estimate, more=more)
 
     def rows(case: str) -> Iterator[MethodRow]:
         if not any((case, backend) in cells.findings.cost for backend in cells.backends):
@@ -152,7 +147,7 @@ def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         if len(cells.sizes[case]) > 2:
             yield MethodRow(0, tuple(trend(case, backend) for backend in cells.backends), label="trend")
 
-    return [group for group in _groups(run, cells, rows) if group.rows]
+    return _groups(run, cells, rows)
 
 
 def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
@@ -162,9 +157,8 @@ def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         race = ranking.lead(cells, case)
         size = race.size if race else cells.sizes[case][-1]
         for cell in cells.row(case, size):
-            yield MethodRow(
-                size, (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race)), cell.job.backend
-            )
+            entries = (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race))
+            yield MethodRow(size, entries, cell.job.backend)
 
     return _groups(run, cells, rows)
 
@@ -190,7 +184,7 @@ def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
                 if found := _batches(cells, case, size, backend):
                     yield _batch_row(footnotes, [found.get(n) for n in points], points, single)
 
-    return [group for group in _groups(run, cells, rows) if group.rows]
+    return _groups(run, cells, rows)
 
 
 def fastest_batches(cells: Cells, case: str) -> list[tuple[float, str, int]]:
@@ -215,33 +209,24 @@ def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
             for cell in cells.row(case, size):
                 more = {n: at.cell(case, size, cell.job.backend) for n, at in cells.threaded.items()}
                 if any(other.word != "not_run" for other in more.values()):
-                    text = formatting.seconds(cell.spread.median) if cell.spread else None
-                    value = cell.spread.median if cell.spread else None
-                    entries = [replace(_figure(footnotes, cell, text, NOT_TIMED), value=value)]
+                    entries = [_figure(footnotes, cell, cell.seconds, NOT_TIMED)]
                     entries += (entry for n, other in more.items() for entry in _scaled(cells, footnotes, other, n))
                     yield MethodRow(size, tuple(entries), cell.job.backend)
 
-    return [group for group in _groups(run, cells, rows) if group.rows]
+    return _groups(run, cells, rows)
 
 
 def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Iterator[TableEntry]:
     """The time of a cell with further threads, its speed-up, its efficiency; its word where it is not measured."""
     if not cell.measured:
         missing = footnotes.missing_number(f"{cell.job.backend}, {cell.label}: {cell.reason}")
-        yield from (
-            TableEntry(cell.label, missing=missing),
-            TableEntry(formatting.MISSING),
-            TableEntry(formatting.MISSING),
-        )
+        yield from (TableEntry(cell.label, missing=missing), *[TableEntry(formatting.MISSING)] * 2)
         return
-    time = cell.spread.median if cell.spread else None
-    text = None if time is None else formatting.seconds(time)
-    yield replace(_figure(footnotes, cell, text, NOT_TIMED), value=time)
+    yield _figure(footnotes, cell, cell.seconds, NOT_TIMED)
     found = cells.findings.speedups.get(replace(cell.job, threads=threads))
     if found is None or found.interval is None or found.efficiency is None:
         reason = found.reason if found else "only correct results with both numbers of threads are compared"
-        yield _figure(footnotes, cell, None, reason)
-        yield TableEntry(formatting.MISSING)
+        yield from (_dash(footnotes, cell, reason), TableEntry(formatting.MISSING))
         return
     yield TableEntry(formatting.times(found.interval), cell, found.interval.estimate)
     yield TableEntry(formatting.percent(found.efficiency), cell, found.efficiency)
@@ -279,24 +264,17 @@ def _batch_row(
         if cell is None:
             entries.append(TableEntry(formatting.MISSING))
             continue
-        time = cell.spread.median if cell.spread else None
-        if time is not None and cell.ranked:
-            timed[n] = time
-        each = None if time is None else time / n
-        text = None if each is None else formatting.seconds(each)
-        entries.append(replace(_figure(footnotes, cell, text, NOT_TIMED), value=each))
+        if cell.seconds is not None and cell.ranked:
+            timed[n] = cell.seconds
+        entries.append(_figure(footnotes, cell, None if cell.seconds is None else cell.seconds / n, NOT_TIMED))
     there = [cell for cell in found if cell is not None]
     answered = [cell for cell in there if cell.measured and cell.record]
     last = (answered or there)[-1]
     looped = last.record is not None and last.record.how != operator_support.NATIVE
-    first = _until_first(last) if last.time else None
-    entries.append(
-        replace(_figure(footnotes, last, None if first is None else formatting.seconds(first), NOT_TIMED), value=first)
-    )
+    entries.append(_figure(footnotes, last, _until_first(last) if last.time else None, NOT_TIMED))
     peaks = [panels.memory_bytes(last, method) for method, _ in panels.MEMORY_METHODS]
     memory, reason = next((peak for peak in peaks if peak[0] is not None), peaks[1])
-    text = None if memory is None else formatting.byte_size(memory)
-    entries.append(replace(_figure(footnotes, last, text, reason), value=memory))
+    entries.append(_figure(footnotes, last, memory, reason, formatting.byte_size))
     entries.append(_batch_break_even(timed, single))
     return MethodRow(last.job.size, tuple(entries), last.job.backend, "loop" if looped else "batch")
 
@@ -332,21 +310,20 @@ def _verdict(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | None) 
         more = formatting.times(interval) if interval else ""
     place = race.place(cell) if race else ""
     missing = footnotes.untimed_number(cell)
-    value = cell.spread.median if cell.spread else None
     note = footnotes.number(cell)
-    return TableEntry(text or formatting.MISSING, cell, value, spread, more, place, note, missing, tuple(others))
+    return TableEntry(text or formatting.MISSING, cell, cell.seconds, spread, more, place, note, missing, tuple(others))
 
 
 def _phases(footnotes: Footnotes, cell: Cell) -> Iterator[TableEntry]:
     time = cell.time
     reason = NOT_TIMED if time is None else "not recorded in this file"
     figures = (time.import_seconds, time.prepare_seconds, time.first_call_seconds) if time else (None, None, None)
-    for number, figure in enumerate((*figures, cell.spread.median if cell.spread else None)):
-        entry = _figure(footnotes, cell, None if figure is None else formatting.seconds(figure), reason)
+    for number, figure in enumerate((*figures, cell.seconds)):
+        entry = _figure(footnotes, cell, figure, reason)
         if time and number == 1:
             parts = (f"{formatting.short(name, 20)} {formatting.seconds(s)}" for name, s in time.phases.items())
             entry = replace(entry, more=", ".join(parts))
-        yield replace(entry, value=figure)
+        yield entry
 
 
 def _until_first(cell: Cell) -> float:
@@ -372,10 +349,25 @@ def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | Non
     return TableEntry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
 
 
-def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | None) -> TableEntry:
-    """The figure; or a dash that points to the cell's own reason, or to `reason` where the cell has none."""
-    if text is not None and text != formatting.MISSING:
-        return TableEntry(text, cell)
+def _in_bytes(size: float) -> str:
+    return formatting.byte_size(size) if size else NO_GROWTH
+
+
+def _figure(
+    footnotes: Footnotes,
+    cell: Cell,
+    value: float | None,
+    reason: str | None,
+    shown: Callable[[float], str] = formatting.seconds,
+) -> TableEntry:
+    """The figure as `shown` prints it; a dash where there is none, or it cannot be printed."""
+    text = formatting.MISSING if value is None else shown(value)
+    entry = _dash(footnotes, cell, reason) if text == formatting.MISSING else TableEntry(text, cell)
+    return replace(entry, value=value)
+
+
+def _dash(footnotes: Footnotes, cell: Cell, reason: str | None) -> TableEntry:
+    """A dash that points to the cell's own reason, or to `reason` where the cell has none."""
     if not cell.measured:
         return TableEntry(formatting.MISSING, cell, note=footnotes.number(cell))
     missing = footnotes.untimed_number(cell) or footnotes.missing_number(reason or "no reason was recorded")
@@ -383,5 +375,6 @@ def _figure(footnotes: Footnotes, cell: Cell, text: str | None, reason: str | No
 
 
 def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[MethodRow]]) -> list[Group]:
-    subjects = enumerate(cells.subjects)
-    return [Group(case, number, run.cases.get(case, ""), tuple(rows(case))) for number, case in subjects]
+    """The cases that have a row."""
+    every = ((case, number, tuple(rows(case))) for number, case in enumerate(cells.subjects))
+    return [Group(case, number, run.cases.get(case, ""), found) for case, number, found in every if found]

@@ -47,10 +47,8 @@ def render(run: Run) -> str:
 
 def _checked(run: Run, cells: Cells, footnotes: Footnotes) -> str:
     """A check: how many results of each backend came out with each word, and every failure with its place."""
-    counts: dict[str, Counter[Word]] = {backend: Counter() for backend in cells.backends}
-    for cell in cells.every_single():
-        counts[cell.job.backend][cell.word] += 1
-    total = sum(counts.values(), Counter())
+    counts = cells.outcomes
+    total = sum(counts.values(), Counter[Word]())
     bad = [
         f"{OUTCOMES[word].sign} {total[word]} {OUTCOMES[word].label}"
         for word in OUTCOMES

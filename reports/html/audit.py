@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from adbench.audit.audited import NOT_TRIED, AuditedTest, ranked, sentences
 from adbench.audit.spoils import SPOILS
-from adbench.version import __version__
 
 from ..text.terminal.audit import LEGEND, MARKS
 from . import page
@@ -14,9 +13,6 @@ from . import page
 
 def render(tests: Sequence[AuditedTest]) -> str:
     """The page, complete in itself."""
-    from markupsafe import Markup
-
-    style, program = page.style("conform.css"), page.asset("tables.js")
     judged = ranked(tests)
     facts = {
         "title": f"What {len(judged)} gradient tests notice",
@@ -28,9 +24,5 @@ def render(tests: Sequence[AuditedTest]) -> str:
             for test in judged
         ],
         "aside": [test for test in tests if test.set_aside],
-        "style": Markup(style),
-        "script": Markup(program),
-        "policy": page.policy(style, program),
-        "made_by": __version__,
     }
-    return page.environment().get_template("audit.html").render(facts)
+    return page.rendered("audit.html", ["conform.css"], ["tables.js"], **facts)

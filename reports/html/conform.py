@@ -13,7 +13,6 @@ from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.judgement import KINDS, Fault
 from adbench.findings.conform.operation_worker import THIRD
 from adbench.model.operator import COMPOSITIONS
-from adbench.version import __version__
 
 from ..content import formatting
 from . import page
@@ -72,16 +71,7 @@ class Detail:
 
 def render(found: Conformance) -> str:
     """The page, complete in itself."""
-    from markupsafe import Markup
-
-    style, program = page.style("conform.css"), page.asset("tables.js")
-    own = {
-        "style": Markup(style),
-        "script": Markup(program),
-        "policy": page.policy(style, program),
-        "made_by": __version__,
-    }
-    return page.environment().get_template("conform.html").render(facts(found) | own)
+    return page.rendered("conform.html", ["conform.css"], ["tables.js"], **facts(found))
 
 
 def facts(found: Conformance) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from markupsafe import Markup
-
 from adbench import tape
 from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
@@ -251,8 +249,6 @@ def _number(value: Any) -> Any:
 def page(found: Explained) -> str:
     """The page: complete in itself, no request to anywhere."""
     recorded = found.tape
-    style = html.style("explain.css")
-    script = html.asset("explain.js")
     context = {
         "found": found,
         "tape": recorded,
@@ -263,10 +259,7 @@ def page(found: Explained) -> str:
         "gradient": gradient_of(found),
         "shape": value_shape(recorded),
         "version": __version__,
-        "style": Markup(style),
-        "script": Markup(script),
-        "policy": html.policy(style, script),
         "text_of": text_of,
         "ends": ends,
     }
-    return html.environment().get_template("explain.html").render(context)
+    return html.rendered("explain.html", ["explain.css"], ["explain.js"], **context)

@@ -6,7 +6,6 @@ import math
 
 from adbench.findings.every_input.input_judgement import LIMIT, REASONS, InputFault
 from adbench.findings.every_input.input_sweep import InputSweep
-from adbench.version import __version__
 
 from ..content import formatting
 from ..text.terminal import input_table as shown
@@ -19,18 +18,15 @@ LOWEST, HIGHEST = 0.25, 1e9
 
 def render(found: InputSweep) -> str:
     """The page, complete in itself."""
-    from markupsafe import Markup
-
-    style, program = page.style("conform.css"), page.asset("tables.js")
     rows = [
         {"number": k, "fault": fault, "cells": shown.row_of(fault), "curves": curves(fault)}
         for k, fault in enumerate(found.faults)
     ]
-    return page.environment().get_template("every_input.html").render(
+    return page.rendered(
+        "every_input.html", ["conform.css"], ["tables.js"],
         title=f"Every input of {' and '.join(found.types)}: {formatting.plural(found.functions, 'function')}",
         summary=shown.summary(found).plain.splitlines(), rows=rows, titles=shown.TITLES, reasons=REASONS,
-        limit=f"{LIMIT:g}", style=Markup(style), script=Markup(program), policy=page.policy(style, program),
-        made_by=__version__,
+        limit=f"{LIMIT:g}",
     )  # fmt: skip
 
 

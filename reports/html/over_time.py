@@ -69,7 +69,6 @@ def page_of(
     sides = [side for timeline in found for side in timeline.runs]
     jobs = [series.job for timeline in found for series in timeline.cells]
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
-    style, script = page.style(), page.asset("tables.js", "page.js")
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     numbers = {case: k for k, case in enumerate(cases)}
     versions = (side.conditions.get("adbench", "") for side in sorted(sides, key=lambda side: side.created or ""))
@@ -86,12 +85,9 @@ def page_of(
         "width": WIDTH,
         "height": HEIGHT,
         "order": {backend: k for k, backend in enumerate(backends)},
-        "style": Markup(style),
-        "script": Markup(script),
-        "policy": page.policy(style, script),
         "names_json": Markup(embedding.plain_json(names)),
     }
-    return page.environment().get_template("over_time.html").render(context)
+    return page.rendered("over_time.html", [], ["tables.js", "page.js"], **context)
 
 
 def _machine(timeline: Timeline, cases: Mapping[str, int]) -> Machine:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adbench.model.record import Run
+from adbench.version import __version__
 
 from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
 from ..content.answer.accuracy import accuracy_table
@@ -79,7 +81,6 @@ def render(run: Run, home: str = "") -> str:
 
     cells = standings.arranged(Cells(run))
     footnotes = Footnotes(cells)
-    css, script = style("trap_map.css"), asset("tables.js", "page.js", "charts.js")
     data = embedding.embedded(run)
     offers = operator_support.offers(cells)
     folds = Folds(large=cells.total * len(cells.backends) > LARGE)
@@ -123,16 +124,13 @@ def render(run: Run, home: str = "") -> str:
         "internal_settings": settings(run, internal=True),
         "disturbed": _disturbed(run),
         "folds": folds,
-        # Ours, not the run's: these, and the figures, are the only texts that are not escaped.
-        "style": Markup(css),
-        "script": Markup(script),
+        # Ours, not the run's: these, the figures, sheets and scripts are the only texts that are not escaped.
         "data": Markup(data.text),
         "all_rounds": data.whole,
         "names_json": Markup(_names(cells)),
         "charts": Markup(_charts(cells, figures)),
-        "policy": policy(css, script),
     }
-    return environment().get_template("page.html").render(context)
+    return rendered("page.html", ["trap_map.css"], ["tables.js", "page.js", "charts.js"], **context)
 
 
 def _maps(cells: Cells, footnotes: Footnotes) -> dict[str, tuple[str, HeatMap]]:
@@ -204,6 +202,15 @@ def _disturbed(run: Run) -> tuple[int, int, int, int]:
     launches = [launch for time in times for launch in time.launches]
     rounds = sum(len(launch.rounds) for launch in launches)
     return sum(t.disturbed for t in times), rounds, sum(t.unsteady for t in times), len(launches)
+
+
+def rendered(template: str, sheets: Sequence[str], scripts: Sequence[str], **context: Any) -> str:
+    """A page that is complete in itself: with these sheets and scripts, and the policy that allows no others."""
+    from markupsafe import Markup
+
+    css, script = style(*sheets), asset(*scripts)
+    own = {"style": Markup(css), "script": Markup(script), "policy": policy(css, script), "made_by": __version__}
+    return environment().get_template(template).render(own | context)
 
 
 def policy(css: str, script: str) -> str:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from adbench.catalog.discovery import Catalog
 from adbench.model.backend import KnownBugs
 from adbench.model.errors import UsageError
-from adbench.model.record import Run
+from adbench.model.record import Run, grouped
 
 from ..content import formatting, ranking, standings
 from ..content.cells import Cells
@@ -90,10 +90,7 @@ class Archive:
     @cached_property
     def machines(self) -> Mapping[str, tuple[Stored, ...]]:
         """Machine -> its runs, the newest first."""
-        found: dict[str, list[Stored]] = {}
-        for stored in self.runs:
-            found.setdefault(stored.machine, []).append(stored)
-        return {machine: tuple(of) for machine, of in found.items()}
+        return {machine: tuple(of) for machine, of in grouped(self.runs, lambda stored: stored.machine).items()}
 
     @cached_property
     def races(self) -> Mapping[tuple[str, str], Race]:
@@ -124,20 +121,15 @@ class Archive:
     @cached_property
     def families(self) -> Mapping[str, tuple[str, ...]]:
         """Family -> its cases, by name."""
-        found: dict[str, list[str]] = {}
-        for case in self.cases:
-            found.setdefault(self.family(case), []).append(case)
+        found = grouped(self.cases, self.family)
         return {
             family: tuple(found[family]) for family in sorted(found, key=lambda name: (name == OTHER, name.casefold()))
         }
 
     def versions(self, backend: str) -> list[tuple[str, list[Stored]]]:
         """(version, its runs) of a backend, the newest first; "" for a version that no file tells."""
-        found: dict[str, list[Stored]] = {}
-        for stored in self.runs:
-            if backend in stored.run.versions:
-                found.setdefault(stored.run.library_version(backend) or "", []).append(stored)
-        return list(found.items())
+        having = [stored for stored in self.runs if backend in stored.run.versions]
+        return list(grouped(having, lambda stored: stored.run.library_version(backend) or "").items())
 
 
 def archive(runs: Sequence[tuple[str, Run]], catalog: Catalog) -> Archive:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adbench.measure.statistics import Interval
+from adbench.model.record import grouped
 from adbench.results.compare import ComparedCell, Comparison, InstructionChange, Word
 from adbench.results.comparison_inputs import ComparisonInput
 
@@ -113,10 +115,9 @@ def _parts(found: Comparison, width: int) -> Iterator[RenderableType]:
 
 def _kinds(rows: Sequence[ComparedCell]) -> Iterator[tuple[Word, str, list[ComparedCell]]]:
     """(word, its meaning, rows); inconclusive rows with different reasons are of different kinds."""
-    grouped: dict[tuple[Word, str | None], list[ComparedCell]] = {}
-    for row in sorted(rows, key=lambda row: list(KINDS).index(row.word)):
-        grouped.setdefault((row.word, row.reason if row.word == "inconclusive" else None), []).append(row)
-    for (word, reason), kind in grouped.items():
+    ordered = sorted(rows, key=lambda row: list(KINDS).index(row.word))
+    kinds = grouped(ordered, lambda row: (row.word, row.reason if row.word == "inconclusive" else None))
+    for (word, reason), kind in kinds.items():
         yield word, KINDS[word].meaning if reason is None else formatting.short(reason, LONGEST_REASON), kind
 
 
@@ -267,9 +268,8 @@ def _markdown_row(row: ComparedCell) -> str:
     remarks = "; ".join(_escaped(line) for line in _remarks(row))
     change = _escaped(_change(row))
     change = f"**{change}**" if row.word in ("regression", "improvement") else change
-    return (
-        f"| {sign} | {_code(row.name)} | {_time(row.old_seconds)} | {_time(row.new_seconds)} | {change} | {remarks} |"
-    )
+    times = f"{_time(row.old_seconds)} | {_time(row.new_seconds)}"
+    return f"| {sign} | {_code(row.name)} | {times} | {change} | {remarks} |"
 
 
 def _code(name: str) -> str:
@@ -290,20 +290,6 @@ def _escaped(line: str) -> str:
 
 
 def _cell(row: ComparedCell) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "word": row.word,
-        "reason": row.reason,
-        "ratio": row.ratio and vars(row.ratio),
-        "compared_to": list(row.compared_to),
-        "margin": row.margin,
-        "p": row.p,
-        "launches": list(row.launches),
-        "old_seconds": row.old_seconds,
-        "new_seconds": row.new_seconds,
-        "clock": row.clock,
-        "prepare": row.prepare and vars(row.prepare),
-        "memory": [vars(change) for change in row.memory],
-        "instructions": row.instructions and vars(row.instructions),
-        "unclear": row.unclear,
-    }
+    figures = asdict(row)
+    del figures["key"]
+    return {"name": row.name} | figures

@@ -12,6 +12,7 @@ from rich.text import Text
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
 from adbench.findings.operations.operation import Operation
+from adbench.model.record import grouped
 
 from ..content import formatting
 from .drawing import printed
@@ -45,7 +46,8 @@ def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: boo
         parts.append(Text(f"{len(found.missing)} not examined: {formatting.listed(found.missing)}"))
     if against:
         parts.append(Text(f"{formatting.plural(len(faults), 'fault')} that the baseline lacks"))
-    for (library, operation), of_operation in _grouped(faults).items():
+    by_operation = grouped(faults, lambda fault: (fault.library, fault.operation))
+    for (library, operation), of_operation in by_operation.items():
         worst = min(of_operation, key=lambda fault: fault.digits)
         orders = ", ".join(dict.fromkeys(fault.operator.replace("_", " ") for fault in of_operation))
         parts.append(Text(f"\n{library} {operation}: {orders}", style="bold"))
@@ -65,13 +67,6 @@ def _summary(found: Conformance, library: str) -> Text:
     own = sum(bool(cell.own) for cell in examined)
     by = f" ({own} by the library's own function)" if own else ""
     return Text(f"{library}{version}: {len(faulty)} of {len(examined)} operations are at fault{by}; {results} results")
-
-
-def _grouped(faults: Sequence[Fault]) -> dict[tuple[str, str], list[Fault]]:
-    found: dict[tuple[str, str], list[Fault]] = {}
-    for fault in faults:
-        found.setdefault((fault.library, fault.operation), []).append(fault)
-    return found
 
 
 def described(fault: Fault) -> str:

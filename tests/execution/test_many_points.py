@@ -136,6 +136,6 @@ def test_a_library_whose_batch_refuses_in_the_call_loops() -> None:
     case = catalog().cases["projectile"]
     at = point(case, 10, 0)
     elsewhere, native = at.native(torch, "batch_gradient_3")
-    first = fallback.first_call(torch, BATCH, torch.function(case, at.names), elsewhere, native, at.wrt)
+    first = fallback.OperatorRequest(torch, BATCH, torch.function(case, at.names), elsewhere, at.wrt).first_call(native)
     assert first.prepared.how == fallback.LOOP
     assert [np.shape(leaf)[0] for leaf in torch.numpy_result(first.result)] == [3] * len(at.wrt)

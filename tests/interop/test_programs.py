@@ -38,9 +38,7 @@ def test_a_command_is_a_backend_named_after_it(tmp_path: Path) -> None:
 
 
 def test_equal_commands_share_a_file_and_others_do_not(tmp_path: Path) -> None:
-    first, again, other = (
-        command_file("process", f"{sys.executable} {text}", tmp_path, tmp_path) for text in ("a", "a", "b")
-    )
+    first, again, other = (command_file("process", f"{sys.executable} {text}", tmp_path) for text in ("a", "a", "b"))
     assert first == again != other
 
 
@@ -76,7 +74,7 @@ def test_commands_with_equal_names_are_told_how_to_name_one(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("quoted", ['say "hello"', "a \\ b", 'x """ y', "{folder}"])
 def test_any_command_gives_a_loadable_file(tmp_path: Path, quoted: str) -> None:
-    file = command_file("process", f"{sys.executable} -c '{quoted}'", tmp_path, tmp_path)
+    file = command_file("process", f"{sys.executable} -c '{quoted}'", tmp_path)
     compile(file.read_text("utf-8"), str(file), "exec")
     assert resolve(backends=[str(file)], start=tmp_path).backends
 

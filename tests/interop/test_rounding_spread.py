@@ -175,7 +175,7 @@ def test_relations_allow_for_the_spread_of_a_program() -> None:
 def test_check_cell_allows_for_the_spread_of_a_program(tmp_path: Path) -> None:
     for protocol, shift, sentence in (("gradbench", REORDERED, "are right"), ("gradbench", 1e6, "wrong")):
         tool = command(tmp_path / str(shift), source(shift) + TOOL)
-        file = command_file(protocol, tool, tmp_path, tmp_path)
+        file = command_file(protocol, tool, tmp_path)
         assert sentence in check_cell("log_sum_exp", SIZE, str(file))
 
 

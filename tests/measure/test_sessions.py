@@ -18,7 +18,6 @@ from adbench.measure.machine.disturbance import Counters
 from adbench.measure.readings import Round
 from adbench.measure.statistics import (
     Word,
-    difference_p,
     difference_p_rows,
     hodges_lehmann,
     hodges_lehmann_rows,
@@ -117,7 +116,9 @@ def test_the_clock_and_the_statistics_agree_with_the_simulation(
             sides = [[timed(int(total), calls) for total in ns[side, session, launch]] for side in (0, 1)]
             assert [r.ns for r in sides[0]] == ns[0, session, launch].tolist()
             ratios.append(paired_log_ratio(*([r.ns / r.calls for r in side] for side in sides)))
-        said.append(verdict_word(hodges_lehmann(ratios), holm([difference_p(ratios)])[0], MARGIN))
+        said.append(
+            verdict_word(hodges_lehmann(ratios), holm(difference_p_rows(np.array([ratios])).tolist())[0], MARGIN)
+        )
     assert Counter(said) == words(over_launches(ns))
     assert len(set(said)) > 1
 

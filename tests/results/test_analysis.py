@@ -11,7 +11,8 @@ import pytest
 
 from adbench.model.record import Figure, Job, Launch, Memory, Record, Round, Run, Status, Time
 from adbench.oracle.verdict import Verdict
-from adbench.results.analysis import break_even, bytes_per_operation, cost, floor, growth, ratios
+from adbench.results.analysis import break_even, floor, ratios
+from adbench.results.scaling import bytes_per_operation, cost, growth
 
 CALLS = 1000
 

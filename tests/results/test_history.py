@@ -17,9 +17,13 @@ from adbench.model.run_progress import Head
 from adbench.reports.text.history import text
 from adbench.results.journal import Journal
 from adbench.results.store import write_run
-from adbench.results.timeline.history import history
+from adbench.results.timeline.history import HistoryEntry, stored_runs
 from tests.reports import runs
 from tests.support.sessions import run, times
+
+
+def history(folder: Path) -> list[HistoryEntry]:
+    return [stored.entry for stored in stored_runs(folder)]
 
 
 @pytest.fixture

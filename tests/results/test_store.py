@@ -128,34 +128,6 @@ def test_a_folder_without_a_run_is_reported(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-VERSION_1 = json.loads("""{
- "schema_version": 1, "created": "2025-01-01T00:00:00+00:00", "adbench_version": "0.1.0", "seed": 0,
- "settings": {"rounds": 7}, "machine": {"cores": 2}, "versions": {"tape": null}, "cases": {"c": "A."}, "traps": [],
- "records": [{
-  "job": {"case": "c", "size": 1, "backend": "tape", "operator": "gradient", "seed": 0},
-  "status": "ok", "reason": null, "verdict": null,
-  "time": {"prepare_seconds": 0.5, "first_call_seconds": 0.25, "epochs": [{"calls": 10, "ns": 1000}]},
-  "memory": {"python_peak_bytes": {"value": 8.0, "reason": null},
-             "resident_peak_bytes": {"value": null, "reason": "no"}},
-  "stderr": null, "how": "native", "reproduce": null
- }, {
-  "job": {"case": "c", "size": 1, "backend": "jax", "operator": "gradient", "seed": 0},
-  "status": "crashed", "reason": "died", "verdict": null, "time": null, "memory": null,
-  "stderr": "boom", "how": "native", "reproduce": null
- }]
-}""")
-
-
-def test_a_version_1_file_is_one_launch(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(VERSION_1))
-    run = read_run(tmp_path / "run.json")
-    assert run.schema_version == 2
-    assert run.records[0].time == Time((Launch(0, None, 0.5, {}, 0.25, None, None, (Round(10, 1000),)),))
-    assert run.records[0].memory is not None
-    assert run.records[0].memory.allocated_peak_bytes.reason == "schema version 1 has no such figure"
-    assert run.records[1] == Record(Job("c", 1, "jax", "gradient"), "crashed", "died", stderr="boom")
-
-
 def changed(old: str, new: str) -> str:
     text = dumps(RUN)
     assert old in text
@@ -173,11 +145,8 @@ def changed(old: str, new: str) -> str:
         ("3", "not a run of adbench: .*schema_version is missing"),
         ('{"machine_info": {}, "benchmarks": []}', "not a run of adbench: .*schema_version is missing"),
         ('{"schema_version": true}', "schema_version is missing"),
-        (dumps(replace(RUN, schema_version=99)), "schema version 99, of a later adbench; this reads 1 to 2"),
-        (dumps(replace(RUN, schema_version=0)), "unknown schema version 0; this adbench reads 1 to 2"),
-        ('{"schema_version": 1}', "not a run of adbench: lacks 'records'"),
-        ('{"schema_version": 1, "records": [3]}', "not a run of adbench: "),
-        ('{"schema_version": 1, "records": [{"time": 7, "memory": null}]}', "not a run of adbench: "),
+        (dumps(replace(RUN, schema_version=99)), "schema version 99, of a later adbench; this reads 2"),
+        (dumps(replace(RUN, schema_version=0)), "schema version 0, of no adbench; this reads 2"),
         ('{"schema_version": 2}', "not a run of adbench: object missing required field created"),
         (changed('"ok"', '"splendid"'), r": \.records\[0\].status: invalid enum value 'splendid'"),
         (changed('"size": 3', '"size": "three"'), r"records\[0\].job.size: expected int, got 'three'"),

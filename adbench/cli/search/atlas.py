@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from adbench.cli.support.console import colour, print_json, width
-from adbench.cli.support.options import COUNT, PATH, bytes_of, completion_of, json_option, quantity
+from adbench.cli.support.options import COUNT, PATH, environment_options, json_option, library_option, name_option
 
 if TYPE_CHECKING:
     from adbench.atlas.table import Atlas
@@ -34,30 +34,13 @@ if TYPE_CHECKING:
     help="Run every trap on N releases, at least two, and on those between them the traps that change.",
 )
 @click.option("--operations", is_flag=True, help="Also run the operations of `adbench conform`.")
-@click.option(
-    *("-b", "--backend"),
-    metavar="NAME",
-    shell_complete=completion_of("backends"),
-    help="Call the library by this backend: a name or a file. Default: the backend of LIB.",
-)
-@click.option(
-    *("-c", "--case", "cases"),
+@library_option
+@name_option(
+    *("cases", "-c", "--case", "cases"),
     multiple=True,
-    metavar="NAME",
-    shell_complete=completion_of("cases"),
-    help="Run this case: a name, a glob or a file. Repeat it for more; default: all traps. Other rows stay.",
+    says="Run this case: a name, a glob or a file. Repeat it for more; default: all traps. Other rows stay.",
 )
-@click.option("--wheels", type=PATH, metavar="DIR", help="Use the wheels in DIR.")
-@click.option("--with", "extras", multiple=True, metavar="REQ", help="Also install REQ, for example 'numpy<2.3'.")
-@click.option("--installer", type=click.Choice(["uv", "pip"]), help="Install with this. Default: uv if it is there.")
-@click.option(
-    "--keep",
-    metavar="SIZE",
-    default="10G",
-    show_default=True,
-    callback=quantity(bytes_of),
-    help="Keep environments for later, up to this size; 1K keeps none.",
-)
+@environment_options
 @click.option("--table", type=PATH, metavar="FILE", help="Write or show this table instead of the one in adbench.")
 @click.option("--write", "writes", is_flag=True, help="Also update the releases in the library's file of known faults.")
 @json_option

@@ -8,45 +8,31 @@ from typing import Any
 import click
 
 from adbench.cli.support.console import print_json, width
-from adbench.cli.support.options import PATH, bytes_of, completion_of, json_option, quantity, share_option
+from adbench.cli.support.options import (
+    PATH,
+    environment_options,
+    json_option,
+    library_option,
+    name_option,
+    share_option,
+)
 
 
 @click.command(short_help="Find the release that changed a gradient.")
 @click.argument("library", metavar="LIB")
 @click.argument("good", metavar="GOOD")
 @click.argument("bad", metavar="BAD")
-@click.option(
-    *("-c", "--case"),
-    required=True,
-    metavar="NAME",
-    shell_complete=completion_of("cases"),
-    help="Differentiate this case: a name or a file.",
-)
+@name_option("cases", "-c", "--case", required=True, says="Differentiate this case: a name or a file.")
 @click.option(*("-n", "--size"), required=True, metavar="N", help="Use this size.")
-@click.option(
-    *("-b", "--backend"),
-    metavar="NAME",
-    shell_complete=completion_of("backends"),
-    help="Call the library by this backend: a name or a file. Default: the backend of LIB.",
-)
+@library_option
 @click.option("--operator", metavar="NAME", help="Judge this operator. Default: all; with --slower the gradient.")
 @click.option("--wrong", is_flag=True, help="Find the release that made a derivative wrong.")
 @share_option("--slower", None, "Find the release that made it slower; BAD must be slower than GOOD by more than this.")
 @click.option("--first-result", is_flag=True, help="With --slower: time tracing, compiling and the first call instead.")
 @click.option("--versions", metavar="V,…", help="Bisect these releases only. Default: all that pip finds.")
-@click.option("--wheels", type=PATH, metavar="DIR", help="Bisect the wheels in DIR.")
 @click.option("--commits", type=PATH, metavar="DIR", help="Bisect the commits of this git checkout; needs --build.")
 @click.option("--build", metavar="CMD", help="With --commits: install or build each commit by this shell command.")
-@click.option("--with", "extras", multiple=True, metavar="REQ", help="Also install REQ, for example 'numpy<2.3'.")
-@click.option("--installer", type=click.Choice(["uv", "pip"]), help="Install with this. Default: uv if it is there.")
-@click.option(
-    "--keep",
-    metavar="SIZE",
-    default="10G",
-    show_default=True,
-    callback=quantity(bytes_of),
-    help="Keep environments for later bisections, up to this size; 1K keeps none.",
-)
+@environment_options
 @click.option("--plan", "plan_only", is_flag=True, help="Print the releases and stop.")
 @json_option
 def bisect(wrong: bool, plan_only: bool, as_json: bool, **asked: Any) -> None:

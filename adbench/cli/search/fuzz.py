@@ -8,18 +8,16 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import print_json, width
-from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, completion_of, json_option
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, json_option, name_option
 
 
 @click.command()
-@click.option(
-    *("-b", "--backend", "backends"), multiple=True, metavar="NAME", shell_complete=completion_of("backends"),
-    help="Examine this backend: a name or a file. Repeat it for more. Default: tape.",
-)  # fmt: skip
-@click.option(
-    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S",
-    help="Stop after this time.",
-)  # fmt: skip
+@name_option(
+    *("backends", "-b", "--backend", "backends"),
+    multiple=True,
+    says="Examine this backend: a name or a file. Repeat it for more. Default: tape.",
+)
+@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S", help="Stop after this time.")
 @click.option("--programs", type=COUNT, metavar="N", help="Stop after N programs.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draw the programs of this seed.")
 @click.option(

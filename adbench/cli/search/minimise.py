@@ -15,9 +15,8 @@ from adbench.cli.support.options import PATH, SECONDS, json_option
 @click.command(short_help="Shrink a finding of fuzz or conform.")
 @click.argument("finding", type=PATH, metavar="FINDING")
 @click.option(
-    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S",
-    help="Stop shrinking after this time.",
-)  # fmt: skip
+    "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S", help="Stop shrinking after this time."
+)
 @click.option(*("-o", "--output"), type=PATH, metavar="DIR", help="Write to DIR. Default: the folder of FINDING.")
 @json_option
 def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) -> None:

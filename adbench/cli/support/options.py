@@ -169,6 +169,11 @@ def combined(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return add
 
 
+def name_option(kind: str, *names: str, says: str, **more: Any) -> Callable[[Command], Command]:
+    """An option that takes the names of `cases` or `backends`."""
+    return click.option(*names, metavar="NAME", shell_complete=completion_of(kind), help=says, **more)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 details_option = click.option("--details", is_flag=True, help="Print every size, operator and reason.")
@@ -189,19 +194,15 @@ selection_options = combined(
     click.option(
         "--suite", "suites", multiple=True, metavar="NAME", help="Use the cases of this suite, for example stan-paper."
     ),
-    click.option(
-        *("-c", "--case", "cases"),
+    name_option(
+        *("cases", "-c", "--case", "cases"),
         multiple=True,
-        metavar="NAME",
-        shell_complete=completion_of("cases"),
-        help="Use this case: a name, a glob or a file. Repeat it for more.",
+        says="Use this case: a name, a glob or a file. Repeat it for more.",
     ),
-    click.option(
-        *("-b", "--backend", "backends"),
+    name_option(
+        *("backends", "-b", "--backend", "backends"),
         multiple=True,
-        metavar="NAME",
-        shell_complete=completion_of("backends"),
-        help="Use this backend: a name, a glob or a file. Repeat it for more.",
+        says="Use this backend: a name, a glob or a file. Repeat it for more.",
     ),
     click.option(
         *("-n", "--size", "sizes"),
@@ -286,6 +287,28 @@ worker_options = combined(
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a table."),
 )
 """Of the verbs that start workers."""
+
+library_option = name_option(
+    *("backends", "-b", "--backend"),
+    says="Call the library by this backend: a name or a file. Default: the backend of LIB.",
+)
+
+environment_options = combined(
+    click.option("--wheels", type=PATH, metavar="DIR", help="Use the wheels in DIR."),
+    click.option("--with", "extras", multiple=True, metavar="REQ", help="Also install REQ, for example 'numpy<2.3'."),
+    click.option(
+        "--installer", type=click.Choice(["uv", "pip"]), help="Install with this. Default: uv if it is there."
+    ),
+    click.option(
+        "--keep",
+        metavar="SIZE",
+        default="10G",
+        show_default=True,
+        callback=quantity(bytes_of),
+        help="Keep environments for later, up to this size; 1K keeps none.",
+    ),
+)
+"""Of the verbs that install releases of a library."""
 
 result_options = combined(
     click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),

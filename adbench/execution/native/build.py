@@ -22,7 +22,7 @@ from pathlib import Path
 from adbench.measure.phases import phase
 from adbench.model.atomic_file import lock
 from adbench.model.errors import AdbenchError, Unsupported
-from adbench.model.settings import processor_features
+from adbench.model.settings import folder_in_cache, processor_features
 from adbench.sealed_folder import SealedFolder
 
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-w")
@@ -84,10 +84,8 @@ def folder() -> Path:
 
 
 def _entries() -> SealedFolder:
-    own, own_cache = os.environ.get("ADBENCH_BUILDS"), os.environ.get("ADBENCH_CACHE")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
-        return SealedFolder(Path(own) if own else (Path(own_cache) if own_cache else home / "adbench") / "native")
+        return SealedFolder(os.environ.get("ADBENCH_BUILDS") or folder_in_cache("native"))
     except ValueError as error:
         raise Unsupported(f"shared objects cannot be kept: {error}") from error
 

@@ -43,86 +43,10 @@ class Prepared:
 
 
 def prepare(
-    backend: Backend,
-    operator: Operator,
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: tuple[int, ...],
+    backend: Backend, operator: Operator, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]
 ) -> Prepared:
-    """The backend's operator, or a fallback from its other operators. Compositions have no fallback.
-
-    A Jacobian with a declared pattern takes as few directions as the pattern allows, unless the backend uses the
-    pattern itself.
-
-    Raises Unsupported with the backend's reason if neither works.
-    """
-    asked = _Request(backend, operator, f, args, wrt)
-    if operator == BATCH and not backend.batched and not asked.is_array_valued:
-        return _looped(backend, f, args, wrt)
-    if asked.is_array_valued and not definition(operator).of_arrays:
-        raise Unsupported(f"an array-valued function has no {operator}; use jacobian, jvp or vjp")
-    if operator in COMPOSITIONS:
-        try:
-            return Prepared(composed(backend, operator, f, args, wrt), NATIVE)
-        except AttributeError as error:
-            raise lacking(error) from error
-    if operator == "jacobian" and not backend.sparse_jacobian and getattr(f, "sparsity", None) is not None:
-        with suppress(Unsupported):
-            return _coloured(asked)
-    try:
-        return Prepared(asked.own(operator, args), NATIVE)
-    except Unsupported as refusal:
-        return instead(backend, operator, f, args, wrt, refusal)
-
-
-def instead(
-    backend: Backend,
-    operator: Operator,
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: tuple[int, ...],
-    refusal: Exception,
-    *,
-    by_modes: bool = False,
-) -> Prepared:
-    """The operator from the first fallback that works with the backend; raises `refusal` if none does.
-
-    by_modes   also from compositions of two modes
-    """
-    if operator == BATCH:
-        return _looped(backend, f, args, wrt)
-    asked = _Request(backend, operator, f, args, wrt)
-    defined, shape = definition(operator), asked.shape
-    ways = defined.fallbacks_of_arrays if asked.is_array_valued else defined.fallbacks
-    further = defined.fallbacks_by_modes if by_modes and not asked.is_array_valued else ()
-    for needed, make in (*ways, *further):
-        try:
-            calls = {part: asked.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
-        except (Unsupported, NotImplementedError):
-            continue
-        return Prepared(_composed(asked, calls, make, shape), f"from {' and '.join(needed)}")
-    raise refusal
-
-
-def instead_of_call(
-    backend: Backend,
-    operator: Operator,
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    wrt: tuple[int, ...],
-    refusal: Exception,
-) -> Prepared:
-    """`instead` after a refusal in a call. It calls the operators of the fallback once: they may refuse there too."""
-
-    def prepare(*asked: Any) -> Call:
-        try:
-            call = backend.prepare(*asked)
-            backend.waited(call(*asked[2]))
-        except Exception as error:  # raised by the library, or by the function in this mode
-            raise Unsupported(f"{type(error).__name__}: {first_line(error)}") from error
-        return call
-
-    return instead(replace(backend, prepare=prepare), operator, f, args, wrt, refusal, by_modes=True)
+    """The backend's operator, or a fallback; see `OperatorRequest.prepared`."""
+    return OperatorRequest(backend, operator, f, args, wrt).prepared()
 
 
 @dataclass(frozen=True)
@@ -139,32 +63,6 @@ def refusal_in_call(error: Exception, made: Prepared | None) -> Exception | None
     """The reason why a library lacks its own operator, if it refuses only in the call; `made` is None before."""
     is_refusal = isinstance(error, Unsupported | NotImplementedError | AttributeError)
     return lacking(error) if is_refusal and made is not None and made.how == NATIVE else None
-
-
-def first_call(
-    backend: Backend,
-    operator: Operator,
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    native: tuple[Any, ...],
-    wrt: tuple[int, ...],
-    refusal: Callable[[Exception, Prepared | None], Exception | None] = refusal_in_call,
-) -> FirstCall:
-    """Prepare at `args` and call once at `native`, both timed; after a refusal, by the fallback.
-
-    refusal   refusal(error, made) -> the reason why the library lacks the operator; None for an error to be raised
-    """
-    made = None
-    try:
-        made, prepare_ns = clock.once(partial(prepare, backend, operator, f, args, wrt))
-        result, call_ns = clock.once(clock.bind(made.call, native, backend.sync))
-    except Exception as error:  # raised by the library, or by the function in this mode
-        reason = refusal(error, made)
-        if reason is None:
-            raise
-        made, prepare_ns = clock.once(partial(instead_of_call, backend, operator, f, args, wrt, reason))
-        result, call_ns = clock.once(clock.bind(made.call, native, backend.sync))
-    return FirstCall(made, prepare_ns, result, call_ns)
 
 
 def lacking(refusal: Exception) -> Exception:
@@ -189,14 +87,94 @@ _REFUSED: dict[Hashable, Unsupported] = {}
 
 
 @dataclass(frozen=True)
-class _Request:
-    """A request for an operator of a backend."""
+class OperatorRequest:
+    """A request for an operator of a backend, prepared at `args`."""
 
     backend: Backend
     operator: Operator
     f: Callable[..., Any]
     args: tuple[Any, ...]
     wrt: tuple[int, ...]
+
+    def prepared(self) -> Prepared:
+        """The backend's operator, or a fallback from its other operators. Compositions have no fallback.
+
+        A Jacobian with a declared pattern takes as few directions as the pattern allows, unless the backend uses the
+        pattern itself.
+
+        Raises Unsupported with the backend's reason if neither works.
+        """
+        backend, operator = self.backend, self.operator
+        if operator == BATCH and not backend.batched and not self.is_array_valued:
+            return self._looped()
+        if self.is_array_valued and not definition(operator).of_arrays:
+            raise Unsupported(f"an array-valued function has no {operator}; use jacobian, jvp or vjp")
+        if operator in COMPOSITIONS:
+            try:
+                return Prepared(composed(backend, operator, self.f, self.args, self.wrt), NATIVE)
+            except AttributeError as error:
+                raise lacking(error) from error
+        if operator == "jacobian" and not backend.sparse_jacobian and getattr(self.f, "sparsity", None) is not None:
+            with suppress(Unsupported):
+                return self._coloured()
+        try:
+            return Prepared(self.own(operator, self.args), NATIVE)
+        except Unsupported as refusal:
+            return self.instead(refusal)
+
+    def instead(self, refusal: Exception, *, by_modes: bool = False) -> Prepared:
+        """The operator from the first fallback that works with the backend; raises `refusal` if none does.
+
+        by_modes   also from compositions of two modes
+        """
+        if self.operator == BATCH:
+            return self._looped()
+        defined, shape = definition(self.operator), self.shape
+        ways = defined.fallbacks_of_arrays if self.is_array_valued else defined.fallbacks
+        further = defined.fallbacks_by_modes if by_modes and not self.is_array_valued else ()
+        for needed, make in (*ways, *further):
+            try:
+                calls = {part: self.part(part) for part in sorted(needed, key="value".__eq__)}  # refusals first
+            except (Unsupported, NotImplementedError):
+                continue
+            return Prepared(self._composed(calls, make, shape), f"from {' and '.join(needed)}")
+        raise refusal
+
+    def instead_of_call(self, refusal: Exception) -> Prepared:
+        """`instead` after a refusal in a call. It calls the operators of the fallback once: they may refuse there
+        too."""
+        backend = self.backend
+
+        def prepare(*asked: Any) -> Call:
+            try:
+                call = backend.prepare(*asked)
+                backend.waited(call(*asked[2]))
+            except Exception as error:  # raised by the library, or by the function in this mode
+                raise Unsupported(f"{type(error).__name__}: {first_line(error)}") from error
+            return call
+
+        return replace(self, backend=replace(backend, prepare=prepare)).instead(refusal, by_modes=True)
+
+    def first_call(
+        self,
+        native: tuple[Any, ...],
+        refusal: Callable[[Exception, Prepared | None], Exception | None] = refusal_in_call,
+    ) -> FirstCall:
+        """Prepare and call once at `native`, both timed; after a refusal, by the fallback.
+
+        refusal   refusal(error, made) -> the reason why the library lacks the operator; None for an error to be raised
+        """
+        made, sync = None, self.backend.sync
+        try:
+            made, prepare_ns = clock.once(self.prepared)
+            result, call_ns = clock.once(clock.bind(made.call, native, sync))
+        except Exception as error:  # raised by the library, or by the function in this mode
+            reason = refusal(error, made)
+            if reason is None:
+                raise
+            made, prepare_ns = clock.once(partial(self.instead_of_call, reason))
+            result, call_ns = clock.once(clock.bind(made.call, native, sync))
+        return FirstCall(made, prepare_ns, result, call_ns)
 
     @property
     def inputs(self) -> int:
@@ -267,62 +245,59 @@ class _Request:
         ones = value if definition(operator).vector == "cotangent" else tree.like(self.active(inputs), np.ones_like)
         return self.own(operator, (*inputs, *self.backend.native_inputs((ones,))))
 
+    def _looped(self) -> Prepared:
+        """The gradients of many points, one call after the other. Its call raises Unsupported if that takes too
+        long."""
+        backend, wrt = self.backend, self.wrt
 
-def _composed(asked: _Request, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape) -> Call:
-    backend, count = asked.backend, asked.inputs
+        def stacked(inputs: tuple[Any, ...]) -> tuple[Any, ...]:  # the active ones in numpy, the others as they were
+            return tuple(backend.numpy_result(arg) if k in wrt else arg for k, arg in enumerate(inputs))
 
-    def call(*args: Any) -> Any:
-        inputs = args[:count]
+        def point(stack: tuple[Any, ...], index: int) -> tuple[Any, ...]:
+            one = many_points.point_of(stack, wrt, index)
+            return tuple(backend.native_inputs((arg,))[0] if k in wrt else arg for k, arg in enumerate(one))
 
-        def part(name: Operator, *vectors: Any) -> Any:
-            native = backend.native_inputs(vectors)
-            return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
+        prepared = prepare(backend, "gradient", self.f, point(stacked(self.args), 0), wrt)
 
-        return make(Here(part, asked.active(inputs), backend.numpy_result(args[count:]), shape))
+        def call(*inputs: Any) -> Any:
+            stack = stacked(inputs)
+            x = tuple(stack[k] for k in wrt)
+            gradients, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
+            for index in many_points.in_time(count):
+                gradient = backend.numpy_result(backend.waited(prepared.call(*point(stack, index))))
+                for whole, part in zip(gradients, tree.leaves(gradient), strict=True):
+                    whole[index] = part
+            return tree.filled(x, gradients)
 
-    return call
+        return Prepared(call, LOOP)
 
+    def _coloured(self) -> Prepared:
+        """The Jacobian of a declared pattern. Raises Unsupported if the backend lacks jvp."""
+        outputs = int(np.prod(self.shape, dtype=np.intp))
+        jvp = self.part(TRANSFORMS["forward"])
+        # It imports scipy's sparse matrices, which other workers do not need.
+        from adbench.execution.operators.colouring import columns_in_groups
 
-def _looped(backend: Backend, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Prepared:
-    """The gradients of many points, one call after the other. Its call raises Unsupported if that takes too long."""
+        pattern = self.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
+        grouped = columns_in_groups(self.active(self.args), outputs, pattern)
+        directions = [self.backend.native_inputs((v,)) for v in grouped.directions]
 
-    def point(stack: tuple[Any, ...], index: int) -> tuple[Any, ...]:
-        one = many_points.point_of(stack, wrt, index)
-        return tuple(backend.native_inputs((arg,))[0] if k in wrt else arg for k, arg in enumerate(one))
+        def call(*inputs: Any) -> Any:
+            products = [self.backend.numpy_result(self.backend.waited(jvp(*inputs, *v))) for v in directions]
+            return grouped.jacobian(products)
 
-    prepared = prepare(backend, "gradient", f, point(_stack(backend, args, wrt), 0), wrt)
+        return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
 
-    def call(*inputs: Any) -> Any:
-        stack = _stack(backend, inputs, wrt)
-        x = tuple(stack[k] for k in wrt)
-        gradients, count = [np.empty(leaf.shape) for leaf in tree.leaves(x)], len(tree.leaves(x)[0])
-        for index in many_points.in_time(count):
-            gradient = backend.numpy_result(backend.waited(prepared.call(*point(stack, index))))
-            for whole, part in zip(gradients, tree.leaves(gradient), strict=True):
-                whole[index] = part
-        return tree.filled(x, gradients)
+    def _composed(self, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape) -> Call:
+        backend, count = self.backend, self.inputs
 
-    return Prepared(call, LOOP)
+        def call(*args: Any) -> Any:
+            inputs = args[:count]
 
+            def part(name: Operator, *vectors: Any) -> Any:
+                native = backend.native_inputs(vectors)
+                return backend.numpy_result(backend.waited(calls[name](*inputs, *native)))
 
-def _stack(backend: Backend, args: tuple[Any, ...], wrt: tuple[int, ...]) -> tuple[Any, ...]:
-    """The inputs of many points, with the active ones in numpy; the others are as they were."""
-    return tuple(backend.numpy_result(arg) if k in wrt else arg for k, arg in enumerate(args))
+            return make(Here(part, self.active(inputs), backend.numpy_result(args[count:]), shape))
 
-
-def _coloured(asked: _Request) -> Prepared:
-    """The Jacobian of a declared pattern. Raises Unsupported if the backend lacks jvp."""
-    outputs = int(np.prod(asked.shape, dtype=np.intp))
-    jvp = asked.part(TRANSFORMS["forward"])
-    # It imports scipy's sparse matrices, which other workers do not need.
-    from adbench.execution.operators.colouring import columns_in_groups
-
-    pattern = asked.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
-    grouped = columns_in_groups(asked.active(asked.args), outputs, pattern)
-    directions = [asked.backend.native_inputs((v,)) for v in grouped.directions]
-
-    def call(*inputs: Any) -> Any:
-        products = [asked.backend.numpy_result(asked.backend.waited(jvp(*inputs, *v))) for v in directions]
-        return grouped.jacobian(products)
-
-    return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
+        return call

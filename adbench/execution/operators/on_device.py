@@ -14,6 +14,7 @@ from adbench.catalog import discovery
 from adbench.catalog.source import Source
 from adbench.measure.memory import median_of
 from adbench.measure.readings import Figure
+from adbench.model import tree
 from adbench.model.backend import Backend, Call, Device, Operator, from_module
 from adbench.model.errors import AdbenchError, BadFile, Unsupported
 from adbench.model.settings import FLOAT64, PROCESSOR
@@ -56,7 +57,7 @@ def with_transfers(backend: Backend) -> Backend:
 
         return with_copies
 
-    return replace(backend, prepare=prepare, to_native=_copied, to_numpy=np.asarray, sync=None)
+    return replace(backend, prepare=prepare, to_native=tree.copied, to_numpy=np.asarray, sync=None)
 
 
 def peak(backend: Backend, call: Callable[[], Any], times: int) -> Figure:
@@ -75,7 +76,3 @@ def _used(module: ModuleType, device: str) -> Device:
     if not isinstance(used, Device) or not callable(used.sync):
         raise BadFile(f"{module.__file__}: use_device returned {used!r}; return Device(name, sync)")
     return used
-
-
-def _copied(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # as a library would: the case may keep its array

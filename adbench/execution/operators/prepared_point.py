@@ -132,8 +132,7 @@ class CasePoint:
 
     def copied(self) -> CasePoint:
         """A copy with separate arrays, because a case may return the same arrays each time."""
-        copy = lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf  # noqa: E731 - for one line
-        return replace(self, args=tuple(tree.map_leaves(copy, arg) for arg in self.args))
+        return replace(self, args=tree.copied(self.args))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ import psutil
 
 from adbench.execution.workers.channel import Channel, Closed
 from adbench.execution.workers.control_group import ControlGroup
-from adbench.measure.machine.process_tree import descendants
+from adbench.measure.machine.process_tree import descendants, signal_name
 from adbench.model.record import Job, Record, Status
 from adbench.optional import posix_module
 
@@ -243,7 +243,7 @@ class WorkerProcess:
             return self._sentence or f"is running, but its socket to the parent is lost: {seen}"
         if self._sentence is not None:
             return self._sentence
-        return f"died of {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
+        return f"died of {signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
     def _last_words(self) -> str:
         """The end of stdout and stderr, empty after `close`. Undecodable bytes are escaped."""
@@ -269,13 +269,6 @@ def marked(mark: str) -> Iterator[int]:
         with contextlib.suppress(OSError, psutil.Error):  # it has ended, or belongs to another user
             if psutil.Process(pid).environ().get(MARK) == mark:
                 yield pid
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # only the first and the last real-time signal have names
-        return f"signal {number}"
 
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -209,7 +209,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep"):
         f = interruption.of(f)
     with phases.collecting() as parts:
-        first = fallback.first_call(backend, definition(operator).name, f, elsewhere, native, at.wrt)
+        first = fallback.OperatorRequest(backend, definition(operator).name, f, elsewhere, at.wrt).first_call(native)
     prepared, first_call_ns = first.prepared, first.call_ns
     state.call = clock.bind(prepared.call, native, backend.sync)
     state.remote = bound(prepared.call, native)

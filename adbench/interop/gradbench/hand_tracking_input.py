@@ -14,6 +14,7 @@ import numpy as np
 
 from adbench.interop.gradbench.inputs import Array, BadInput, array, indices, integer, part
 from adbench.interop.gradbench.work import CaseWork, case, case_module
+from adbench.model import tree
 
 FINGERS, JOINTS, THETA = 5, 3, 26
 TURNING = [[2 + 4 * finger + joint for finger in range(FINGERS)] for joint in range(JOINTS)]
@@ -37,16 +38,12 @@ def jacobian(data: Any) -> CaseWork:
 
 def rows(parts: tuple[Any, ...]) -> Any:
     """The Jacobian's rows, from its parts for theta and, if any, for u."""
-    by_theta = _dense(parts[0], THETA)
+    by_theta = np.reshape(tree.dense(parts[0]), (-1, THETA))
     if len(parts) == 1:
         return by_theta.tolist()
     n = len(by_theta) // 3
-    by_u = _dense(parts[1], 2 * n).reshape(n, 3, n, 2)[np.arange(n), :, np.arange(n)]
+    by_u = np.reshape(tree.dense(parts[1]), (n, 3, n, 2))[np.arange(n), :, np.arange(n)]
     return np.concatenate([by_u.reshape(3 * n, 2), by_theta], axis=1).tolist()
-
-
-def _dense(leaf: Any, columns: int) -> Array:
-    return np.reshape(leaf.toarray() if hasattr(leaf, "toarray") else leaf, (-1, columns))
 
 
 def _hand(data: Any) -> CaseWork:

@@ -82,7 +82,7 @@ class ToolCall:
     def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
         """See RemoteCall; from the tool's timings. Raises Failed if it sends none."""
         answer = self._evaluate(args, least, seconds)
-        took = [timing.nanoseconds for timing in answer.timings or () if timing.name == "evaluate"]
+        took = [int(timing.nanoseconds) for timing in answer.timings or () if timing.name == "evaluate"]
         if not took:
             raise Failed("the tool reports no time: its timings lack an entry `evaluate`")
         return took

@@ -88,7 +88,7 @@ def _call(
         except (Unsupported, NotImplementedError) as refusal:
             if chosen is not prepared.call:
                 raise
-            chosen = fallback.instead(backend, operator, f, args, wrt, refusal).call
+            chosen = fallback.OperatorRequest(backend, operator, f, args, wrt).instead(refusal).call
             return chosen(*args)
 
     return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +28,14 @@ def descendants(pid: int) -> list[int]:
                 with contextlib.suppress(psutil.Error):
                     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     return family[1:]
+
+
+def signal_name(number: int) -> str:
+    """SIGSEGV for 11."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # only the first and the last real-time signal have names
+        return f"signal {number}"
 
 
 def cpu_ns(pids: Iterable[int]) -> dict[int, int]:

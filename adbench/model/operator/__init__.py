@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adbench.model.errors import UnknownName
-from adbench.model.operator.batch_gradient import BATCH, BATCH_GRADIENT, BATCH_POINTS, batch_points, with_points
+from adbench.model.operator.batch_gradient import BATCH as BATCH
+from adbench.model.operator.batch_gradient import BATCH_GRADIENT
+from adbench.model.operator.batch_gradient import BATCH_POINTS as BATCH_POINTS
+from adbench.model.operator.batch_gradient import batch_points as batch_points
+from adbench.model.operator.batch_gradient import with_points as with_points
 from adbench.model.operator.composed_modes import COMPOSED
-from adbench.model.operator.definition import Definition, Operator
+from adbench.model.operator.definition import Definition
+from adbench.model.operator.definition import Operator as Operator
 from adbench.model.operator.gradient import GRADIENT
 from adbench.model.operator.hessian import HESSIAN
 from adbench.model.operator.hvp import HVP
@@ -111,26 +116,3 @@ OPTIONAL_RELATIONS: Mapping[str, str] = {
     "thread": "a call may come from another thread than `prepare`",
 }
 """Further laws, which a backend's `LIMITS` may decline with a reason."""
-
-__all__ = [
-    "BATCH",
-    "BATCH_POINTS",
-    "COMPOSITIONS",
-    "DEFINITIONS",
-    "EVERY_OPERATOR",
-    "OF_SECOND_ORDER",
-    "OF_TRAPS",
-    "OPERATORS",
-    "OPTIONAL_RELATIONS",
-    "RELATIONS",
-    "REQUIRED_RELATIONS",
-    "TRANSFORMS",
-    "WITH_VECTOR",
-    "Definition",
-    "Operator",
-    "batch_points",
-    "definition",
-    "needs",
-    "needs_second_order",
-    "with_points",
-]

@@ -60,11 +60,6 @@ def stored_runs(folder: Path) -> list[StoredRun]:
     return sorted(found, key=lambda stored: (stored.entry.created or "", str(stored.entry.path)))
 
 
-def history(folder: Path) -> list[HistoryEntry]:
-    """Their entries."""
-    return [stored.entry for stored in stored_runs(folder)]
-
-
 def _runs(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

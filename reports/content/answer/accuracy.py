@@ -12,20 +12,11 @@ from adbench.oracle.verdict import UlpErrors
 
 from ..cells import Cell, Cells
 from ..formatting import MISSING, count, seconds
+from ..sections import TableEntry
 
 WIDTH, HEIGHT, EDGE = 420.0, 220.0, 34.0
 LEAST_SHOWN = 0.05
 """Ulp at the bottom of a picture: a smaller error is a result that is rounded as well as it can be."""
-
-
-@dataclass(frozen=True)
-class ErrorEntry:
-    """The errors of a cell, and its time. `value`: the median error, to sort by."""
-
-    cell: Cell
-    text: str
-    more: str
-    value: float | None
 
 
 @dataclass(frozen=True)
@@ -35,7 +26,7 @@ class AccuracyRow:
     number: int
     case: str
     size: int
-    entries: tuple[ErrorEntry, ...]
+    entries: tuple[TableEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -79,12 +70,13 @@ def accuracy_table(cells: Cells) -> list[AccuracyRow]:
     return rows
 
 
-def _entry(cell: Cell) -> ErrorEntry:
+def _entry(cell: Cell) -> TableEntry:
+    """The errors of a cell, its time below, and the median error to sort by."""
     found = errors_of(cell)
     if found is None:
-        return ErrorEntry(cell, MISSING, "", None)
+        return TableEntry(MISSING, cell)
     time = seconds(cell.spread.median) if cell.spread else ""
-    return ErrorEntry(cell, f"{in_ulp(found.median)} / {in_ulp(found.worst)}", time, found.median)
+    return TableEntry(f"{in_ulp(found.median)} / {in_ulp(found.worst)}", cell, found.median, more=time)
 
 
 def in_ulp(error: float) -> str:

@@ -187,10 +187,8 @@ def _listed(known: KnownBugs, backend: str) -> _ByFamily:
 
 def _checked(cells: Cells, known: KnownBugs) -> dict[str, _ByFamily]:
     """What the run found, of the backends that can run any of the traps."""
-    results: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells.every_single():
-        if cell.job.case in cells.traps:
-            results.setdefault((cell.job.backend, cell.job.case), []).append(cell)
+    of_traps = (cell for cell in cells.every_single() if cell.job.case in cells.traps)
+    results = grouped(of_traps, lambda cell: (cell.job.backend, cell.job.case))
     found: dict[str, dict[str, _FamilyBugs]] = {}
     for (backend, name), group in results.items():
         trap = _described(cells, known, name)

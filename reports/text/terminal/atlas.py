@@ -10,6 +10,7 @@ from rich.text import Text
 
 from adbench.atlas import advice
 from adbench.atlas.table import NONE, Atlas, AtlasRow
+from adbench.model.record import grouped
 
 from ...content import formatting
 from ..drawing import printed
@@ -80,9 +81,7 @@ def data(atlas: Atlas) -> dict[str, Any]:
 
 def _by_name(atlas: Atlas) -> list[tuple[str, list[AtlasRow]]]:
     """The traps that fail in some release, with their rows; changed ones come first."""
-    found: dict[str, list[AtlasRow]] = {}
-    for row in atlas.rows:
-        found.setdefault(row.name, []).append(row)
+    found = grouped(atlas.rows, lambda row: row.name)
     failing = [(name, rows) for name, rows in found.items() if any(row.ever_faulty for row in rows)]
     return sorted(failing, key=lambda pair: (not any(list(row.changes()) for row in pair[1]), pair[0]))
 

@@ -213,10 +213,9 @@ def _checked(cells: Cells, width: int) -> Iterator[RenderableType]:
     kinds = (cells.subjects, "case"), (cells.traps, "trap")
     where = [formatting.plural(len(found), one) for found, one in kinds if found]
     yield Text(wrapped(f"Checked {cells.asked} on {' and '.join(where)}", width), "bold")
-    counts: dict[str, Counter[Word]] = {backend: Counter() for backend in cells.backends}
-    for cell in cells.every_single():
-        counts[cell.job.backend][cell.word] += 1
-    words = slowdowns.words(cells)
+    counts = cells.outcomes
+    total = sum(counts.values(), Counter[Word]())
+    words = [word for word in OUTCOMES if total[word]]
     bad = [word for word in OUTCOMES if OUTCOMES[word].bad]
     backends = sorted(counts, key=lambda b: (-sum(counts[b][word] for word in bad), -counts[b]["right"]))
     yield from _counted(counts, backends, words, width)

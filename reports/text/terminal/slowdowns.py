@@ -8,7 +8,7 @@ from adbench.results.scaling import Quantity
 
 from ...content import formatting, ranking
 from ...content.cells import Cell, Cells
-from ...content.formatting import OUTCOMES, Word
+from ...content.formatting import Word
 from ...content.ranking import Lead
 from ...content.run_findings import QUANTITIES
 from ...content.standings import slowdown, standings
@@ -56,7 +56,7 @@ def _line(cells: Cells, case: str, race: Lead | None, method: Quantity) -> Slowd
         size,
         {cell.job.backend: _entry(race, cell) for cell in row},
         {cell.job.backend: cell.word for cell in row},
-        first.spread.median if first and first.spread else None,
+        first.seconds if first else None,
         memory_bytes(first, method)[0] if first else None,
     )
 
@@ -75,9 +75,3 @@ def _slowdown(race: Lead | None, cell: Cell) -> str:
         return ""
     ranked = slowdown(race, cell)
     return formatting.slowdown(cell.spread.median / first.median if ranked is None else ranked)
-
-
-def words(cells: Cells) -> list[Word]:
-    """The words of all results, in the order of the legend."""
-    there = {cell.word for cell in cells.every_single()}
-    return [word for word in OUTCOMES if word in there]

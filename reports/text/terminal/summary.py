@@ -40,7 +40,8 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _gradient_cost(found, order)
         yield from _many_points(cells)
         yield from _threads(cells)
-        yield from _device(cells)
+        if device := device_of(cells.findings.run):
+            yield Sentence("Computed", device)
         yield from _source(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
@@ -54,9 +55,9 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
             of = formatting.plural(relations, "relation")
             yield Sentence("Relations", f"{formatting.count(held)} of {of} between calls hold")
     yield from _known(cells)
-    for word, about in (("unsupported", "Unsupported"), ("skipped", "Skipped")):
-        counts = Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
-        if counts:
+    told: tuple[tuple[Word, str], ...] = (("unsupported", "Unsupported"), ("skipped", "Skipped"))
+    for word, about in told:
+        if counts := _with(cells, word):
             yield Sentence(about, f"{_counts(counts)} of {_results(cells)}")
     if untimed := [cell for cell in cells.every_single() if cells.timed and cell.why_untimed]:
         job, why = untimed[-1].job, formatting.short(untimed[-1].why_untimed, LONGEST_REASON)
@@ -126,7 +127,7 @@ def _threads(cells: Cells) -> Iterator[Sentence]:
             + "–".join(dict.fromkeys(formatting.ratio(end) for end in (times[0], times[-1])))
             for name, times in found.items()
         ]
-        wrong = Counter(cell.job.backend for cell in of_count.every_single() if cell.word == "wrong")
+        wrong = _with(of_count, "wrong")
         parts = [f"speed-up with {count}: {_joined(spans)}"] if spans else []
         parts += [f"wrong with {count}: {_counts(wrong)} of {_results(of_count)}"] if wrong else []
         yield Sentence("Threads", "; ".join(parts) or f"no speed-up with {count}: too few launches to compare")
@@ -138,11 +139,6 @@ def _source(cells: Cells) -> Iterator[Sentence]:
     names = formatting.listed([formatting.short(name, LONGEST_NAME) for name in cells.backends if name in own])
     written = f"; {names} also one in the library's own style" if names else ""
     yield Sentence("Source", f"each case's portable one, the same for all libraries{written}")
-
-
-def _device(cells: Cells) -> Iterator[Sentence]:
-    if text := device_of(cells.findings.run):
-        yield Sentence("Computed", text)
 
 
 def _span(cost: Range) -> str:
@@ -170,18 +166,14 @@ def _known(cells: Cells) -> Iterator[Sentence]:
     parts += [f"{_counts(others)} of {_results(cells)}"] if others else []
     if parts:
         yield Sentence("Known bugs", "; ".join(parts))
-    gone = Counter(cell.job.backend for cell in cells.every_single() if cell.word == "surprise")
-    if gone:
+    if gone := _with(cells, "surprise"):
         yield Sentence("Now correct", f"{_counts(gone)} of {_results(cells)}, although listed as known bugs")
 
 
 def _counts(found: Counter[str]) -> str:
     """ "tape 6, casadi 13, torch 31", the fewest first."""
-    items = [
-        f"{formatting.short(backend, LONGEST_NAME)} {formatting.count(n)}"
-        for backend, n in reversed(found.most_common())
-    ]
-    return _joined(items)
+    fewest_first = reversed(found.most_common())
+    return _joined([f"{formatting.short(name, LONGEST_NAME)} {formatting.count(n)}" for name, n in fewest_first])
 
 
 def _joined(items: Sequence[str]) -> str:
@@ -190,5 +182,10 @@ def _joined(items: Sequence[str]) -> str:
     return f"{UNBROKEN}· ".join(item.replace(" ", UNBROKEN) for item in shown)
 
 
+def _with(cells: Cells, word: Word) -> Counter[str]:
+    """Backend -> how many of its results came out with that word."""
+    return Counter(cell.job.backend for cell in cells.every_single() if cell.word == word)
+
+
 def _results(cells: Cells) -> str:
-    return formatting.plural(max(Counter(c.job.backend for c in cells.every_single()).values(), default=0), "result")
+    return formatting.plural(max((of.total() for of in cells.outcomes.values()), default=0), "result")

@@ -48,7 +48,8 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
     subjects = _subjects(setting, findings)
     for subject in list(subjects.values()):
         subjects[subject.operator] = _cheap(subject, findings)
-    for number, subject in enumerate(_derivatives_first(subjects.values())):
+    derivatives_first = sorted(subjects.values(), key=lambda subject: subject.operator == "value")
+    for number, subject in enumerate(derivatives_first):
         if not findings.is_over(BY_PREPARING, subject.operator):
             _prepared_again(subject, choices(setting, subject.operator, number), findings)
     for relation, (pair, test) in PAIRS.items():
@@ -118,10 +119,6 @@ def _subjects(setting: Setting, findings: _Findings) -> dict[Operator, PreparedS
     if not subjects.keys() - {"value"} and not findings.repeats and refusals:
         raise refusals[0]
     return subjects
-
-
-def _derivatives_first(subjects: Iterable[PreparedSubject]) -> list[PreparedSubject]:
-    return sorted(subjects, key=lambda subject: subject.operator == "value")
 
 
 def _cheap(subject: PreparedSubject, findings: _Findings, again: bool = True) -> PreparedSubject:

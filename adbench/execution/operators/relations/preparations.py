@@ -18,7 +18,6 @@ from adbench.execution.operators.relations.setting import (
     PreparedSubject,
     Setting,
     combined,
-    copied,
     described,
 )
 from adbench.model import tree
@@ -139,7 +138,7 @@ class _Variant:
         vector = setting.vector(subject.operator)
         got = setting.numpy(call(*setting.native((*setting.at.args, *self._of_active(vector)))))
         expected = subject.base
-        if self._leaves_out and definition(subject.operator).vector == "tangent":
+        if len(self.wrt) < len(subject.wrt) and definition(subject.operator).vector == "tangent":
             chosen = tuple(x if i in self.chosen else tree.like(x, np.zeros_like) for i, x in enumerate(vector[0]))
             expected = subject.result(subject.with_vector((chosen,)))
         if definition(subject.operator).result == "value":
@@ -149,10 +148,6 @@ class _Variant:
             return subject.disagreement(self._completed(got, expected), expected)
         except _OtherParts as error:
             return str(error)
-
-    @property
-    def _leaves_out(self) -> bool:
-        return len(self.wrt) < len(self.subject.wrt)
 
     def _completed(self, got: Any, whole: Any) -> Any:
         """The parts in the subject's order, with those of `whole` for omitted inputs."""
@@ -200,4 +195,5 @@ class _Variant:
         if elsewhere:
             with suppress(NotApplicable):  # the case defines `prepared`
                 inputs = setting.there.args
-        return copied((*inputs, *self._of_active(setting.vector(self.subject.operator))))
+        inputs = (*inputs, *self._of_active(setting.vector(self.subject.operator)))
+        return tuple(map(tree.copied, inputs))

@@ -23,8 +23,6 @@ from adbench.execution.operators.relations.setting import (
     NotApplicable,
     PreparedSubject,
     combined,
-    copied,
-    takes_vector,
 )
 from adbench.model import tree
 from adbench.model.errors import Unsupported
@@ -94,7 +92,7 @@ def apart(subject: PreparedSubject) -> Iterator[str]:
 
 def linear(subject: PreparedSubject) -> Iterator[str]:
     """Linearity in the vector: zeros, negative numbers, sums, and factors other than powers of two."""
-    if not takes_vector(subject.operator):
+    if not definition(subject.operator).vector:
         raise NotApplicable("the operator takes no vector")
     if not subject.is_right:
         raise NotApplicable("the operator itself is wrong")
@@ -245,7 +243,7 @@ def not_a_number(subject: PreparedSubject) -> Iterator[str]:
     which = setting.at.wrt[0]
 
     def moved(change: Callable[[float], float]) -> Args:
-        args = list(copied(setting.at.args))
+        args = list(tree.copied(setting.at.args))
         leaves = tree.leaves(args[which])
         first = np.array(leaves[0], dtype=np.float64)
         if first.size:

@@ -18,7 +18,7 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.model import tree
 from adbench.model.backend import Backend, Call
 from adbench.model.case import Case
-from adbench.model.operator import WITH_VECTOR, Operator, definition, needs_second_order
+from adbench.model.operator import Operator, definition, needs_second_order
 
 Args = tuple[Any, ...]
 
@@ -146,7 +146,7 @@ class Setting:
 
     def native(self, args: Args) -> Args:
         """Native copies of numpy arguments, because a case may return its own arrays."""
-        return self.backend.native_inputs(copied(args))
+        return self.backend.native_inputs(tree.copied(args))
 
     def numpy(self, result: Any) -> Any:
         """A native result, waited for, copied into numpy arrays."""
@@ -261,21 +261,9 @@ def combined(function: Callable[..., Any], *trees: Any) -> Any:
     return tree.filled(trees[0], [function(*each) for each in zip(*map(tree.leaves, trees), strict=True)])
 
 
-def copied(args: Args) -> Args:
-    """Fresh arrays."""
-    return tuple(
-        tree.map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, arg) for arg in args
-    )
-
-
 def described(error: Exception) -> str:
     """An exception in one line."""
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-
-
-def takes_vector(operator: Operator) -> bool:
-    """Whether the last argument of a call is a vector."""
-    return operator in WITH_VECTOR
 
 
 def _shapes(args: Args) -> list[Any]:
