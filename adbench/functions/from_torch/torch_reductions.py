@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_torch.torch_linalg import reals
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 
 Function = Callable[..., Any]
@@ -141,7 +142,10 @@ def anchor(x: Any, dim: int, keepdim: bool = True) -> Any:
         value = ball.start(number.ball)
         return value.value if isinstance(value, ball.Special) else float(ball.ball(value).mid())
 
-    sizes = np.asarray(np.frompyfunc(size, 1, 1)(np.asarray(x))).astype(np.float64)
+    if isinstance(x, EnclosedArray):
+        sizes = x.approximate
+    else:
+        sizes = np.asarray(np.frompyfunc(size, 1, 1)(np.asarray(x))).astype(np.float64)
     return sizes.max(axis=dim, keepdims=keepdim, initial=-math.inf) if sizes.ndim else sizes
 
 
@@ -165,7 +169,7 @@ def logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
     largest = anchor(x, axes(dim))
     largest = xp.reals(np.where(np.isinf(largest), 0.0, largest))
     found = xp.log(xp.sum(xp.exp(x - largest), axes(dim), keepdims=True)) + largest
-    return found if keepdim else np.squeeze(np.asarray(found), axes(dim))
+    return found if keepdim else np.squeeze(found, axes(dim))
 
 
 def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
