@@ -17,8 +17,8 @@ LOWEST, HIGHEST = 0.25, 1e9
 """Of the picture's logarithmic axis, in ulp; not finite is the highest."""
 
 
-def render(found: InputSweep) -> str:
-    """The page, complete in itself."""
+def render(found: InputSweep, home: str = "") -> str:
+    """The page, complete in itself; `home` is the address of its site, "" for none."""
     from markupsafe import Markup
 
     style, program = page.style("conform.css"), page.asset("tables.js")
@@ -30,7 +30,7 @@ def render(found: InputSweep) -> str:
         title=f"Every input of {' and '.join(found.types)}: {formatting.plural(found.functions, 'function')}",
         summary=shown.summary(found).plain.splitlines(), rows=rows, titles=shown.TITLES, reasons=REASONS,
         limit=f"{LIMIT:g}", style=Markup(style), script=Markup(program), policy=page.policy(style, program),
-        made_by=__version__,
+        made_by=__version__, home=home,
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ class Enclosure(Parts):
 
     def function(self, name: str) -> tuple[Enclosure, Callable[[], Enclosure]]:
         """A smooth function of the vocabulary, and its derivative."""
-        pieces = taylor.Pieces.of(name, self.mid, self.rad)
+        pieces = taylor.Pieces.of(*taylor.by_name(name), self.mid, self.rad)
         return Enclosure(*pieces.value()), lambda: Enclosure(*pieces.slope())
 
     # Products and sums -------------------------------------------------------------------------------------------

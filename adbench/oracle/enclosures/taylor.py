@@ -8,9 +8,10 @@ scipy's functions needs to be assumed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_series
@@ -26,6 +27,8 @@ Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]
 
 DEGREE = 10
+BITS = 320
+"""Of the balls: coefficients that are zero, as that of x in x - tanh x, vanish next to those of small numbers."""
 LEVELS = ((-3, False), (-6, False), (-5, True))
 """Widths of cells, as powers of two, and whether they are relative to the numbers: the first with a small remainder."""
 WIDE = 1024.0
@@ -38,13 +41,12 @@ NOTHING = np.full((2, DEGREE + 2), np.nan)
 
 
 @lru_cache(maxsize=200_000)
-def cell(name: str, centre: float, width: float) -> NDArray[np.float64]:
+def cell(function: Callable[[Any], Any], centre: float, width: float) -> NDArray[np.float64]:
     """Middles and radii of the coefficients at the centre, and of the last one over [centre - width, centre + width].
 
-    NaN if the remainder is not small.
+    function: of `Real`. NaN if the remainder is not small.
     """
-    function = getattr(namespace_of(Real), name)
-    with arithmetic(Arithmetic(128, terms=DEGREE + 2)):
+    with arithmetic(Arithmetic(BITS, terms=DEGREE + 2)):
         try:
             series = [function(Real(arb_series([at, 1], DEGREE + 2))).ball for at in (arb(centre), arb(centre, width))]
         except (Insufficient, ArithmeticError, ValueError):
@@ -61,6 +63,12 @@ def cell(name: str, centre: float, width: float) -> NDArray[np.float64]:
     if not sizes[-1] <= SMALL_REMAINDER * max(sizes):
         return NOTHING
     return np.array([middles, radii])
+
+
+def by_name(name: str) -> tuple[Callable[[Any], Any], tuple[float, float]]:
+    """A function of the vocabulary on `Real`, and its limits."""
+    row = FUNCTIONS.get(name)
+    return getattr(namespace_of(Real), name), (row and row.limits) or (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,8 @@ class Pieces:
     ends: Floats
 
     @staticmethod
-    def of(name: str, mid: Floats, rad: Floats) -> Pieces:
-        """The pieces of this function of the vocabulary."""
+    def of(function: Callable[[Any], Any], limits: tuple[float, float], mid: Floats, rad: Floats) -> Pieces:
+        """The pieces of a function of `Real`; limits: its values at -∞ and ∞, NaN if unknown."""
         x, radii = mid.reshape(-1), np.broadcast_to(rad, mid.shape).reshape(-1)
         which, step = np.zeros(x.size, dtype=np.int64), np.zeros(x.size)
         rows = [NOTHING[None]]
@@ -99,13 +107,13 @@ class Pieces:
             powers = (keys + (1 << 31)) >> 32
             widths = np.ldexp(1.0, powers)
             centres = (keys - (powers << 32)) * widths
-            made = np.array([cell(name, *each) for each in zip(centres.tolist(), widths.tolist(), strict=True)])
+            made = np.array([cell(function, *each) for each in zip(centres.tolist(), widths.tolist(), strict=True)])
             is_known = ~np.isnan(made[:, 0, 0])[inverse] & (radii[left] <= widths[inverse] / 2)
             which[left] = np.where(is_known, inverse + sum(map(len, rows)), 0)
             step[left] = numbers - centres[inverse]
             rows.append(made)
         ends = np.full(x.size, np.nan)
-        for infinity, limit in zip((-math.inf, math.inf), _limits(name), strict=True):
+        for infinity, limit in zip((-math.inf, math.inf), limits, strict=True):
             ends[(x == infinity) & np.isfinite(radii)] = limit
         shape = mid.shape
         parts = (which, step, radii, ends)
@@ -145,8 +153,3 @@ def _horner(rows: NDArray[np.float64], which: NDArray[np.int64], step: Floats, r
         mid = product + found[:, 0, k]
         rad = (rad + found[:, 1, k] + U * np.abs(mid)) * UP
     return mid, np.where(step == 0, rad, rad + TINY)
-
-
-def _limits(name: str) -> Sequence[float]:
-    row = FUNCTIONS.get(name)
-    return (math.nan, math.nan) if row is None or row.limits is None else row.limits
