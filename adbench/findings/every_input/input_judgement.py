@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from adbench.findings.conform.judgement import FAILS
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.sixteen_bits import OneArgument
+from adbench.findings.every_input.sixteen_bits import OneArgument, functions
 from adbench.oracle.enclosures.taylor import Pieces
 from adbench.oracle.evidence import Precision
 from adbench.oracle.leaves import Point
@@ -42,7 +43,7 @@ LIMIT = 4.0
 AGREED = 1 / 16
 """Numbers in float64 agree if they differ by less, in ulp."""
 PROOFS, SAMPLE, MOST_CORRECTIONS = 24, 4, 16
-PROOF_SECONDS = 1.0
+PROOF_SECONDS, ENCLOSURE_SECONDS = 1.0, 2.0
 
 Interval = tuple[float, float]
 
@@ -154,14 +155,24 @@ def _enclose(truth: InputTruth, form: Precision, order: str, contested: Any) -> 
     left = contested[np.isnan(truth.lower[order][contested])]
     if not len(left):
         return
-    definition, xp = truth.function.as_operation().definition, namespace_of(Real)
-    with np.errstate(all="ignore"):
-        x = truth.x[left]
-        pieces = Pieces.of(lambda x: definition(xp, x), (math.nan, math.nan), x, np.zeros(x.shape))
-        middle, radius = pieces.value() if order == "value" else pieces.slope()
-        is_close = radius <= AGREED * form.ulps(middle)
+    namespace_of(Real).deadline = time.thread_time() + ENCLOSURE_SECONDS
+    try:
+        with np.errstate(all="ignore"):
+            x = truth.x[left]
+            pieces = Pieces.of(_on_series(truth.function.name), (math.nan, math.nan), x, np.zeros(x.shape))
+            middle, radius = pieces.value() if order == "value" else pieces.slope()
+            is_close = radius <= AGREED * form.ulps(middle)
+    except (*FAILS, Insufficient, NotTold, TooSlow):
+        return
     left, middle, radius = left[is_close], middle[is_close], radius[is_close]
     truth.lower[order][left], truth.upper[order][left] = middle - radius, middle + radius
+
+
+@cache
+def _on_series(name: str) -> Callable[[Any], Any]:
+    """The definition of a function on one `Real`: the same object each time, whose cells are kept."""
+    definition, xp = functions()[name].as_operation().definition, namespace_of(Real)
+    return lambda x: definition(xp, x)
 
 
 def _spread_over(indices: Any, count: int) -> list[int]:

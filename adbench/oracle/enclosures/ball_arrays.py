@@ -11,8 +11,8 @@ from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.midpoint_radius import UP, Axes, Floats, Parts
+from adbench.oracle.enclosures.taylor import by_name
 from adbench.oracle.series.ball import is_series
-from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import Real
 
 BITS = 64
@@ -78,7 +78,7 @@ class BallArray(Parts):
         if name == "exp":
             value = BallArray(_array(_exp(self.balls)))
             return value, lambda: value
-        function = getattr(namespace_of(Real), name)
+        function, _ = by_name(name)
 
         def both(a: Any) -> tuple[Any, Any]:
             result = function(Real(arb_series([a, 1], 2))).ball
