@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.complex_numbers import ComplexNumber
 
@@ -69,6 +70,8 @@ def are_met() -> bool:
 
 def moves(numbers: Any) -> bool:
     """Whether any of these numbers is a series: whether it depends on the inputs."""
+    if isinstance(numbers, EnclosedArray):
+        return numbers.moves
     return any(
         ball.is_series(part.ball)
         for number in np.asarray(numbers).flat

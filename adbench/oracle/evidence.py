@@ -212,6 +212,13 @@ def compare(
         return evidence(expected, math.inf, "blind", 0.0, 0.0)
     if 0 < size <= bars and bars > by.resolved * zero_scale and not math.isnan(got):  # differences resolve nothing
         return evidence(expected, bound, "blind", 0.0, 0.0)
+    if (
+        by is not DOUBLE
+        and math.isfinite(size)
+        and not math.isfinite(got)
+        and bound >= (max(size, least_scale) or zero_scale)
+    ):
+        return evidence(expected, bound, "blind", 0.0, 0.0)  # rounding hides all digits: a divisor may be zero
     if math.isinf(size) or not math.isfinite(got):
         same = got == expected
         return evidence(expected, bound, "right" if same else "wrong", MOST_DIGITS if same else 0.0, MOST_DIGITS)

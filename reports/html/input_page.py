@@ -16,8 +16,8 @@ LOWEST, HIGHEST = 0.25, 1e9
 """Of the picture's logarithmic axis, in ulp; not finite is the highest."""
 
 
-def render(found: InputSweep) -> str:
-    """The page, complete in itself."""
+def render(found: InputSweep, home: str = "") -> str:
+    """The page, complete in itself; `home` is the address of its site, "" for none."""
     rows = [
         {"number": k, "fault": fault, "cells": shown.row_of(fault), "curves": curves(fault)}
         for k, fault in enumerate(found.faults)
@@ -26,7 +26,7 @@ def render(found: InputSweep) -> str:
         "every_input.html", ["conform.css"], ["tables.js"],
         title=f"Every input of {' and '.join(found.types)}: {formatting.plural(found.functions, 'function')}",
         summary=shown.summary(found).plain.splitlines(), rows=rows, titles=shown.TITLES, reasons=REASONS,
-        limit=f"{LIMIT:g}",
+        limit=f"{LIMIT:g}", home=home,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 from adbench.model.record import Run
 from adbench.results.comparison_inputs import digest, machine_of
@@ -63,3 +64,8 @@ def run_page(identity: str) -> str:
 def conform_page(library: str, precision: str) -> str:
     """The page of a library's operations."""
     return f"conform/{slug(library)}{'' if precision == 'float64' else '-' + slug(precision)}.html"
+
+
+def every_input_page(libraries: Iterable[str]) -> str:
+    """The page of these libraries' functions at every input of 16 bits."""
+    return f"conform/every-input-{slug('-'.join(libraries))}.html"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance
+from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.version import __version__
 
 from ..content import formatting
@@ -16,7 +17,7 @@ from ..content.run_findings import state
 from ..content.traps import trap_map
 from ..content.traps.trap_map import LEVELS, TrapMap
 from ..figures import plots
-from ..html import conform, embedding, over_time, page
+from ..html import conform, embedding, input_page, over_time, page
 from . import addresses, backend_facts, case_facts
 from .archive import Archive, Stored
 
@@ -38,10 +39,12 @@ class Share:
 
 
 class Site:
-    """All pages of an archive and of results of `adbench conform`."""
+    """All pages of an archive and of results of `adbench conform`; sweeps: with --every-input."""
 
-    def __init__(self, archive: Archive, conformances: Sequence[Conformance]) -> None:
-        self.archive, self.conformances = archive, conformances
+    def __init__(
+        self, archive: Archive, conformances: Sequence[Conformance], sweeps: Sequence[InputSweep] = ()
+    ) -> None:
+        self.archive, self.conformances, self.sweeps = archive, conformances, sweeps
         self.traps: TrapMap | None = trap_map.trap_map(archive.merged)
         self.footnotes = Footnotes(archive.merged)
 
@@ -50,7 +53,7 @@ class Site:
         """How many files `files` gives."""
         machines = self.archive.machines
         own = len(self.archive.cases) + len(self.archive.merged.backends) + len(self.archive.runs) + len(machines)
-        return 5 + own + sum(len(of) > 1 for of in machines.values()) + len(self.conformances)
+        return 5 + own + sum(len(of) > 1 for of in machines.values()) + len(self.conformances) + len(self.sweeps)
 
     def files(self) -> Iterator[tuple[str, str]]:
         """(address, text) of each file, made one after the other: all of them together may be large."""
@@ -80,6 +83,8 @@ class Site:
             examined = conform.facts(found)
             address, title = addresses.conform_page(library, found.precision), examined.pop("title")
             yield self._page(address, "site_conform.html", title, heading=title, **examined)
+        for sweep in self.sweeps:
+            yield addresses.every_input_page(sweep.libraries), input_page.render(sweep, home="../index.html")
 
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
         shared = {
@@ -94,6 +99,7 @@ class Site:
             "made_by": __version__,
             "has_traps": self.traps is not None,
             "conformances": self.conformances,
+            "sweeps": self.sweeps,
         }
         return address, page.environment().get_template(template).render(shared | context)
 

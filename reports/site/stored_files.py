@@ -1,4 +1,4 @@
-"""The files that a site is made from: runs, and results of `adbench conform`."""
+"""The files that a site is made from: runs, and results of `adbench conform`, also with --every-input."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from pathlib import Path
 
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance
+from adbench.findings.every_input.input_sweep import INPUT_SWEEP, InputSweep
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
 from adbench.results.store import from_data, is_journal, is_present, loaded, read_bytes, read_run, run_of
 
 
-def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance]]:
-    """((file, run), …) and the results of `adbench conform`, each for one library and precision.
+def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance], list[InputSweep]]:
+    """((file, run), …), the results of `adbench conform`, each for one library and precision, and of --every-input.
 
-    Raises BadFile for a file that is neither, and UsageError for two results of one library.
+    Raises BadFile for a file that is none of these, and UsageError for two results of one library.
     """
     runs: list[tuple[str, Run]] = []
+    sweeps: list[InputSweep] = []
     results: dict[tuple[str, str], Conformance] = {}
     for path in paths:
         found = _read(path)
         if isinstance(found, Run):
             runs.append((str(path), found))
+            continue
+        if isinstance(found, InputSweep):
+            if again := [name for name in found.libraries if any(name in other.libraries for other in sweeps)]:
+                raise UsageError(f"{path}: a second result of {again[0]} at every input; leave one out")
+            sweeps.append(found)
             continue
         for name, version in found.libraries.items():
             if (name, found.precision) in results:
@@ -31,16 +38,18 @@ def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance
             results[name, found.precision] = Conformance(
                 {name: version}, cells, found.seed, found.precision, found.missing
             )
-    return runs, list(results.values())
+    return runs, list(results.values()), sweeps
 
 
-def _read(path: Path) -> Run | Conformance:
+def _read(path: Path) -> Run | Conformance | InputSweep:
     if path.is_dir() or is_journal(path):
         return read_run(path)
     text = read_bytes(path)
     if is_present(text):
         return run_of(text, path)
     data = loaded(text, path)
+    if isinstance(data, dict) and INPUT_SWEEP in data:
+        return InputSweep.from_plain(data, path)
     if isinstance(data, dict) and "adbench conform" in data:
         return conformance.from_plain(data, path)
     return from_data(data, path)

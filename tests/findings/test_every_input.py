@@ -91,6 +91,18 @@ def test_a_rule_that_is_wrong_in_all_float64_evaluations_is_found_by_balls() -> 
     assert row.reason == "wrong rule"
 
 
+def test_where_float64_has_no_digits_the_truth_is_a_proved_polynomial() -> None:
+    x = every_number(BFLOAT16)[::301]
+    with np.errstate(all="ignore"):
+        both = {"value64": x - np.tanh(x), "gradient64": np.tanh(x) ** 2}  # x - tanh x is x³ / 3 near 0
+    truth = truth_of(functions()["tanhshrink"], BFLOAT16, x, [both, both])
+    for order in ("value", "gradient"):
+        assert not np.isnan(truth.lower[order]).any()
+    near = (np.abs(x) > 1e-12) & (np.abs(x) < 1e-6)
+    assert near.sum() > 10
+    np.testing.assert_allclose(truth.lower["value"][near], x[near] ** 3 / 3, rtol=1e-3)
+
+
 def test_balls_enclose_value_and_gradient_and_both_slopes_of_a_kink() -> None:
     known = proved(functions()["tanh"], 3.0)
     assert known["gradient"][0] <= 1 / np.cosh(3.0) ** 2 * (1 + 1e-15) <= known["gradient"][1] * (1 + 1e-14)

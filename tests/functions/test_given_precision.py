@@ -18,7 +18,8 @@ from autograd.extend import defvjp, primitive  # noqa: E402
 
 import adbench  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
-from adbench.oracle.evidence import BRAIN, HALF, SINGLE, Precision  # noqa: E402
+from adbench.oracle.evidence import BRAIN, DOUBLE, HALF, SINGLE, Precision, compare, judging_in  # noqa: E402
+from adbench.oracle.reference import UNIT_ROUNDOFF, Known  # noqa: E402
 
 FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
 pytestmark = pytest.mark.usefixtures("own_defaults")
@@ -256,3 +257,20 @@ def test_a_rule_that_keeps_its_first_result_breaks_a_relation_in_its_own_type(ki
     table = adbench.check(lambda x: Keeps.apply(x), given("torch", kind), modes="all")
     (broken,) = (row for row in table.rows if row.mode == "relations")
     assert "the result is that of the inputs before" in broken.told
+
+
+def test_rounding_in_the_reverse_sweep_that_the_forward_one_lacks_is_measured() -> None:
+    def total(x: Any) -> Any:  # of softmax: 1 for each row. Forward, the derivative of v - max(v) is exactly 0
+        v = torch.square(x)
+        over, under = (torch.exp(v - torch.amax(v, -1, keepdim=True)) for _ in range(2))
+        return (over / torch.sum(under, -1, keepdim=True)).sum()
+
+    x = torch.tensor([[-1.8671875, -1.0703125], [2.515625, -1.0078125], [0.17871094, -1.796875]]).bfloat16()
+    assert adbench.check(total, x).is_right
+
+
+def test_infinity_is_hidden_only_where_rounding_leaves_no_digit() -> None:
+    for form, noise, word in ((BRAIN, 1.0, "blind"), (BRAIN, 1e-3, "wrong"), (DOUBLE, 1.0, "wrong")):
+        with judging_in(form):
+            known = Known(2.0, 2.0, noise=noise * UNIT_ROUNDOFF / form.unit)
+            assert compare("x", (), np.inf, known, 2.0).word == word

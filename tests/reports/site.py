@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,6 +12,8 @@ from urllib.parse import unquote
 from adbench.catalog.discovery import catalog
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
+from adbench.findings.every_input.input_judgement import InputFault
+from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.model.record import Run
 from adbench.reports.site.archive import archive
 from adbench.reports.site.folder import SiteFolder
@@ -37,10 +40,23 @@ CONFORM = Conformance(
     ),
 )
 
+SWEEP = InputSweep(
+    {"jax": "0.10"},
+    ["bfloat16"],
+    functions=1,
+    judged=65_280,
+    faults=[
+        InputFault(
+            "sinc", "jax", "bfloat16", "gradient", math.inf, 0.0, math.nan, 0.0, "rounding", {"rounding": 1},
+            2, 1, 1, 65_280, [0.5, 1e9], program="print(1)",
+        )
+    ],
+)  # fmt: skip
+
 
 def write(folder: Path, found: Sequence[Run] = (FIRST, SECOND, OTHER, TRAPS), *conform: Conformance) -> Path:
     """Write the site of these runs."""
-    site = Site(archive([(f"run {k}", run) for k, run in enumerate(found)], catalog()), conform or [CONFORM])
+    site = Site(archive([(f"run {k}", run) for k, run in enumerate(found)], catalog()), conform or [CONFORM], [SWEEP])
     target = SiteFolder(folder)
     for address, text in site.files():
         target.write(address, text)

@@ -12,6 +12,7 @@ import pytest
 from adbench.catalog.discovery import catalog
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
+from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.reports.site import addresses
 from adbench.reports.site.archive import archive
 from adbench.reports.site.families import OTHER
@@ -139,6 +140,7 @@ def stored(tmp_path: Path) -> Path:
     (tmp_path / "copy.json").write_text(dumps(site.FIRST))
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(dumps(site.OTHER).encode()))
     (tmp_path / "conform.json").write_text(conformance.as_text(conformance.as_plain(site.CONFORM)))
+    (tmp_path / "every.json").write_text(conformance.as_text(site.SWEEP.as_plain()))
     (tmp_path / "cut.json.gz").write_bytes((tmp_path / "b.json.gz").read_bytes()[:-30])
     (tmp_path / "not.json.gz").write_text("{}")
     (tmp_path / "cut.json").write_text(dumps(site.FIRST)[:-20])
@@ -149,7 +151,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 def test_a_site_is_written_by_one_command(stored: Path) -> None:
-    done = adbench(stored, "publish", "a.json", "b.json.gz", "conform.json", "-o", "out")
+    done = adbench(stored, "publish", "a.json", "b.json.gz", "conform.json", "every.json", "-o", "out")
     assert (done.code, done.out) == (0, "site: out/index.html\n"), done.err
     assert "2 runs on 2 machines" in (stored / "out/index.html").read_text("utf-8")
     assert "1 of 2" in (stored / "out/index.html").read_text("utf-8")
@@ -167,6 +169,7 @@ def test_a_site_is_written_by_one_command(stored: Path) -> None:
         (("missing",), "missing: cannot be read"),
         (("conform.json",), "no run is among the files"),
         (("a.json", "conform.json", "conform.json"), "a second result of jax"),
+        (("a.json", "every.json", "every.json"), "a second result of jax at every input"),
         (("a.json", "-o", "full"), "full: has other files"),
         (("a.json", "-o", "a.json"), "a.json: cannot be written"),
     ],
@@ -187,6 +190,11 @@ def test_a_result_of_conform_survives_its_file(stored: Path) -> None:
     found = conformance.from_plain(data, stored)
     assert isinstance(found, Conformance)
     assert conformance.as_plain(found) == conformance.as_plain(site.CONFORM)
+
+
+def test_a_result_at_every_input_survives_its_file(stored: Path) -> None:
+    found = InputSweep.from_plain(json.loads((stored / "every.json").read_text("utf-8")), stored)
+    assert conformance.as_text(found.as_plain()) == conformance.as_text(site.SWEEP.as_plain())
 
 
 @pytest.mark.slow

@@ -39,8 +39,8 @@ def publish(runs: tuple[Path, ...], output: Path) -> None:
     from adbench.reports.site.stored_files import read
 
     folder = SiteFolder(output)
-    found, conformances = read(runs)
-    site = Site(archive(found, catalog()), conformances)
+    found, conformances, sweeps = read(runs)
+    site = Site(archive(found, catalog()), conformances, sweeps)
     label = "pages" if sys.stderr.isatty() else ""
     with click.progressbar(site.files(), length=site.count, label=label, file=sys.stderr) as files:
         for address, text in files:

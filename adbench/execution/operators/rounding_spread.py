@@ -27,7 +27,7 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.operator import batch_points, definition, needs
-from adbench.oracle.evidence import EntryEvidence, agrees
+from adbench.oracle.evidence import DOUBLE, EntryEvidence, Precision, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
 
@@ -111,7 +111,12 @@ class Judge:
         first = judged()
         if first[0].word == "blind" and claimed is None and (agreed := self._agreed(at, first[1], known)):
             return judged(agreed=agreed)
-        if first[0].word != "wrong" or at.case.is_trap or claimed is not None or self.backend.rounds_inputs:
+        if (
+            first[0].word != "wrong"
+            or at.case.is_trap
+            or claimed is not None
+            or (self.backend.rounds_inputs and not at.types)
+        ):
             return first
         if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
             return first
@@ -171,15 +176,21 @@ def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint
 
     numbers   numbers(point) -> the program's numbers there, by place
     """
-    draws = [numbers(_neighbour(at, step, STEP_OF_SINGLE if at.single else STEP)) for step in range(CALLS)]
+    draws = [numbers(_neighbour(at, step, STEP)) for step in range(CALLS)]
     return {place: noise(np.array([each[place] for each in draws])) for place in draws[0]}
 
 
 def _neighbour(at: CasePoint, steps: int, step: float) -> CasePoint:
     """The point after so many steps along a random line, each a random share of a number times ``step``."""
     rng = np.random.default_rng([at.seed, at.size, CALLS])  # the same line for each step
-    move = partial(_moved, rng, steps, step, single=at.single)
-    args = tuple(tree.map_leaves(move, arg) if k in at.wrt else arg for k, arg in enumerate(at.args))
+
+    def moved(name: str, arg: Any) -> Any:
+        form = at.types.get(name, at.form)
+        least = step if form is DOUBLE else max(step, STEP_OF_SINGLE)
+        return tree.map_leaves(partial(_moved, rng, steps, least, form), arg)
+
+    pairs = enumerate(zip(at.names, at.args, strict=True))
+    args = tuple(moved(name, arg) if k in at.wrt else arg for k, (name, arg) in pairs)
     return replace(at, args=args)
 
 
@@ -192,15 +203,16 @@ def noise(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-def _moved(rng: np.random.Generator, steps: int, step: float, leaf: Any, *, single: bool) -> Any:
+def _moved(rng: np.random.Generator, steps: int, step: float, form: Precision, leaf: Any) -> Any:
     """The floats of a leaf, moved by so many steps, each a random share of ``step`` of the number.
 
-    The steps are multiples of a unit, so that no sum is rounded and an exact program has no noise. single: of float32.
+    The steps are multiples of a unit, at least one, so that no sum is rounded and an exact program has no noise. form:
+    the type of the numbers.
     """
     if tree.is_static(leaf) or not tree.is_active(leaf):
         return leaf
     array = np.asarray(leaf, dtype=np.float64)
-    spacing = np.spacing(np.abs(array).astype(np.float32 if single else np.float64))
-    unit = 2 * spacing.astype(np.float64)
-    moved = array + steps * unit * np.rint(array * step * rng.uniform(0.5, 1.0, array.shape) / unit)
+    unit = 2 * form.ulps(array)
+    multiple = np.rint(np.abs(array) * step * rng.uniform(0.5, 1.0, array.shape) / unit)
+    moved = array + steps * unit * np.where(array == 0, 0.0, np.copysign(np.maximum(multiple, 1.0), array))
     return moved if isinstance(leaf, np.ndarray) else float(moved)

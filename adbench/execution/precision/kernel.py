@@ -221,7 +221,9 @@ class KernelCheck:
         if self.definition is None or precision is DOUBLE:
             advice = "check it at fewer numbers, or" if precision is DOUBLE else "write it for the kernel's library, or"
             raise UsageError(f"the definition {self.f.__name__} is not proved ({reason}); {advice} of known operations")
-        return Measured.of(self.definition, leaves, self.weights, precision, self.seed, reason)
+        measured = Measured.of(self.definition, leaves, self.weights, precision, self.seed, reason)
+        self.notes.extend(filter(None, [measured.proof]))
+        return measured
 
     def _changed(self, leaves: Sequence[Leaf], ran: Ran) -> str:
         """The name of an argument that the kernel changed, or ""."""

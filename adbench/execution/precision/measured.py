@@ -1,8 +1,8 @@
-"""The truth of a definition that is too large for a proof: its gradient in float64 by its library.
+"""The truth of a definition with many numbers: enclosures of all of them, or else float64 by its library.
 
-Differences of its values along random directions confirm that gradient. What rounding explains is measured: the errors
-of the same library with the definition in the kernel's precision, at inputs a rounding apart, each against float64.
-Every entry is compared.
+Differences of its values along random directions confirm a gradient that is not enclosed. What rounding explains is
+measured: the errors of the same library with the definition in the kernel's precision, at inputs a rounding apart, each
+against float64. Every entry is compared.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adbench.execution.precision import enclosed
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers
+from adbench.execution.precision.enclosed import Enclosed
 from adbench.execution.precision.given import precision_of
 from adbench.functions.derivative_table import CheckedMode
 from adbench.functions.user_function import told
-from adbench.model.errors import UsageError, contained
+from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known
 from adbench.oracle.verdict import Verdict
@@ -38,26 +40,36 @@ CONFIRMED = "differences of the definition's values confirm it along two directi
 class Measured:
     """The value and the gradient in float64, and the standard deviation of the library's errors.
 
-    names   of the active leaves
+    names    of the active leaves
+    radii    of the true numbers around `truth`
+    proof    which numbers are proved how; "" if none is
     """
 
     names: tuple[str, ...]
     truth: Numbers
+    radii: Numbers
     spread: Numbers
     precision: Precision
     reason: str
+    proof: str = ""
 
     @staticmethod
     def of(
         definition: CalledKernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int, reason: str
     ) -> Measured:
-        """Compute and confirm the truth, and measure the errors; reason: why there is no proof.
+        """Compute and prove, or confirm, the truth, and measure the errors; reason: why series do not prove it.
 
         Raises UsageError if the definition fails in these types, or if its values contradict its gradient.
         """
         double = _in_float64(definition)
         truth = double.run(leaves, weights).numbers
-        _confirm(double, truth, leaves, weights, seed)
+        radii, proof = tuple(np.broadcast_to(0.0, part.shape) for part in truth), ""
+        try:
+            bounds = Enclosed.of(double, leaves, weights)
+            truth, radii, proof = bounds.mids, bounds.radii, bounds.told(definition.arguments.active)
+        except Unsupported as refusal:
+            _confirm(double, truth, leaves, weights, seed)
+            reason = f"{reason}; {refusal}"
         rng, squares = np.random.default_rng([seed, 0x4D]), [np.zeros_like(part) for part in truth]
         for draw in range(DRAWS):
             there = leaves if draw == 0 else _nearby(leaves, definition.arguments.given, rng)
@@ -72,7 +84,7 @@ class Measured:
                     apart = np.where(part == known, 0.0, np.abs(part - known))
                 total += np.square(np.where(np.isfinite(apart), apart, np.inf))
         spread = tuple(np.sqrt(total / DRAWS) for total in squares)
-        return Measured(definition.arguments.active, truth, spread, precision, reason)
+        return Measured(definition.arguments.active, truth, radii, spread, precision, reason, proof)
 
     def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
         """The row of the value."""
@@ -92,10 +104,12 @@ class Measured:
         which: slice,
     ) -> CheckedMode:
         parts = [
-            all_entries(name, part, truth, spread, self.precision)
-            for name, part, truth, spread in zip(names, got, self.truth[which], self.spread[which], strict=True)
+            all_entries(name, part, truth, radius, spread, self.precision)
+            for name, part, truth, radius, spread in zip(
+                names, got, self.truth[which], self.radii[which], self.spread[which], strict=True
+            )
         ]
-        verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}")
+        verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}", is_proved=bool(self.proof))
         rivals = {} if beside is None else _numbers_at(entries, dict(zip(names, beside, strict=True)))
         return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
 
@@ -108,8 +122,10 @@ class Entries:
     worst: tuple[EntryEvidence, ...]
 
 
-def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Precision) -> Entries:
-    """Compare every entry of an array with its truth; spread: the standard deviation of errors that rounding explains.
+def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: Floats, by: Precision) -> Entries:
+    """Compare every entry of an array with its truth ± radius.
+
+    spread: the standard deviation of errors that rounding explains
 
     The spread of an entry is at least a quarter of the array's, relative to the entries: six errors may all be small.
     """
@@ -118,9 +134,10 @@ def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Preci
         relative = spread / sizes
         typical = float(np.median(relative[np.isfinite(relative)])) if np.isfinite(relative).any() else 0.0
         sigma = np.maximum(spread, typical * sizes / 4)
-        bound = by.sigmas * sigma + by.rounding * sizes + by.floor
+        bound = by.sigmas * sigma + by.rounding * sizes + by.floor + radius
         error = np.abs(got - truth)
-        is_wrong = ~(error <= bound) & np.isfinite(truth)
+        is_hidden = ~np.isfinite(got) & (bound >= sizes) & (sizes > 0)
+        is_wrong = ~(error <= bound) & np.isfinite(truth) & ~is_hidden
         is_right = ~is_wrong & (bound < by.resolved * sizes)
         is_blind = ~is_wrong & ~(bound < sizes)
         excess = np.where(np.isfinite(error / bound), error / bound, np.inf)
@@ -140,13 +157,16 @@ def all_entries(name: str, got: Floats, truth: Floats, spread: Floats, by: Preci
                     noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit,
                 ),
                 scale,
+                extra=float(radius.flat[index]),
             )
             for index in order
         )
     return Entries(counts, shown)
 
 
-def _concluded(parts: Sequence[Entries], by: Precision, reason: str) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+def _concluded(
+    parts: Sequence[Entries], by: Precision, reason: str, *, is_proved: bool
+) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     counts = {word: sum(part.counts.get(word, 0) for part in parts) for word in ("wrong", "right", "verified", "blind")}
     entries = tuple(entry for part in parts for entry in part.worst)
     total, least = sum(counts.values()), worst(entries)
@@ -162,8 +182,8 @@ def _concluded(parts: Sequence[Entries], by: Precision, reason: str) -> tuple[Ve
     digits = None if word == "wrong" else min((entry.digits_resolvable for entry in entries), default=None)
     seldom = counts["verified"] + counts["blind"]
     verdict = Verdict(
-        word, sentence, None, least, total, counts["right"], counts["wrong"], seldom, METHOD, reason,
-        blind=counts["blind"], digits=digits,
+        word, sentence, None, least, total, counts["right"], counts["wrong"], seldom,
+        enclosed.METHOD if is_proved else METHOD, reason, blind=counts["blind"], digits=digits, proved=is_proved,
     )  # fmt: skip
     return verdict, entries
 

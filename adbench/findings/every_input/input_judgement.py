@@ -1,28 +1,32 @@
 """Judging a function at every input: the truth, the error in ulp of the type, and the reason for it.
 
 The truth is float64 where the engine's evaluation of the definition and the libraries' own agree far below an ulp. If
-they do not, balls decide which of them is right. Balls prove a sample of the others, and the worst input of each row.
+they do not, balls decide which of them is right, and if none is, Taylor polynomials that balls prove are the truth.
+Balls prove a sample of the others, and the worst input of each row.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from adbench.findings.conform.judgement import FAILS
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.sixteen_bits import OneArgument
+from adbench.findings.every_input.sixteen_bits import OneArgument, functions
+from adbench.oracle.enclosures.taylor import Pieces
 from adbench.oracle.evidence import Precision
 from adbench.oracle.leaves import Point
 from adbench.oracle.series.ball import Insufficient, Special
 from adbench.oracle.series.ball import ball as ball_of
 from adbench.oracle.series.evaluation import Curve, Evaluations, NotTold, one_entry, one_number
-from adbench.oracle.series.namespace import TooSlow
+from adbench.oracle.series.namespace import TooSlow, namespace_of
+from adbench.oracle.series.number import Real
 
 Reason = Literal["wrong rule", "saved value", "flushed", "out of range", "rounding"]
 REASONS: Mapping[Reason, str] = {
@@ -39,7 +43,7 @@ LIMIT = 4.0
 AGREED = 1 / 16
 """Numbers in float64 agree if they differ by less, in ulp."""
 PROOFS, SAMPLE, MOST_CORRECTIONS = 24, 4, 16
-PROOF_SECONDS = 1.0
+PROOF_SECONDS, ENCLOSURE_SECONDS = 1.0, 2.0
 
 Interval = tuple[float, float]
 
@@ -120,6 +124,7 @@ def truth_of(function: OneArgument, form: Precision, x: Floats, candidates: list
         contested = np.flatnonzero(inside & ~same & ~infinite)
         truth.contested[order] = len(contested)
         _settle(truth, form, order, every, contested)
+        _enclose(truth, form, order, contested)
         for k in _spread_over(np.flatnonzero(same & inside), SAMPLE):
             before = known[k]
             if order in truth.prove(k) and _miss(truth, form, order, k, before):
@@ -127,6 +132,7 @@ def truth_of(function: OneArgument, form: Precision, x: Floats, candidates: list
                 truth.lower[order][contested] = truth.upper[order][contested] = math.nan
                 truth.proofs.clear()
                 _settle(truth, form, order, every[:1], contested)
+                _enclose(truth, form, order, contested)
                 break
     return truth
 
@@ -142,6 +148,31 @@ def _settle(truth: InputTruth, form: Precision, order: str, every: Floats, conte
     for j, k in enumerate(contested):
         if k not in truth.proofs and sides[j].any():
             truth.lower[order][k] = truth.upper[order][k] = every[int(np.argmax(sides[j])), k]
+
+
+def _enclose(truth: InputTruth, form: Precision, order: str, contested: Any) -> None:
+    """Where no evaluation in float64 is right, as x - tanh x near 0, the truth is a proved Taylor polynomial."""
+    left = contested[np.isnan(truth.lower[order][contested])]
+    if not len(left):
+        return
+    namespace_of(Real).deadline = time.thread_time() + ENCLOSURE_SECONDS
+    try:
+        with np.errstate(all="ignore"):
+            x = truth.x[left]
+            pieces = Pieces.of(_on_series(truth.function.name), (math.nan, math.nan), x, np.zeros(x.shape))
+            middle, radius = pieces.value() if order == "value" else pieces.slope()
+            is_close = radius <= AGREED * form.ulps(middle)
+    except (*FAILS, Insufficient, NotTold, TooSlow):
+        return
+    left, middle, radius = left[is_close], middle[is_close], radius[is_close]
+    truth.lower[order][left], truth.upper[order][left] = middle - radius, middle + radius
+
+
+@cache
+def _on_series(name: str) -> Callable[[Any], Any]:
+    """The definition of a function on one `Real`: the same object each time, whose cells are kept."""
+    definition, xp = functions()[name].as_operation().definition, namespace_of(Real)
+    return lambda x: definition(xp, x)
 
 
 def _spread_over(indices: Any, count: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -24,14 +25,17 @@ from adbench.findings.conform.places import Floats
 from adbench.findings.every_input.input_judgement import ORDERS, InputFault, InputTruth, fault_of, truth_of
 from adbench.findings.every_input.input_worker import packed_numbers, unpacked_numbers
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
-from adbench.model.errors import UsageError
+from adbench.model.errors import BadFile, UsageError
+from adbench.model.serialization import converted
 from adbench.model.settings import Settings
 
 TOGETHER = 24
 """Functions in one request, and in one compilation."""
-TIMEOUT_SECONDS = 300.0
+TIMEOUT_SECONDS = 1200.0
+"""Of one request, also on a busy machine: part of it would be asked again."""
 DEFINITION = "tape"
 """The engine evaluates the definitions in float64."""
+INPUT_SWEEP = "adbench conform --every-input"
 SWEPT = ("torch", "torch_compile", "jax")
 WORKER = "adbench.findings.every_input.input_worker:at_every_input"
 Answers = list[dict[str, Any]]
@@ -62,7 +66,15 @@ class InputSweep:
 
     def as_plain(self) -> dict[str, Any]:
         """The result for JSON."""
-        return {"adbench conform --every-input": 1, **asdict(self)}
+        return {INPUT_SWEEP: 1, **asdict(self)}
+
+    @staticmethod
+    def from_plain(data: Any, file: Path) -> InputSweep:
+        """The result in the JSON data of a file of --save. Raises BadFile."""
+        try:
+            return converted(data, InputSweep, strict=False)
+        except ValueError as error:
+            raise BadFile(f"{file}: not a result of {INPUT_SWEEP}: {error}") from error
 
 
 def refuse_others(libraries: Sequence[str]) -> None:

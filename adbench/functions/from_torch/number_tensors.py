@@ -15,6 +15,7 @@ import torch
 from adbench.functions.declared_constants import constant, holds, moves
 from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.number import LostPrecision
@@ -126,7 +127,8 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
 def entries(tensor: NumbersTensor) -> Any:
     """The entries in numpy, in the shape of the tensor: float64 or complex128 for constants, else objects."""
     numbers = tensor.storage.numbers[tensor.positions.numpy().reshape(-1)]
-    numbers = stopped_numbers(numbers) if tensor.stopped and numbers.dtype == object else numbers
+    if tensor.stopped and numbers.dtype == object:
+        numbers = numbers.constant() if isinstance(numbers, EnclosedArray) else stopped_numbers(numbers)
     return numbers.reshape(tensor.shape)
 
 

@@ -56,7 +56,7 @@ class Evaluation(Eager):
     widened   types below float64 count as float64, so that a conversion to them changes nothing
     """
 
-    def __init__(self, xp: Balls, *, widened: bool = False) -> None:
+    def __init__(self, xp: Any, *, widened: bool = False) -> None:
         super().__init__()
         self.xp, self.widened = xp, widened
         self._outside: dict[int, tuple[Any, Storage]] = {}
@@ -276,7 +276,7 @@ class Evaluation(Eager):
         names = [argument.name for argument in func._schema.arguments]
         arranged = [numbered(name, value) for name, value in zip(names, args, strict=False)]
         found = func(*arranged, **{name: numbered(name, value) for name, value in kwargs.items()})
-        joined = np.concatenate(parts if all(part.dtype != object for part in parts) else [*map(self._objects, parts)])
+        joined = self._concatenated(parts)
 
         def taken(positions: Any) -> Any:
             if not positions.dtype.is_floating_point:
@@ -285,9 +285,11 @@ class Evaluation(Eager):
 
         return mapped(taken, found)
 
-    def _objects(self, numbers: Any) -> Any:
-        """Numbers of the namespace, as an array of objects."""
-        return numbers if numbers.dtype == object else np.asarray(self.xp.reals(numbers), dtype=object)
+    def _concatenated(self, parts: Sequence[Any]) -> Any:
+        """Entries of several tensors in one array: of objects if one of them is."""
+        if any(part.dtype == object for part in parts):
+            parts = [part if part.dtype == object else np.asarray(self.xp.reals(part), dtype=object) for part in parts]
+        return np.concatenate(parts)
 
     def _written(self, func: Any, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         """An in-place operation: the result of the functional one, written to the memory of the first argument."""
@@ -437,7 +439,7 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bo
 
     def text(xp: Any, *leaves: Any) -> Any:
         nonlocal recording
-        with _in_float64():
+        with in_float64():
             if not isinstance(xp, Balls):
                 return _plain(flat, leaves, recording, narrow=widened)
             try:
@@ -479,7 +481,7 @@ def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool, *, 
 
 
 @contextlib.contextmanager
-def _in_float64() -> Iterator[None]:
+def in_float64() -> Iterator[None]:
     """New tensors are float64, and compiled functions run eagerly."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)

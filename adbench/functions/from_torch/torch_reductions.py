@@ -10,6 +10,7 @@ import numpy as np
 
 from adbench.functions.from_torch.torch_linalg import reals
 from adbench.functions.positions import combined
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 
 Function = Callable[..., Any]
@@ -134,7 +135,11 @@ def running_best(largest: bool) -> Function:
 
 def anchor(x: Any, dim: int, keepdim: bool = True) -> Any:
     """The approximate largest number along an axis, as a float, which keeps exp(x - c) in range."""
-    sizes = np.asarray(np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)(np.asarray(x))).astype(np.float64)
+    if isinstance(x, EnclosedArray):
+        sizes = x.approximate
+    else:
+        nearest = np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)
+        sizes = np.asarray(nearest(np.asarray(x))).astype(np.float64)
     return sizes.max(axis=dim, keepdims=keepdim, initial=-math.inf) if sizes.ndim else sizes
 
 
@@ -158,7 +163,7 @@ def logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
     largest = anchor(x, axes(dim))
     largest = xp.reals(np.where(np.isinf(largest), 0.0, largest))
     found = xp.log(xp.sum(xp.exp(x - largest), axes(dim), keepdims=True)) + largest
-    return found if keepdim else np.squeeze(np.asarray(found), axes(dim))
+    return found if keepdim else np.squeeze(found, axes(dim))
 
 
 def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:

@@ -247,6 +247,7 @@ SLOPE_NOISE: Mapping[str, SlopeNoise] = {
     "expit": _logistic,
     "expm1": lambda x, y: (1 + abs(y), 1 + abs(y)),
     "lgamma": lambda x, y: (8.0, 8.0 * _trigamma_size(x)),
+    "sinc": lambda x, y: (math.pi * abs(math.sin(math.pi * x)), math.pi**2),  # π x is rounded
     "tanh": lambda x, y: (5 * y * y, 14 * abs(y) ** 3 + 2 * abs(y)),
 }
 """Errors of the usual formulas for f' and f'', in u: (x, y = f(x)) -> both. Only formulas that cancel: 1 - tanh² has

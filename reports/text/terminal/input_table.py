@@ -65,7 +65,7 @@ def summary(found: InputSweep) -> Text:
         )
     lines.append(
         f"{found.judged:,} results in {' and '.join(found.types)}, {found.seconds:.0f} s; balls proved "
-        f"{found.proved:,}; {found.unknown:,} are not judged: float64 loses digits there, and no ball was computed"
+        f"{found.proved:,}" + (f"; {found.unknown:,} are not judged: float64 loses digits there" * bool(found.unknown))
     )
     if found.unfinished:
         lines.append(f"interrupted: {found.unfinished} parts were not examined")

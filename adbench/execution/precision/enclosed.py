@@ -1,0 +1,91 @@
+"""The truth of a definition with many numbers, proved: every entry by midpoint and radius in float64, and by balls.
+
+Both evaluate the definition and its reverse sweep as a whole. The enclosures bound every number to about 2^-40. Balls
+of 64 bits bound them again, independently of BLAS and of float64, up to as many numbers on the way as
+take half a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers
+from adbench.functions.declared_constants import declaring
+from adbench.functions.user_function import told
+from adbench.model.errors import Unsupported, contained
+from adbench.oracle.enclosures.ball_arrays import BITS, BallArray
+from adbench.oracle.enclosures.midpoint_radius import Enclosure
+from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, TooManyNumbers, gradient
+from adbench.oracle.series.ball import Arithmetic, arithmetic
+
+MOST: Mapping[Any, int] = {Enclosure: 200_000_000, BallArray: 25_000_000}
+"""Numbers on the way to the value: with more, enclosures take too much memory, and balls too much time."""
+
+METHOD = "enclosures by midpoint and radius in float64"
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words."""
+
+    mids: Numbers
+    radii: Numbers
+    balls: str
+
+    @staticmethod
+    def of(definition: CalledKernel, leaves: Sequence[Any], weights: Any) -> Enclosed:
+        """Raises Unsupported with the reason if some number is not enclosed."""
+        found = _evaluated(Enclosure, definition, leaves, weights)
+        mids, radii = (tuple(each) for each in zip(*found, strict=True))
+        total, lacking = sum(map(np.size, mids)), sum(int((~np.isfinite(part)).sum()) for part in radii)
+        if lacking:
+            raise Unsupported(f"{lacking:,} of {total:,} numbers are not enclosed")
+        try:
+            with arithmetic(Arithmetic(BITS)):
+                again = _evaluated(BallArray, definition, leaves, weights)
+        except TooManyNumbers as error:
+            return Enclosed(mids, radii, f"balls confirm none: {error}")
+        for (mid, rad), (middle, radius) in zip(found, again, strict=True):
+            if not (np.abs(mid - middle) <= rad + radius).all():
+                raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
+        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all")
+
+    def told(self, names: Sequence[str]) -> str:
+        """Which numbers are proved how, for a note below the table."""
+        parts = zip(("the value", *names), self.mids, self.radii, strict=True)
+        sizes = ", ".join(f"{np.size(mid):,} of {name}" for name, mid, _ in parts)
+        pairs = [(rad[mid != 0], np.abs(mid[mid != 0])) for mid, rad in zip(self.mids, self.radii, strict=True)]
+        typical = np.median(np.concatenate([[2.0**-53], *(rad / size for rad, size in pairs)]))
+        return f"{METHOD} prove {sizes}, to 2^{np.log2(typical):.0f} in the median; {self.balls}"
+
+
+def _evaluated(
+    kind: Any, definition: CalledKernel, leaves: Sequence[Any], weights: Any
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Midpoints and radii of the value, and of the gradient by each active leaf."""
+    if definition.backend.library != "torch":
+        raise Unsupported(f"no enclosures of a definition in {definition.backend.library}")
+    from adbench.functions.from_torch.enclosed_tensors import enclosed  # not at the top: it imports torch
+
+    given: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if k in definition.wrt else leaf
+                        for k, leaf in enumerate(leaves)]  # fmt: skip
+    EnclosedArray.left = MOST[kind]
+    try:
+        with contained(), np.errstate(all="ignore"), declaring(str, held=True) as declared:
+            value = enclosed(definition.arguments.call, Enclosures(kind), given)
+            parts = gradient(value, kind.of(np.broadcast_to(weights, value.shape)), [given[k] for k in definition.wrt])
+            bounds = [part.bounds() for part in (value.value, *parts)]
+    except TooManyNumbers as error:
+        raise TooManyNumbers(f"there are more than {MOST[kind]:,} numbers on the way") from error
+    except Unsupported:
+        raise
+    except Exception as error:  # an operation that takes arrays apart, or one that is unknown
+        raise Unsupported(told(error)) from error
+    if declared.met:
+        raise Unsupported(f"it declares numbers constant: {declared}")
+    return bounds

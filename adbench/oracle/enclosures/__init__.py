@@ -1,0 +1,1 @@
+"""Proved bounds of many numbers: arrays of enclosures, recorded for gradients."""
