@@ -251,9 +251,12 @@ def transpositions() -> Iterator[Mutant]:
 
 
 def accumulation() -> Iterator[Mutant]:
-    def assigns(right: Any, rule: Any, cell: Any, *more: Any) -> Any:
-        cell.adj = 0.0
-        return right(rule, cell, *more)
+    def assigns(cell: int) -> Callable[..., Any]:
+        def wrong(right: Any, *args: Any) -> Any:
+            args[cell].adj = 0.0
+            return right(*args)
+
+        return wrong
 
     def writes(right: Any, buffer: Any, adj: Any, index: Any) -> None:
         buffer[index] = adj
@@ -262,8 +265,8 @@ def accumulation() -> Iterator[Mutant]:
         buffer[index] += adj
 
     kind = "assigned, not accumulated"
-    yield Mutant(name="accumulate", kind=kind, case=at.used_twice, plant=everywhere("accumulate", assigns))
-    yield Mutant(name="add_product", kind=kind, case=at.array_products, plant=everywhere("add_product", assigns))
+    yield Mutant(name="accumulate", kind=kind, case=at.used_twice, plant=everywhere("accumulate", assigns(2)))
+    yield Mutant(name="add_product", kind=kind, case=at.array_products, plant=everywhere("add_product", assigns(1)))
     for side in "ab":
         yield Mutant(
             name=f"the scalar sweep, argument {side}", kind=kind, case=at.scalars,
