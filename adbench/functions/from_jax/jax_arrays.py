@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.positions import boxed, convolution, product, taken, windows
 from adbench.model.errors import Unsupported
+from adbench.oracle.series.algebra.positions import boxed, convolution, product, taken, windows
 
 Rule = Callable[..., Any]
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
-from adbench.functions.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.vocabulary import CANONICAL, words

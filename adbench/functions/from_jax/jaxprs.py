@@ -21,9 +21,9 @@ from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
 from adbench.functions.low_precision import jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
-from adbench.functions.positions import boxed
 from adbench.model.errors import Unsupported
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.positions import boxed
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.namespace import Balls
 from adbench.vocabulary import words

@@ -150,9 +150,9 @@ class Calls:
             args, options = bare(tuple(args)), {name: bare(value) for name, value in options.items()}
             found = self._handled(path, FUNCTIONS[path], args, options)
         elif path.startswith("numpy.") and hasattr(function, "_implementation") and path.count(".") == 1:
-            given = self.arrays if path in OF_FLOATS else lambda value: bare(self.arrays(value))
-            options = {name: given(value) for name, value in options.items()}
-            found = self.complete(function._implementation(*given(args), **options))
+            as_arrays = self.arrays if path in OF_FLOATS else lambda value: bare(self.arrays(value))
+            options = {name: as_arrays(value) for name, value in options.items()}
+            found = self.complete(function._implementation(*as_arrays(args), **options))
         else:
             raise Unsupported(f"{path} has no translation to the oracle's numbers")
         return self.dressed(found) if out is None else self._stored(found, out)

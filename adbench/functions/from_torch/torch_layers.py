@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions import positions
+from adbench.oracle.series.algebra import positions
 
 Function = Callable[..., Any]
 

@@ -4,8 +4,9 @@ A function gets torch's arguments in torch's order, with numpy arrays instead of
 `Complex`) for floats, otherwise of integers and booleans. `xp` is the namespace over balls. Formulas are torch's if
 they determine the effect of rounding: 1 + erf(x) loses digits that erfc(-x) keeps.
 
-An operation without a function here runs by torch's decomposition into others. Those with one would lose digits that
-way, or have no decomposition; a few reductions and norms would take three times as long.
+An operation without a function here runs by torch's decomposition into others. Those with one have no decomposition
+into operations that are here, or would lose digits, or gain a kink: that of |x| in a norm, or of the largest number in
+softmax.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_torch.torch_linalg import reals
-from adbench.functions.positions import combined
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
+from adbench.oracle.series.algebra.positions import combined
 
 Function = Callable[..., Any]
 

@@ -1,1 +1,1 @@
-"""Matrices of series: products, factorisations, and eigenvalues by lifting."""
+"""Matrices of series: products, factorisations, and eigenvalues by lifting; entries of arrays by their positions."""
