@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
 from adbench.findings.conform.places import Floats
 from adbench.findings.every_input.input_judgement import InputFault, errors_in_ulp, fault_of, proved, truth_of
 from adbench.findings.every_input.input_sweep import InputSweep, sweep
+from adbench.findings.every_input.input_worker import _in_library
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
+from adbench.model.backend import from_module
 from adbench.reports.html import input_page as page
 from adbench.reports.text.terminal import input_table as shown
 from tests.support.command import adbench
@@ -107,6 +111,20 @@ def test_balls_enclose_value_and_gradient_and_both_slopes_of_a_kink() -> None:
     known = proved(functions()["tanh"], 3.0)
     assert known["gradient"][0] <= 1 / np.cosh(3.0) ** 2 * (1 + 1e-15) <= known["gradient"][1] * (1 + 1e-14)
     assert proved(functions()["abs"], 0.0)["gradient"] == (-1.0, 1.0)
+
+
+def test_torch_compile_takes_a_function_as_one_graph() -> None:
+    torch = pytest.importorskip("torch")
+    source = resolve(backends=["torch"]).catalog.backends["torch"]
+    compute = _in_library(from_module("torch", load(source)), functions()["tanhshrink"], lambda number, x: number)
+    graphs: list[object] = []
+
+    def counting(graph: Any, _inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch.compile(compute, backend=counting, fullgraph=True)(torch.ones(3))
+    assert len(graphs) == 1
 
 
 @pytest.mark.parametrize(("name", "count"), [("bfloat16", 65_280), ("float16", 63_488)])

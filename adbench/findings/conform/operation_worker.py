@@ -60,10 +60,13 @@ def case_of(operation: Operation, place: Place, library: str | None = None) -> C
 
 @cache
 def own_function(expression: str) -> Callable[..., Any]:
-    """The expression as a function of its arguments by name; the modules that it names are imported."""
-    modules = imported(expression)
-    code = compile(expression, "<operation>", "eval")
-    return lambda **inputs: eval(code, {**modules, **inputs})  # noqa: S307 - an expression of our own table
+    """The expression as a function of its arguments by name; the modules that it names are imported.
+
+    It is a plain lambda: TorchDynamo cannot trace a call of eval, and would run all around it without compiling.
+    """
+    parameters = ", ".join(f"{name}=None" for name in ARGUMENTS)
+    function: Callable[..., Any] = eval(f"lambda {parameters}: {expression}", {**imported(expression)})  # noqa: S307 - our own table
+    return function
 
 
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -96,17 +96,20 @@ def sweep(
     begun = monotonic()
     result = InputSweep({name: chosen.catalog.backends[name].version or "" for name in libraries}, types, len(names))
     known = {name: of_backend(chosen.catalog.backends[name], chosen.catalog.cases).bugs for name in libraries}
-    parts = [(type_, names[k : k + TOGETHER]) for type_ in types for k in range(0, len(names), TOGETHER)]
+    parts = [(type_, names[k : k + TOGETHER]) for k in range(0, len(names), TOGETHER) for type_ in types]
     asked = list(dict.fromkeys([DEFINITION, *libraries, *(family_of(name) for name in libraries)]))
     asked = [name for name in asked if name in chosen.catalog.backends]
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings())
-        workers = {name: ResidentWorker(context, name) for name in asked}
-        pools = {name: ThreadPoolExecutor(1) for name in asked}
+        pairs = [(name, type_) for name in asked for type_ in types]  # a worker each: jax compiles on one core
+        workers = {pair: ResidentWorker(context, pair[0]) for pair in pairs}
+        pools = {pair: ThreadPoolExecutor(1) for pair in pairs}
         try:
             ahead = [
                 {
-                    name: pools[name].submit(_asked, workers[name], type_, part, (inputs or {}).get(type_))
+                    name: pools[name, type_].submit(
+                        _asked, workers[name, type_], type_, part, (inputs or {}).get(type_)
+                    )
                     for name in asked
                 }
                 for type_, part in parts

@@ -58,12 +58,12 @@ def _caught(call: Callable[[], Arrays]) -> dict[str, Any]:
 def _in_library(backend: Backend, one: OneArgument, constant: Callable[[float, Any], Any]) -> Callable[[Any], Any]:
     """The library's own function, or the definition on its arrays."""
     expression = one.operation.expression(family_of(backend.name))
+    own = None if expression is None else own_function(expression)
+    names, held, moving = ARGUMENTS[: one.operation.arity], dict(one.held), one.argument
 
     def compute(x: Any) -> Any:
-        arguments = one.ordered(x, lambda number: constant(number, x))
-        if expression is None:
-            return one.operation.definition(backend.xp, *arguments)
-        return own_function(expression)(**dict(zip(ARGUMENTS, arguments, strict=False)))
+        arguments = [x if name == moving else constant(held[name], x) for name in names]
+        return one.operation.definition(backend.xp, *arguments) if own is None else own(*arguments)
 
     return compute
 
@@ -138,7 +138,9 @@ def _compiled(backend: Backend, chosen: Sequence[OneArgument], type_: str, x: Fl
     try:
         torch._dynamo.reset()
         leaves = [torch.tensor(x).to(kind).requires_grad_() for _ in chosen]
-        together = torch.compile(lambda *many: [f(one) for f, one in zip(of_all, many, strict=True)], dynamic=False)
+        together = torch.compile(
+            lambda *many: [f(one) for f, one in zip(of_all, many, strict=True)], dynamic=False, fullgraph=True
+        )  # a whole graph, or an error: never silently the eager function
         values = together(*leaves)
         gradients = _torch_gradients(torch, values, leaves)
     except Exception as error:  # raised by the compiler
