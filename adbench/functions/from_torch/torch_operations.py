@@ -93,7 +93,9 @@ FORMULAS: Mapping[str, Function] = {
     "mul": lambda xp, a, b: a * b,
     "pow": lambda xp, a, b: a**b,
     "polar": lambda xp, size, angle: size * xp.cos(angle) + size * xp.sin(angle) * np.array(1j, dtype=object),
+    "relu": lambda xp, x: xp.where(np.asarray(x > 0), x, 0.0),  # so frequent that the time of its decomposition counts
     "remainder": lambda xp, a, b: a % b,
+    "silu": lambda xp, x: x * xp.expit(x),  # so is it
     "softplus": softplus,  # without the cancellation in log1p(exp(x)) of a small x
     "sub": lambda xp, a, b, *, alpha=1: a - scaled(alpha, b),
 }
