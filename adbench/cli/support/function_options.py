@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.console import print_json
+from adbench.cli.support.console import colour, print_json, width
 from adbench.cli.support.options import combined, given_options
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from adbench.execution.session import Session
     from adbench.functions.own_function import OwnFunction
     from adbench.model.record import Run
 
@@ -130,6 +131,49 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
     else:
         click.echo(f"{own_function.text(found, own, checks)}\nagain: {again()}")
     return own_function.exit_code(checks, code, allow_nothing=allow_nothing)
+
+
+def with_variants(everything: Mapping[str, Any], *, named: bool) -> dict[str, Any]:
+    """The options with the eager and the compiled form of each of their backends. Raises UsageError in one line."""
+    from adbench.findings.variants.forms import with_both_forms
+
+    forms = with_both_forms(everything["backends"], everything["backend_folders"], named=named)
+    return {**everything, "backends": forms, "backends_by_default": False}
+
+
+def print_variants(
+    session: Session,
+    found: Run,
+    own: OwnFunction | None,
+    code: int,
+    scripts: Path | None,
+    as_json: bool,
+    allow_nothing: bool,
+) -> int:
+    """Print how far both forms of each library are from the truth, and where they differ; returns the exit code."""
+    from adbench.findings.variants.forms import compared
+    from adbench.functions import own_function
+    from adbench.reports.text.status_line import StatusLine
+    from adbench.reports.text.terminal import forms_table
+
+    line = StatusLine()
+    with redirect_stdout(sys.stderr):
+        forms = compared(
+            found.every_record,
+            session.catalog,
+            every=own is not None,
+            dtype=session.settings.dtype,
+            scripts=scripts,
+            told=lambda name: line.show(f"{name}: looking for the first operation that differs"),
+        )
+    line.end()
+    if as_json:
+        print_json([one.to_dict() for one in forms])
+    else:
+        click.echo(forms_table.text(forms, found.versions, width=width(), colour=colour()), nl=False)
+    if own is None:
+        return code
+    return own_function.exit_code(own_function.checks(found, own), code, allow_nothing=allow_nothing)
 
 
 def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> int:
