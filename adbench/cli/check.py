@@ -15,6 +15,7 @@ from adbench.cli.support.function_options import (
     function_options,
     print_function,
     print_kernel,
+    print_same_bits,
     print_variants,
     with_function,
     with_variants,
@@ -38,6 +39,13 @@ from adbench.cli.support.options import (
     metavar="MODULE:D",
     help="Judge --function, a kernel that adbench cannot translate, by this function, which computes the same. "
     "--inputs can make its arguments in any type, on any device.",
+)
+@click.option(
+    "--same-bits",
+    "bits",
+    is_flag=True,
+    help="Repeat the gradient of --function in calls, new processes, 2 threads, smaller batches, with padding and in "
+    "two halves; print the first entry whose bits differ.",
 )
 @click.option(
     "--variants",
@@ -95,6 +103,7 @@ def check(
     on: str | None,
     allow_nothing: bool,
     definition: str | None,
+    bits: bool,
     variants: bool,
     scripts: Path | None,
     **asked: Any,
@@ -115,9 +124,12 @@ def check(
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
     adbench check --function k:softmax --definition k:plain --inputs k:rows -n 64
     adbench check --function mymodule:f --at 1.0 2.0 --variants --scripts DIR
+    adbench check --function mymodule:loss --inputs mymodule:rows -n 64 --same-bits
     """
     if scripts is not None and not variants:
         raise click.UsageError("--scripts needs --variants")
+    if bits:
+        sys.exit(print_same_bits(asked, as_json))
     if definition is not None:
         sys.exit(print_kernel(asked, definition, as_json))
     everything, own = with_function(asked)

@@ -95,7 +95,9 @@ def of_torch(x: Any, y: Any) -> Any:
     return torch.logsumexp(torch.nn.functional.gelu(x) * torch.tensor([2.0, 3.0], dtype=x.dtype), 0) + y.max(0)[0]
 
 
-@pytest.mark.parametrize(("f", "name"), [(of_numpy, "tape"), (of_jax, "jax_eager"), (of_torch, "torch")])
+@pytest.mark.parametrize(
+    ("f", "name"), [(of_numpy, "tape"), (of_jax, "jax_eager"), pytest.param(of_torch, "torch", marks=pytest.mark.slow)]
+)
 def test_the_text_of_each_part_of_a_program_computes_the_same_as_the_part(f: Any, name: str) -> None:
     pytest.importorskip(name.partition("_")[0] if name != "tape" else "numpy")
     with double_precision():

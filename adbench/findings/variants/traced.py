@@ -64,22 +64,26 @@ class TracedProgram:
         """f(*args) of a shorter program, which ends with this one of `ends`."""
         return lambda *args: self.prefix(self.ends[end], xp, numbers_of(args))
 
+    def needed(self, last: int) -> list[TracedOperation]:
+        """The operations that the result of this one depends on, in order."""
+        names, found = {*WORD.findall(self.operations[last].name)}, list[TracedOperation]()
+        for one in reversed(self.operations[: last + 1]):
+            if not names.isdisjoint(WORD.findall(one.name)):
+                names.update(WORD.findall(one.text))
+                found.insert(0, one)
+        return found
+
     def lines(self, end: int) -> tuple[list[str], list[str]]:
-        """The text of the shorter program, without operations that it does not need, and what stands before it.
+        """The text of the shorter program without operations that it does not need, and the functions that it calls.
 
         Raises Unsupported if an operation has no text.
         """
-        last = self.operations[self.ends[end]]
-        needed, lines, before = {last.name}, [f"return {last.name}"], list[str]()
-        for one in reversed(self.operations[: self.ends[end] + 1]):
-            if needed.isdisjoint(WORD.findall(one.name)):
-                continue
+        needed = self.needed(self.ends[end])
+        for one in needed:
             if one.lacks:
                 raise Unsupported(f"{one} cannot be written in a script: {one.lacks}")
-            needed.update(WORD.findall(one.text))
-            lines.insert(0, f"{one.name} = {one.text}")
-            before[:0] = [one.before] if one.before else []
-        return lines, before
+        lines = [f"{one.name} = {one.text}" for one in needed]
+        return [*lines, f"return {needed[-1].name}"], [one.before for one in needed if one.before]
 
 
 def numbers_of(args: Sequence[Any]) -> list[Any]:
@@ -99,6 +103,11 @@ def traced(backend: Backend, at: CasePoint) -> TracedProgram:
         following = iter(numbers)
         return f(*(tree.map_leaves(lambda leaf: leaf if tree.is_static(leaf) else next(following), x) for x in native))
 
+    return traced_flat(family, flat, leaves)
+
+
+def traced_flat(family: str, flat: Callable[..., Any], leaves: Sequence[Any]) -> TracedProgram:
+    """The operations of a function of native numbers and arrays, in jax or torch. Raises Unsupported."""
     return {"jax": _of_jax, "torch": _of_torch}[family](flat, leaves)
 
 
