@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance
+from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.version import __version__
 
 from ..content import formatting
@@ -17,7 +18,7 @@ from ..content.traps import trap_map
 from ..content.traps.trap_map import LEVELS, TrapMap
 from ..figures import plots
 from ..html import conform, embedding, over_time, page
-from . import addresses, backend_facts, case_facts
+from . import addresses, backend_facts, bits_page, case_facts
 from .archive import Archive, Stored
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
@@ -38,10 +39,10 @@ class Share:
 
 
 class Site:
-    """All pages of an archive and of results of `adbench conform`."""
+    """All pages of an archive, of results of `adbench conform` and of the matrix of same bits."""
 
-    def __init__(self, archive: Archive, conformances: Sequence[Conformance]) -> None:
-        self.archive, self.conformances = archive, conformances
+    def __init__(self, archive: Archive, conformances: Sequence[Conformance], bits: BitsMatrix | None = None) -> None:
+        self.archive, self.conformances, self.bits = archive, conformances, bits
         self.traps: TrapMap | None = trap_map.trap_map(archive.merged)
         self.footnotes = Footnotes(archive.merged)
 
@@ -50,7 +51,13 @@ class Site:
         """How many files `files` gives."""
         machines = self.archive.machines
         own = len(self.archive.cases) + len(self.archive.merged.backends) + len(self.archive.runs) + len(machines)
-        return 5 + own + sum(len(of) > 1 for of in machines.values()) + len(self.conformances)
+        return (
+            5
+            + 2 * (self.bits is not None)
+            + own
+            + sum(len(of) > 1 for of in machines.values())
+            + len(self.conformances)
+        )
 
     def files(self) -> Iterator[tuple[str, str]]:
         """(address, text) of each file, made one after the other: all of them together may be large."""
@@ -81,6 +88,11 @@ class Site:
             address, title = addresses.conform_page(library, found.precision), examined.pop("title")
             yield self._page(address, "site_conform.html", title, heading=title, **examined)
 
+        if self.bits is not None:
+            yield addresses.SAME_BITS_DATA, embedding.plain_json(self.bits.to_plain()) + "\n"
+            facts = bits_page.facts(self.bits)
+            yield self._page(addresses.SAME_BITS, "site_same_bits.html", "Same bits", **facts)
+
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
         shared = {
             "addresses": addresses,
@@ -94,6 +106,7 @@ class Site:
             "made_by": __version__,
             "has_traps": self.traps is not None,
             "conformances": self.conformances,
+            "has_bits": self.bits is not None,
         }
         return address, page.environment().get_template(template).render(shared | context)
 
@@ -129,6 +142,8 @@ class Site:
             for machine, of in archive.machines.items()
         ]
         found += [["run", _run_title(of), of.identity, addresses.run_page(of.identity)] for of in archive.runs]
+        if self.bits is not None:
+            found.append(["page", "same bits", "repeat process threads batch", addresses.SAME_BITS])
         if self.traps:
             bugs = {b.trap: b for lists in self.traps.lists.values() for of in lists for b in of.bugs}
             found += [["trap", trap, bug.function, "index.html#traps"] for trap, bug in bugs.items()]

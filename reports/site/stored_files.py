@@ -1,4 +1,4 @@
-"""The files that a site is made from: runs, and results of `adbench conform`."""
+"""The files that a site is made from: runs, results of `adbench conform`, and the matrix of same bits."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from pathlib import Path
 
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance
+from adbench.findings.same_bits.bits_matrix import FORMAT, BitsMatrix
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
 from adbench.results.store import from_data, is_journal, is_present, loaded, read_bytes, read_run, run_of
 
 
-def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance]]:
-    """((file, run), …) and the results of `adbench conform`, each for one library and precision.
+def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance], BitsMatrix | None]:
+    """((file, run), …), the results of `adbench conform`, each for one library and precision, and the same bits.
 
-    Raises BadFile for a file that is neither, and UsageError for two results of one library.
+    Raises BadFile for a file that is none of these, and UsageError for two results of one library or two matrices.
     """
+    bits: BitsMatrix | None = None
     runs: list[tuple[str, Run]] = []
     results: dict[tuple[str, str], Conformance] = {}
     for path in paths:
         found = _read(path)
         if isinstance(found, Run):
             runs.append((str(path), found))
+            continue
+        if isinstance(found, BitsMatrix):
+            if bits is not None:
+                raise UsageError(f"{path}: a second matrix of same bits; leave one out")
+            bits = found
             continue
         for name, version in found.libraries.items():
             if (name, found.precision) in results:
@@ -31,10 +38,10 @@ def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance
             results[name, found.precision] = Conformance(
                 {name: version}, cells, found.seed, found.precision, found.missing
             )
-    return runs, list(results.values())
+    return runs, list(results.values()), bits
 
 
-def _read(path: Path) -> Run | Conformance:
+def _read(path: Path) -> Run | Conformance | BitsMatrix:
     if path.is_dir() or is_journal(path):
         return read_run(path)
     text = read_bytes(path)
@@ -43,4 +50,6 @@ def _read(path: Path) -> Run | Conformance:
     data = loaded(text, path)
     if isinstance(data, dict) and "adbench conform" in data:
         return conformance.from_plain(data, path)
+    if isinstance(data, dict) and FORMAT in data:
+        return BitsMatrix.from_plain(data, path)
     return from_data(data, path)

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import pytest
 from adbench.catalog.ad_hoc import ad_hoc
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
+from adbench.findings.same_bits import bits_matrix
 from adbench.findings.same_bits import repetitions as worker
 from adbench.findings.same_bits.repetitions import BitDifference
 from adbench.findings.same_bits.same_bits import BitRow, SameBits, repetitions
 from adbench.functions.libraries import double_precision
 from adbench.model.backend import Backend, from_module
+from adbench.model.errors import UsageError
 from adbench.oracle.evidence import BRAIN, DOUBLE
 from tests.support.command import adbench
 
@@ -154,3 +157,40 @@ def test_a_wrong_use_is_one_clear_line(words: list[str], says: str, file: Path, 
     result = adbench(tmp_path, "check", *(word.format(file) for word in words))
     assert (result.code, len(result.err.splitlines())) == (2, 1), result
     assert says in result.err
+
+
+def test_every_operation_of_the_matrix_has_a_batch_axis(tape: Backend) -> None:
+    for number, name in enumerate(bits_matrix.ROW_OPERATIONS):
+        module = bits_matrix.__name__
+        named = ad_hoc(f"{module}:operation_{number}", inputs=f"{module}:inputs_{number}", double=False)
+        with double_precision():
+            f = worker.Repeated(named, 1, tape)
+            batch = f._batch(f.run(f.leaves, f.weights))
+        assert batch is not None, name
+        assert batch.kind == {"sum of all": "sum", "mean of all": "mean"}.get(name, "rows")
+    with pytest.raises(AttributeError):
+        _ = bits_matrix.operation_of_nothing
+
+
+def test_a_matrix_is_computed_by_four_processes_and_survives_its_file(
+    tape: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = set[int]()
+
+    @contextmanager
+    def asking(*_: Any) -> Iterator[Any]:
+        def ask(process: int, function: str, request: Mapping[str, Any]) -> Any:
+            processes.add(process)
+            if "operation_1'" in repr(request["named"]):
+                raise UsageError("it refuses")
+            return getattr(worker, function)(tape, json.loads(json.dumps(request)))
+
+        yield ask
+
+    monkeypatch.setattr(bits_matrix, "asking", asking)
+    with double_precision():
+        found = bits_matrix.bits_matrix(["tape"], ["sum of all", "mean of all"])
+    assert processes >= {0, 1, 2}
+    assert [(cell.function, cell.differs) for cell in found.cells] == [("sum of all", False)]
+    assert found.refused == (("mean of all", "tape", "it refuses"),)
+    assert bits_matrix.BitsMatrix.from_plain(json.loads(json.dumps(found.to_plain())), Path("x")) == found

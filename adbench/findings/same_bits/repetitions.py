@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -257,8 +257,9 @@ def _adds(one: TracedOperation) -> bool:
     return any(part in one.words.partition("(")[0] for part in REDUCTION)
 
 
+@cache
 def _use_defaults_of_users() -> None:
-    """Undo what backends do for a worker's whole life: compute in float64 by default."""
+    """Undo what backends do for a worker's whole life: compute in float64 by default. Once: a user's module may too."""
     if torch := sys.modules.get("torch"):
         torch.set_default_dtype(torch.float32)
     if jax := sys.modules.get("jax"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from adbench.findings.same_bits.repetitions import CALLS, BitDifference
 from adbench.functions.recognition import library_of
 from adbench.measure.machine.processors import usable_cpus
 from adbench.model.errors import UsageError
-from adbench.model.serialization import from_plain
+from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import Settings
 from adbench.oracle.evidence import PRECISIONS
 
@@ -99,7 +99,7 @@ class SameBits:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        rows = {row.kind: {"word": row.word, **asdict(row)} for row in self.rows}
+        rows = {row.kind: {"word": row.word, **to_plain(row)} for row in self.rows}
         return {"function": self.function, "backend": self.backend, "version": self.version, "rows": rows}
 
 
@@ -117,11 +117,17 @@ def same_bits(named: AdHoc, size: int, backends: Sequence[str], folders: Sequenc
     for name in names:
         library.refuse_backend(name, named.name)
     installed(replace(chosen, backends=names))
-    return [repeated_by(chosen, name, named, size, seed) for name in names]
+    found = []
+    for name in names:
+        with asking(chosen, name, seed) as ask:
+            rows = repetitions(ask, {"named": asdict(named), "size": size, "seed": seed})
+        found.append(SameBits(named.name, name, chosen.catalog.backends[name].version or "", rows))
+    return found
 
 
-def repeated_by(chosen: Selection, backend: str, named: AdHoc, size: int, seed: int) -> SameBits:
-    """The repetitions by one backend, in four processes."""
+@contextmanager
+def asking(chosen: Selection, backend: str, seed: int) -> Iterator[Ask]:
+    """In the block, four processes with this backend answer; each starts when it is first asked."""
     with Supervisor(default_limit()) as supervisor, ExitStack() as stack:
         context = Context(supervisor, chosen.catalog, Settings(seed=seed))
         workers: dict[int, ResidentWorker] = {}
@@ -135,8 +141,7 @@ def repeated_by(chosen: Selection, backend: str, named: AdHoc, size: int, seed: 
             except NoAnswer as no:
                 raise UsageError(f"{backend}: {no.reason.removeprefix('UsageError: ')}") from no
 
-        rows = repetitions(ask, {"named": asdict(named), "size": size, "seed": seed})
-    return SameBits(named.name, backend, chosen.catalog.backends[backend].version or "", rows)
+        yield ask
 
 
 def repetitions(ask: Ask, request: Mapping[str, Any]) -> tuple[BitRow, ...]:

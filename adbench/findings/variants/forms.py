@@ -20,6 +20,7 @@ from adbench.model.backend import Backend, from_module
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import RELATIONS, Operator
 from adbench.model.record import Record, grouped
+from adbench.model.serialization import to_plain
 from adbench.model.settings import FLOAT64
 from adbench.oracle.evidence import FLOAT64_DIGITS
 
@@ -128,7 +129,7 @@ class FormsOfCase:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        results = {name: dict(zip(WORDS, map(vars, pair), strict=True)) for name, pair in self.results.items()}
+        results = {name: dict(zip(WORDS, map(to_plain, pair), strict=True)) for name, pair in self.results.items()}
         about = {name: getattr(self, name) for name in ("case", "size", "seed", "library", "sentence", "script")}
         return {**about, "first": str(self.first), "results": results}
 

@@ -49,9 +49,10 @@ class TracedOperation:
 
 @dataclass(frozen=True)
 class TracedProgram:
-    """The operations with a floating-point result up to that of the function.
+    """The operations of a function, in order.
 
     names    of the numbers of the arguments, in order
+    ends     the positions of operations with a floating-point result
     prefix   prefix(k, xp, leaves) -> the result of operation k
     """
 
@@ -124,6 +125,9 @@ def _of_tape(at: CasePoint) -> TracedProgram:
         leaves = tree.leaves(arg)
         of_arg = [name] if isinstance(arg, float | np.ndarray) else [f"{name}.{k}" for k in range(len(leaves))]
         names += [one for one, leaf in zip(of_arg, leaves, strict=True) if not tree.is_static(leaf)]
+
+    if clash := {one.name for one in noted}.intersection(names):
+        raise Unsupported(f"its argument {min(clash)} has the name of a result; rename it")
 
     def prefix(k: int, xp: Any, leaves: Sequence[Any]) -> Any:
         values = dict(zip(names, leaves, strict=True))
