@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
         "version",
         "optional",
     },
-    "adbench.findings": {"vocabulary", "model", "oracle", "measure", "catalog", "execution", "version"},
+    "adbench.findings": {"vocabulary", "model", "oracle", "measure", "catalog", "functions", "execution", "version"},
     "adbench.bisection": {"model", "measure", "catalog", "execution", "results"},
     "adbench.atlas": {"model", "catalog", "bisection", "findings", "results", "execution"},
     "adbench.doctor": {"model", "measure", "catalog", "version", "optional"},

@@ -15,10 +15,14 @@ from adbench.cli.support.function_options import (
     function_options,
     print_function,
     print_kernel,
+    print_same_bits,
+    print_variants,
     with_function,
+    with_variants,
 )
 from adbench.cli.support.options import (
     COUNT,
+    PATH,
     details_option,
     result_options,
     selection,
@@ -35,6 +39,25 @@ from adbench.cli.support.options import (
     metavar="MODULE:D",
     help="Judge --function, a kernel that adbench cannot translate, by this function, which computes the same. "
     "--inputs can make its arguments in any type, on any device.",
+)
+@click.option(
+    "--same-bits",
+    "bits",
+    is_flag=True,
+    help="Repeat the gradient of --function in calls, new processes, 2 threads, smaller batches, with padding and in "
+    "two halves; print the first entry whose bits differ.",
+)
+@click.option(
+    "--variants",
+    is_flag=True,
+    help="Check the eager and the compiled form of each library (torch, jax, tape), say which is closer to the truth, "
+    "and which operation is the first whose results differ.",
+)
+@click.option(
+    "--scripts",
+    type=PATH,
+    metavar="DIR",
+    help="With --variants: write to DIR a program for each difference, which imports only the library.",
 )
 @click.option(
     *("--output", "part"),
@@ -80,6 +103,9 @@ def check(
     on: str | None,
     allow_nothing: bool,
     definition: str | None,
+    bits: bool,
+    variants: bool,
+    scripts: Path | None,
     **asked: Any,
 ) -> None:
     """Check values and derivatives, without timing them.
@@ -97,10 +123,18 @@ def check(
     adbench check --function mymodule:f --at 1.0 2.0
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
     adbench check --function k:softmax --definition k:plain --inputs k:rows -n 64
+    adbench check --function mymodule:f --at 1.0 2.0 --variants --scripts DIR
+    adbench check --function mymodule:loss --inputs mymodule:rows -n 64 --same-bits
     """
+    if scripts is not None and not variants:
+        raise click.UsageError("--scripts needs --variants")
+    if bits:
+        sys.exit(print_same_bits(asked, as_json))
     if definition is not None:
         sys.exit(print_kernel(asked, definition, as_json))
     everything, own = with_function(asked)
+    if variants:
+        everything = with_variants(everything, named=bool(asked["backends"]))
     session = make_session(everything, time=False, memory=False, quick=True)
     if plan_only:
         print_plan(session, as_json)
@@ -118,6 +152,8 @@ def check(
             from adbench.cli.support.output_formats import write
 
             write(found, form, output)
+    if variants:
+        sys.exit(print_variants(session, found, own, code, scripts, as_json, allow_nothing))
     if own is None:
         more = f"adbench {shlex.join(sys.argv[1:])} --details"
         print_run(found, as_json, details, more=more, chosen=selection(asked))

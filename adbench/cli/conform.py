@@ -31,6 +31,11 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, name_option
 @click.option("--points", type=COUNT, metavar="N", help="Examine the first N points of each operation only.")
 @click.option("--seconds", type=SECONDS, metavar="S", help="Begin no further operation after S seconds.")
 @click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
+@click.option("--variants", is_flag=True, help="Examine the eager and the compiled form, and compare their digits.")
+@click.option(
+    "--scripts", type=PATH, metavar="DIR",
+    help="With --variants: write to DIR a program for each difference, which imports only the library.",
+)  # fmt: skip
 @click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
 @click.option(
     *("--dtype", "types"),
@@ -56,6 +61,8 @@ def conform(
     points: int | None,
     seconds: float | None,
     single: bool,
+    variants: bool,
+    scripts: Path | None,
     every_input: bool,
     types: tuple[str, ...],
     seed: int,
@@ -79,6 +86,7 @@ def conform(
     adbench conform -b torch --against baseline.json
     adbench conform -b torch --seconds 300 --save part.json
     adbench conform -b torch --seconds 300 --continue part.json --save part.json
+    adbench conform -b jax --operation softplus --variants
     adbench conform -b torch -b jax --every-input --dtype bfloat16 -o every.html
 
     Ctrl-C ends the sweep; the operations that were finished are reported and written.
@@ -88,9 +96,12 @@ def conform(
     """
     if every_input:
         ignored = {"--points": points, "--seconds": seconds, "--float32": single, "--against": against}
-        _every_input(backends, operations, types, output, save, as_json, listed, ignored | {"--continue": earlier})
+        ignored |= {"--continue": earlier, "--variants": variants}
+        _every_input(backends, operations, types, output, save, as_json, listed, ignored)
     if types:
         raise click.UsageError("--dtype needs --every-input")
+    if scripts is not None and not variants:
+        raise click.UsageError("--scripts needs --variants")
     from adbench.catalog.discovery import select
     from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
@@ -100,6 +111,10 @@ def conform(
     from adbench.reports.html import conform as page
     from adbench.reports.text import conform as shown
 
+    if variants:
+        from adbench.findings.variants.forms import with_both_forms
+
+        backends = with_both_forms(backends)
     chosen = resolve(backends=backends)
     names = select("backend", chosen.catalog.backends, chosen.backends)
     wanted = select("operation", OPERATIONS, operations)
@@ -117,8 +132,9 @@ def conform(
     interrupt.listen()
     show = shown.ConformProgress(len(wanted))
     found = sweep.conform(
-        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds or math.inf, told=show.told
-    )
+        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds or math.inf,
+        variants=variants, scripts=scripts, told=show.told,
+    )  # fmt: skip
     show.end()
     if before is not None:
         found = sweep.joined(before, found)
@@ -129,9 +145,15 @@ def conform(
     if output is not None:
         write_whole(output, page.render(found))
     if as_json:
-        click.echo(sweep.as_text(plain), nl=False)
+        click.echo(
+            sweep.as_text(plain | ({"forms": [one.to_dict() for one in found.forms]} if variants else {})), nl=False
+        )
     else:
         click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
+        if variants:
+            from adbench.reports.text.terminal import forms_table
+
+            click.echo("\n" + forms_table.text(found.forms, found.libraries, width=width(), colour=colour()), nl=False)
     for sentence in found.unjudged:
         click.echo(f"adbench: {sentence}", err=True)
     sys.exit(found.interrupted or (1 if faults else 4 if found.unjudged else 0))

@@ -9,8 +9,10 @@ comparisons and branches, and a loop is noted turn by turn.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,13 @@ from adbench.model.namespace import Namespace, loop
 PLAIN = Namespace(np)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+METHODS = ("sum", "mean", "prod", "max", "min")
+OF_UFUNCS = {
+    "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "floor_divide": "floordiv",
+    "remainder": "mod", "power": "pow", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "equal": "eq", "not_equal": "ne", "absolute": "abs",
+}  # fmt: skip
+PLACE = re.compile(r"\{(\d+)\}")
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
 
 
@@ -35,6 +44,8 @@ class NotedOperation:
     constants  other arrays of floats, and of booleans as 1.0 and 0.0
     name       of its result: "v3"; written: the operation, as "exp(v1)"; form: without names, as "exp(·)"
     value      its result on numpy
+    given      the names of the operands
+    source     the operation as Python text of `xp` and these names
     """
 
     text: Callable[..., Any]
@@ -44,12 +55,13 @@ class NotedOperation:
     written: str
     form: str
     value: Any
+    given: tuple[str, ...]
+    source: str
 
 
 class _Noted:
-    """A value that notes the operations on it."""
+    """A value that notes the operations on it, also those of numpy's functions."""
 
-    __array_ufunc__ = None  # so that an array on the left leaves the operation to this class
     __hash__ = None  # type: ignore[assignment]  # it compares by value
 
     def __init__(self, value: Any, name: str, notes: list[NotedOperation]) -> None:
@@ -57,13 +69,15 @@ class _Noted:
 
     def __getattr__(self, name: str) -> Any:
         if name == "T":
-            return _note(self._notes, "transpose", lambda _xp, x: x.T, [self])
+            return _note(self._notes, "transpose", lambda _xp, x: x.T, [self], "{0}.T")
+        if name in METHODS:
+            return partial(getattr(_NotingNamespace(self._notes), name), self)
         if name in ("shape", "ndim", "size", "dtype"):
             return getattr(self._value, name)
         raise AttributeError(f"a case's values have no .{name}; use a function of xp")
 
     def __getitem__(self, index: Any) -> Any:
-        return _note(self._notes, "getitem", lambda _xp, x: x[index], [self])
+        return _note(self._notes, "getitem", lambda _xp, x: x[index], [self], f"{{0}}[{_literal(index)}]")
 
     def __len__(self) -> int:
         return len(self._value)
@@ -72,16 +86,35 @@ class _Noted:
         return (self[k] for k in range(len(self)))
 
     def __neg__(self) -> Any:
-        return _note(self._notes, "negative", lambda _xp, x: -x, [self])
+        return _note(self._notes, "negative", lambda _xp, x: -x, [self], "-{0}")
 
     def __abs__(self) -> Any:
-        return _note(self._notes, "abs", lambda xp, x: xp.abs(x), [self])
+        return _note(self._notes, "abs", lambda xp, x: xp.abs(x), [self], "xp.abs({0})")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **options: Any) -> Any:
+        name = OF_UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or options:
+            return NotImplemented
+        if name in COMPARISONS:
+            return getattr(operator, name)(*(x._value if isinstance(x, _Noted) else x for x in given))
+        if name in BINARY:
+            return _binary(self._notes, name, *given)
+        return getattr(_NotingNamespace(self._notes), name)(*given)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        path = ("linalg",) if function.__module__ == "numpy.linalg" else ()
+        return getattr(_NotingNamespace(self._notes, path), function.__name__)(*args, **options)
 
 
 def _operator(name: str, order: int) -> Callable[[_Noted, Any], Any]:
     """The method of an operator; ``order`` is -1 for the reflected one."""
+    return lambda self, other: _binary(self._notes, name, *[self, other][::order])
+
+
+def _binary(notes: list[NotedOperation], name: str, left: Any, right: Any) -> Any:
     compute = getattr(operator, name)
-    return lambda self, other: _note(self._notes, name, lambda _xp, *given: compute(*given), [self, other][::order])
+    text = f"{{0}} {SYMBOLS[name]} {{1}}"
+    return _note(notes, name, lambda _xp, *given: compute(*given), [left, right], text)
 
 
 def _compared(name: str) -> Callable[[_Noted, Any], Any]:
@@ -121,7 +154,10 @@ class _NotingNamespace:
                 positional, named = optree.tree_unflatten(structure, given)
                 return _found(xp, path)(*positional, **named)
 
-            return _note(self._notes, name, compute, leaves)
+            places = [_Place(f"{{{k}}}") for k in range(len(leaves))]
+            positional, named = optree.tree_unflatten(structure, list[Any](places))
+            passed = [*map(repr, positional), *(f"{word}={value!r}" for word, value in named.items())]
+            return _note(self._notes, name, compute, leaves, f"xp.{'.'.join(path)}({', '.join(passed)})")
 
         return called
 
@@ -132,8 +168,28 @@ def _found(xp: Any, path: tuple[str, ...]) -> Any:
     return xp
 
 
-def _note(notes: list[NotedOperation], name: str, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Run an operation on numpy, and note it if it has a noted operand and a real result."""
+class _Place(str):
+    """A place in a source text, within any container."""
+
+    __repr__ = str.__str__
+
+
+def _literal(value: Any) -> str:
+    """Python text of a constant."""
+    if isinstance(value, _Noted):
+        return value._name
+    if isinstance(value, np.ndarray | np.generic):
+        return f"numpy.array({value.tolist()!r})"
+    return f"({value!r})" if isinstance(value, int | float) and value < 0 else repr(value)
+
+
+def _note(
+    notes: list[NotedOperation], name: str, compute: Callable[..., Any], given: Sequence[Any], source: str
+) -> Any:
+    """Run an operation on numpy, and note it if it has a noted operand and a real result.
+
+    source   its text, with {0}, {1} for what is given
+    """
     noted = list({id(x): x for x in given if isinstance(x, _Noted)}.values())
     fixed = list({id(x): x for x in given if isinstance(x, np.ndarray) and x.ndim and x.dtype.kind in "fb"}.values())
     every = [*noted, *fixed]
@@ -158,7 +214,10 @@ def _note(notes: list[NotedOperation], name: str, compute: Callable[..., Any], g
             return value
         found = _Noted(value, f"v{len(notes) + 1}", notes)
         texts = written(lambda x: x._name) + end, written(lambda x: "·") + end
-        notes.append(NotedOperation(text, tuple(x._value for x in noted), constants, found._name, *texts, value))
+        names = tuple(x._name for x in noted)
+        called = PLACE.sub(lambda match: _literal(given[int(match[1])]), source) + end
+        operands = tuple(x._value for x in noted)
+        notes.append(NotedOperation(text, operands, constants, found._name, *texts, value, names, called))
         return found
 
     if isinstance(value, tuple):

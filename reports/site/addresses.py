@@ -17,6 +17,9 @@ PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # no file on Windows may be called this
 
 
+SAME_BITS, SAME_BITS_DATA = "same-bits.html", "same-bits.json"
+
+
 def slug(name: str) -> str:
     """The file name of a case, backend or library, without its suffix."""
     if PLAIN.fullmatch(name) and not RESERVED.fullmatch(name):

@@ -8,6 +8,7 @@ from typing import Any
 
 from adbench.findings.conform.conformance import Conformance
 from adbench.findings.every_input.input_sweep import InputSweep
+from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.version import __version__
 
 from ..content import formatting
@@ -18,7 +19,7 @@ from ..content.traps import trap_map
 from ..content.traps.trap_map import LEVELS, TrapMap
 from ..figures import plots
 from ..html import conform, embedding, input_page, over_time, page
-from . import addresses, backend_facts, case_facts
+from . import addresses, backend_facts, bits_page, case_facts
 from .archive import Archive, Stored
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
@@ -39,12 +40,16 @@ class Share:
 
 
 class Site:
-    """All pages of an archive and of results of `adbench conform`; sweeps: with --every-input."""
+    """All pages of an archive, of results of `adbench conform`, also with --every-input (sweeps), and of same bits."""
 
     def __init__(
-        self, archive: Archive, conformances: Sequence[Conformance], sweeps: Sequence[InputSweep] = ()
+        self,
+        archive: Archive,
+        conformances: Sequence[Conformance],
+        sweeps: Sequence[InputSweep] = (),
+        bits: BitsMatrix | None = None,
     ) -> None:
-        self.archive, self.conformances, self.sweeps = archive, conformances, sweeps
+        self.archive, self.conformances, self.sweeps, self.bits = archive, conformances, sweeps, bits
         self.traps: TrapMap | None = trap_map.trap_map(archive.merged)
         self.footnotes = Footnotes(archive.merged)
 
@@ -53,7 +58,8 @@ class Site:
         """How many files `files` gives."""
         machines = self.archive.machines
         own = len(self.archive.cases) + len(self.archive.merged.backends) + len(self.archive.runs) + len(machines)
-        return 5 + own + sum(len(of) > 1 for of in machines.values()) + len(self.conformances) + len(self.sweeps)
+        examined = len(self.conformances) + len(self.sweeps) + 2 * (self.bits is not None)
+        return 5 + own + sum(len(of) > 1 for of in machines.values()) + examined
 
     def files(self) -> Iterator[tuple[str, str]]:
         """(address, text) of each file, made one after the other: all of them together may be large."""
@@ -86,6 +92,11 @@ class Site:
         for sweep in self.sweeps:
             yield addresses.every_input_page(sweep.libraries), input_page.render(sweep, home="../index.html")
 
+        if self.bits is not None:
+            yield addresses.SAME_BITS_DATA, embedding.plain_json(self.bits.to_plain()) + "\n"
+            facts = bits_page.facts(self.bits)
+            yield self._page(addresses.SAME_BITS, "site_same_bits.html", "Same bits", **facts)
+
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
         shared = {
             "addresses": addresses,
@@ -100,6 +111,7 @@ class Site:
             "has_traps": self.traps is not None,
             "conformances": self.conformances,
             "sweeps": self.sweeps,
+            "has_bits": self.bits is not None,
         }
         return address, page.environment().get_template(template).render(shared | context)
 
@@ -135,6 +147,8 @@ class Site:
             for machine, of in archive.machines.items()
         ]
         found += [["run", _run_title(of), of.identity, addresses.run_page(of.identity)] for of in archive.runs]
+        if self.bits is not None:
+            found.append(["page", "same bits", "repeat process threads batch", addresses.SAME_BITS])
         if self.traps:
             bugs = {b.trap: b for lists in self.traps.lists.values() for of in lists for b in of.bugs}
             found += [["trap", trap, bug.function, "index.html#traps"] for trap, bug in bugs.items()]

@@ -1,4 +1,4 @@
-"""The files that a site is made from: runs, and results of `adbench conform`, also with --every-input."""
+"""The files that a site is made from: runs, results of `adbench conform`, also with --every-input, and same bits."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from pathlib import Path
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance
 from adbench.findings.every_input.input_sweep import INPUT_SWEEP, InputSweep
+from adbench.findings.same_bits.bits_matrix import FORMAT, BitsMatrix
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
 from adbench.results.store import from_data, is_journal, is_present, loaded, read_bytes, read_run, run_of
 
+Examined = tuple[list[tuple[str, Run]], list[Conformance], list[InputSweep], BitsMatrix | None]
 
-def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance], list[InputSweep]]:
-    """((file, run), …), the results of `adbench conform`, each for one library and precision, and of --every-input.
 
-    Raises BadFile for a file that is none of these, and UsageError for two results of one library.
+def read(paths: Iterable[Path]) -> Examined:
+    """((file, run), …), the results of `adbench conform`, each for one library and precision, those of --every-input,
+    and the matrix of same bits.
+
+    Raises BadFile for a file that is none of these, and UsageError for two results of one library or two matrices.
     """
+    bits: BitsMatrix | None = None
     runs: list[tuple[str, Run]] = []
     sweeps: list[InputSweep] = []
     results: dict[tuple[str, str], Conformance] = {}
@@ -31,6 +36,11 @@ def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance
                 raise UsageError(f"{path}: a second result of {again[0]} at every input; leave one out")
             sweeps.append(found)
             continue
+        if isinstance(found, BitsMatrix):
+            if bits is not None:
+                raise UsageError(f"{path}: a second matrix of same bits; leave one out")
+            bits = found
+            continue
         for name, version in found.libraries.items():
             if (name, found.precision) in results:
                 raise UsageError(f"{path}: a second result of {name} in {found.precision}; leave one out")
@@ -38,10 +48,10 @@ def read(paths: Iterable[Path]) -> tuple[list[tuple[str, Run]], list[Conformance
             results[name, found.precision] = Conformance(
                 {name: version}, cells, found.seed, found.precision, found.missing
             )
-    return runs, list(results.values()), sweeps
+    return runs, list(results.values()), sweeps, bits
 
 
-def _read(path: Path) -> Run | Conformance | InputSweep:
+def _read(path: Path) -> Run | Conformance | InputSweep | BitsMatrix:
     if path.is_dir() or is_journal(path):
         return read_run(path)
     text = read_bytes(path)
@@ -52,4 +62,6 @@ def _read(path: Path) -> Run | Conformance | InputSweep:
         return InputSweep.from_plain(data, path)
     if isinstance(data, dict) and "adbench conform" in data:
         return conformance.from_plain(data, path)
+    if isinstance(data, dict) and FORMAT in data:
+        return BitsMatrix.from_plain(data, path)
     return from_data(data, path)

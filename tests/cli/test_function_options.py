@@ -186,7 +186,7 @@ WRONG = [
     (("--function", "mine_of_cli:f", "--at", "1", "x"), "'x' is not a number"),
     (("--function", "mine_of_cli:f", "--at", "1", "2", "--wrt", "c"), "wrt: 'c' is not a floating-point argument"),
     (("--function", "mine_of_cli:f", "--attt", "1"), "No such option"),
-    (("--definition", "mine_of_cli:f"), "--definition needs the function that it defines; add --function module:f"),
+    (("--definition", "mine_of_cli:f"), "--definition needs a function; add --function module:f"),
     ((*KERNEL, "--at", "1", "-b", "tape"), "-b has no meaning with --definition; leave it out"),
     ((*KERNEL, "--at", "[1, 2]", "-n", "3"), "-n has no meaning without --inputs"),
     ((*KERNEL, "--inputs", "torch_of_cli:halves", "-n", "x"), "-n 'x' is not a size"),

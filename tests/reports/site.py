@@ -1,4 +1,4 @@
-"""A small site made by hand: three runs of two machines, traps, and a result of conform."""
+"""A small site made by hand: three runs of two machines, traps, a result of conform, and a matrix of same bits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
 from adbench.findings.every_input.input_judgement import InputFault
 from adbench.findings.every_input.input_sweep import InputSweep
+from adbench.findings.same_bits.bits_matrix import BitsMatrix
+from adbench.findings.same_bits.repetitions import BitDifference
+from adbench.findings.same_bits.same_bits import BitRow, SameBits
 from adbench.model.record import Run
 from adbench.reports.site.archive import archive
 from adbench.reports.site.folder import SiteFolder
@@ -39,6 +42,15 @@ CONFORM = Conformance(
         ConformanceCell("exp", "jax", "elementwise", checked=5),
     ),
 )
+OTHER_BITS = BitDifference("the value[1]", 37.4, 1.0, 1.5, "float64")
+BITS = BitsMatrix(
+    {"torch": "2.1", "jax": "0.10"},
+    (
+        SameBits("norm <b>", "torch", "2.1", (BitRow("repeat"), BitRow("batch", OTHER_BITS, changed="1 row"))),
+        SameBits("norm <b>", "jax", "0.10", (BitRow("repeat"), BitRow("batch", reason="no batch"))),
+    ),
+    (("solve", "jax", "it refuses"),),
+)
 
 SWEEP = InputSweep(
     {"jax": "0.10"},
@@ -56,7 +68,8 @@ SWEEP = InputSweep(
 
 def write(folder: Path, found: Sequence[Run] = (FIRST, SECOND, OTHER, TRAPS), *conform: Conformance) -> Path:
     """Write the site of these runs."""
-    site = Site(archive([(f"run {k}", run) for k, run in enumerate(found)], catalog()), conform or [CONFORM], [SWEEP])
+    made = archive([(f"run {k}", run) for k, run in enumerate(found)], catalog())
+    site = Site(made, conform or [CONFORM], [SWEEP], BITS)
     target = SiteFolder(folder)
     for address, text in site.files():
         target.write(address, text)

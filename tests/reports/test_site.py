@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from adbench.catalog.discovery import catalog
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.every_input.input_sweep import InputSweep
+from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.reports.site import addresses
 from adbench.reports.site.archive import archive
 from adbench.reports.site.families import OTHER
@@ -51,6 +53,20 @@ def test_there_is_a_page_for_each_backend_case_machine_and_run(written: Path) ->
     assert "xp.sum(A @ B)" in case
     assert case.count('class="plot"') >= 2
     assert "its user has the file" in (written / "cases/mine.html").read_text("utf-8")
+
+
+def test_the_page_of_same_bits_has_a_square_for_each_kind_and_the_data(written: Path) -> None:
+    text = (written / addresses.SAME_BITS).read_text("utf-8")
+    (row,) = (line for line in text.splitlines() if "norm &lt;b&gt;" in line and "<td" in line)
+    assert re.findall(r'<td class="t(\d)">([^<]*)<', row)[:8] == [
+        *[("0", "="), *[("0", "–")] * 2, ("3", "37"), *[("0", "–")] * 2],
+        *[("0", "="), ("0", "–")],
+    ]
+    assert "the value[1] is 1, then 1.5, 37.4 ulp" in text
+    assert "it refuses" in text
+    data = json.loads((written / addresses.SAME_BITS_DATA).read_text("utf-8"))
+    assert BitsMatrix.from_plain(data, written) == site.BITS
+    assert f'href="{addresses.SAME_BITS}"' in (written / "index.html").read_text("utf-8")
 
 
 ODD = [*HOSTILE.values(), "../../up", "/etc/passwd", "con", "A", "a.b", "x\\y", ".hidden"]
@@ -145,13 +161,16 @@ def stored(tmp_path: Path) -> Path:
     (tmp_path / "not.json.gz").write_text("{}")
     (tmp_path / "cut.json").write_text(dumps(site.FIRST)[:-20])
     (tmp_path / "odd.json").write_text('{"adbench conform": 1, "libraries": {}, "cells": [{"operation": 3}]}')
+    (tmp_path / "bits.json").write_text(json.dumps(site.BITS.to_plain()))
+    (tmp_path / "odd_bits.json").write_text('{"adbench same bits": 1, "cells": 3}')
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("precious")
     return tmp_path
 
 
 def test_a_site_is_written_by_one_command(stored: Path) -> None:
-    done = adbench(stored, "publish", "a.json", "b.json.gz", "conform.json", "every.json", "-o", "out")
+    files = ("a.json", "b.json.gz", "conform.json", "every.json", "bits.json")
+    done = adbench(stored, "publish", *files, "-o", "out")
     assert (done.code, done.out) == (0, "site: out/index.html\n"), done.err
     assert "2 runs on 2 machines" in (stored / "out/index.html").read_text("utf-8")
     assert "1 of 2" in (stored / "out/index.html").read_text("utf-8")
@@ -166,6 +185,8 @@ def test_a_site_is_written_by_one_command(stored: Path) -> None:
         (("cut.json.gz",), "cut.json.gz: damaged"),
         (("not.json.gz",), "not.json.gz: damaged, or not compressed"),
         (("odd.json",), "odd.json: not a result of adbench conform"),
+        (("odd_bits.json",), "odd_bits.json: not a matrix of same bits"),
+        (("a.json", "bits.json", "bits.json"), "a second matrix of same bits"),
         (("missing",), "missing: cannot be read"),
         (("conform.json",), "no run is among the files"),
         (("a.json", "conform.json", "conform.json"), "a second result of jax"),

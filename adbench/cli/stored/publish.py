@@ -23,8 +23,8 @@ from adbench.cli.support.options import PATH
 def publish(runs: tuple[Path, ...], output: Path) -> None:
     """Write a site from many runs: a ranking, the bugs, and a page for each backend, case, machine and run.
 
-    RUN is the folder of a run, its run.json, run.json.gz or journal, or a file of adbench conform --save. Runs of
-    several machines and versions may be mixed: speed is compared inside a run only.
+    RUN is the folder of a run, its run.json, run.json.gz or journal, a file of adbench conform --save, or the matrix
+    of scripts/same-bits. Runs of several machines and versions may be mixed: speed is compared inside a run only.
 
     \b
     adbench publish january february -o site/
@@ -39,8 +39,8 @@ def publish(runs: tuple[Path, ...], output: Path) -> None:
     from adbench.reports.site.stored_files import read
 
     folder = SiteFolder(output)
-    found, conformances, sweeps = read(runs)
-    site = Site(archive(found, catalog()), conformances, sweeps)
+    found, conformances, sweeps, bits = read(runs)
+    site = Site(archive(found, catalog()), conformances, sweeps, bits)
     label = "pages" if sys.stderr.isatty() else ""
     with click.progressbar(site.files(), length=site.count, label=label, file=sys.stderr) as files:
         for address, text in files:

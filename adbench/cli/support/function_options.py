@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.console import print_json
+from adbench.cli.support.console import colour, print_json, width
 from adbench.cli.support.options import combined, given_options
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from adbench.execution.session import Session
     from adbench.functions.own_function import OwnFunction
     from adbench.model.record import Run
 
@@ -23,6 +24,8 @@ SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
 OF_KERNELS = {"--function", "--definition", "--at", "--arg", "--wrt", "--inputs", "-n", "--points", "--seed", "--json"}
 """Options with a meaning for `--definition`."""
+
+OF_SAME_BITS = (OF_KERNELS - {"--definition", "--points"}) | {"--same-bits", "-b", "--backends"}
 
 function_options = combined(
     click.option(
@@ -132,6 +135,49 @@ def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow
     return own_function.exit_code(checks, code, allow_nothing=allow_nothing)
 
 
+def with_variants(everything: Mapping[str, Any], *, named: bool) -> dict[str, Any]:
+    """The options with the eager and the compiled form of each of their backends. Raises UsageError in one line."""
+    from adbench.findings.variants.forms import with_both_forms
+
+    forms = with_both_forms(everything["backends"], everything["backend_folders"], named=named)
+    return {**everything, "backends": forms, "backends_by_default": False}
+
+
+def print_variants(
+    session: Session,
+    found: Run,
+    own: OwnFunction | None,
+    code: int,
+    scripts: Path | None,
+    as_json: bool,
+    allow_nothing: bool,
+) -> int:
+    """Print how far both forms of each library are from the truth, and where they differ; returns the exit code."""
+    from adbench.findings.variants.forms import compared
+    from adbench.functions import own_function
+    from adbench.reports.text.status_line import StatusLine
+    from adbench.reports.text.terminal import forms_table
+
+    line = StatusLine()
+    with redirect_stdout(sys.stderr):
+        forms = compared(
+            found.every_record,
+            session.catalog,
+            every=own is not None,
+            dtype=session.settings.dtype,
+            scripts=scripts,
+            told=lambda name: line.show(f"{name}: looking for the first operation that differs"),
+        )
+    line.end()
+    if as_json:
+        print_json([one.to_dict() for one in forms])
+    else:
+        click.echo(forms_table.text(forms, found.versions, width=width(), colour=colour()), nl=False)
+    if own is None:
+        return code
+    return own_function.exit_code(own_function.checks(found, own), code, allow_nothing=allow_nothing)
+
+
 def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> int:
     """Print the kernel's value and gradient next to those of its definition, for each size; returns the exit code.
 
@@ -142,11 +188,7 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
     from adbench.execution.python_check import REFERENCE_SECONDS
     from adbench.functions.own_function import exit_code
 
-    if asked["function"] is None:
-        raise UsageError("--definition needs the function that it defines; add --function module:f")
-    if ignored := [option for option in given_options(click.get_current_context()) if option not in OF_KERNELS]:
-        raise UsageError(f"{ignored[0]} has no meaning with --definition; leave it out")
-    _refuse_two_sources(asked)
+    _refuse_for("--definition", asked, OF_KERNELS)
     with redirect_stdout(sys.stderr):
         named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
         tables = kernel_checks(named, definition, asked["sizes"], asked["points"], asked["seed"], REFERENCE_SECONDS)
@@ -155,6 +197,37 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
     else:
         click.echo("\n\n".join(map(str, tables)) + f"\nagain: {again()}")
     return 1 if any(table.is_wrong for table in tables) else exit_code(tables, 0, allow_nothing=False)
+
+
+def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
+    """Print whether repetitions of the gradient have the same bits; returns the exit code: 1 if equal inputs differ.
+
+    Raises UsageError, in one line, for a fault in the function, its arguments or the options.
+    """
+    from adbench.catalog.ad_hoc import ad_hoc
+    from adbench.execution import interrupt
+    from adbench.findings.same_bits.same_bits import checked_size, same_bits
+
+    _refuse_for("--same-bits", asked, OF_SAME_BITS)
+    size = checked_size(asked["sizes"], asked["inputs"])
+    interrupt.listen()
+    with redirect_stdout(sys.stderr):
+        named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
+        found = same_bits(named, size, asked["backends"], asked["backend_folders"], asked["seed"])
+    if as_json:
+        print_json([one.to_dict() for one in found])
+    else:
+        click.echo("\n\n".join(map(str, found)))
+    return 1 if any(one.differs for one in found) else 0
+
+
+def _refuse_for(option: str, asked: Mapping[str, Any], meaningful: Collection[str]) -> None:
+    """Raise UsageError without --function, and for options without a meaning for this one."""
+    if asked["function"] is None:
+        raise UsageError(f"{option} needs a function; add --function module:f")
+    if ignored := [name for name in given_options(click.get_current_context()) if name not in meaningful]:
+        raise UsageError(f"{ignored[0]} has no meaning with {option}; leave it out")
+    _refuse_two_sources(asked)
 
 
 def _refuse_two_sources(asked: Mapping[str, Any]) -> None:

@@ -32,6 +32,8 @@ from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
+from adbench.findings.variants.forms import FormsOfCase
+from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.model.errors import BadFile
 from adbench.model.operator import definition
 from adbench.model.serialization import converted, to_plain
@@ -81,6 +83,7 @@ class Conformance:
 
     libraries     library -> version
     precision     the arithmetic of the results
+    forms         for each operation, where the eager and the compiled form of a library differ most
     missing       operations that were not examined, because of a time limit or an interruption
     interrupted   the exit code for the signal that ended the sweep; 0: none did
     """
@@ -91,6 +94,7 @@ class Conformance:
     precision: str = "float64"
     missing: tuple[str, ...] = ()
     interrupted: int = 0
+    forms: tuple[FormsOfCase, ...] = ()
 
     @property
     def faults(self) -> list[Fault]:
@@ -119,6 +123,8 @@ def conform(
     most_points: int | None = None,
     single: bool = False,
     seconds: float = math.inf,
+    variants: bool = False,
+    scripts: Path | None = None,
     told: Callable[[Operation, Sequence[ConformanceCell]], None] = lambda operation, cells: None,
 ) -> Conformance:
     """Examine these operations on these backends. An interruption ends the sweep, and what was finished is returned.
@@ -126,9 +132,10 @@ def conform(
     most_points   of an operation; None: all
     single        compute in float32
     seconds       begin no operation after this time
+    variants      compare the eager and the compiled form of each library; scripts: the folder for programs
     told          called after each operation with its cells
     """
-    cells: list[ConformanceCell] = []
+    cells, forms = list[ConformanceCell](), list[FormsOfCase]()
     interrupted, deadline = 0, monotonic() + seconds
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog, Settings(seed=seed))
@@ -137,7 +144,11 @@ def conform(
         try:
             with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
                 for operation, asked, futures in answers:
-                    examined = _examined(operation, asked, libraries, futures, single)
+                    truths = [truth_at(operation, place, single) for place in asked]
+                    examined = _examined(operation, truths, libraries, futures)
+                    if variants:
+                        by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
+                        forms += compared_forms(truths, by_name, scripts)
                     told(operation, examined)
                     cells += examined
                     if monotonic() > deadline:
@@ -147,19 +158,18 @@ def conform(
     versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
     done = {cell.operation for cell in cells}
     missing = tuple(name for name in operations if name not in done)
-    return Conformance(versions, tuple(cells), seed, "float32" if single else "float64", missing, interrupted)
+    precision = "float32" if single else "float64"
+    return Conformance(versions, tuple(cells), seed, precision, missing, interrupted, tuple(forms))
 
 
 def _examined(
     operation: Operation,
-    asked: Sequence[Place],
+    truths: Sequence[OperationReferences],
     libraries: Sequence[_Library],
     futures: Sequence[Future[Answers]],
-    single: bool,
 ) -> list[ConformanceCell]:
     """The cells of an operation, one for each library."""
     results = [_cell(operation, library.name) for library in libraries]
-    truths = [truth_at(operation, place, single) for place in asked]
     for cell, library, future in zip(results, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)

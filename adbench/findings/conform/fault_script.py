@@ -16,10 +16,11 @@ from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF
 ENTRY = re.compile(r"(?P<name>[a-z])(?:\[(?P<index>[\d, ]+)\])?$")
 
 
-def script(fault: Fault, expression: str) -> str:
+def script(fault: Fault, expression: str, peer: str = "") -> str:
     """The program; for a library that has no such one, the command that repeats the sweep of this operation.
 
     expression   of the library; "" for the definition of the table
+    peer         another backend of the same library, whose number is printed too
     """
     library = LIBRARIES.get(fault.library)
     computed = None if library is None else library.computed(fault.operator)
@@ -51,11 +52,15 @@ def script(fault: Fault, expression: str) -> str:
         lines.append(f"v = {_tuple(fault.vector)}")
     if fault.operator in OF_ONE_ENTRY:
         lines.append(f"unit = {_tuple(_unit(fault, number))}")
-    lines.append(f"got = {computed}")
+    of_entry = ""
     if fault.operator not in OF_ONE_NUMBER and number is not None and number["name"] in fault.active:
-        entry = f"[{number['index']}]" if number["index"] else ""
-        lines.append(f"got = got[{fault.active.index(number['name'])}]{entry}")
-    lines += ['print("got     ", float(got))', f'print("expected", "{fault.expected}")']
+        of_entry = f"[{fault.active.index(number['name'])}]" + (f"[{number['index']}]" if number["index"] else "")
+    by_peer = LIBRARIES[peer].computed(fault.operator) if peer else None
+    for title, by_form in (("got     ", computed), (peer, by_peer)):
+        if by_form is not None:
+            lines += [f"got = {by_form}", *([f"got = got{of_entry}"] if of_entry else [])]
+            lines.append(f'print("{title}", float(got))')
+    lines.append(f'print("expected", "{fault.expected}")')
     return "\n".join(lines) + "\n"
 
 

@@ -95,7 +95,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
                     if call is None:
                         f = backend.function(at.case, at.names, at.size)
                         call = fallback.prepare(backend, of, f, native, at.wrt).call
-                    answers[operator] = {"value": _packed(backend.numpy_result(backend.waited(call(*native))))}
+                    answers[operator] = {"value": packed_result(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}
             except Exception as error:  # raised by the library
@@ -141,8 +141,8 @@ def flushes(backend: Backend, request: Mapping[str, Any]) -> bool:
 
 def packed(place: Place) -> dict[str, Any]:
     """A point as lists and numbers, to travel between processes."""
-    weights = None if place.weights is None else _packed(place.weights)
-    return {"arguments": [_packed(one) for one in place.arguments], "weights": weights, "kind": place.kind}
+    weights = None if place.weights is None else packed_result(place.weights)
+    return {"arguments": [packed_result(one) for one in place.arguments], "weights": weights, "kind": place.kind}
 
 
 def unpacked(plain: Mapping[str, Any]) -> Place:
@@ -151,10 +151,10 @@ def unpacked(plain: Mapping[str, Any]) -> Place:
     return Place(tuple(map(rebuilt, plain["arguments"])), weights, plain["kind"])
 
 
-def _packed(result: Any) -> Any:
+def packed_result(result: Any) -> Any:
     """Tuples, arrays and numbers as lists; a number stays one."""
     if isinstance(result, tuple | list):
-        return {"tuple": [_packed(part) for part in result]}
+        return {"tuple": [packed_result(part) for part in result]}
     array = np.asarray(result, dtype=np.float64)
     return float(array) if isinstance(result, float) else {"shape": array.shape, "numbers": array.ravel().tolist()}
 

@@ -1,0 +1,1 @@
+"""Eager and compiled forms of one library, judged against the truth together."""
