@@ -75,9 +75,9 @@ def _evaluated(
         raise Unsupported(f"no enclosures of a definition in {definition.backend.library}")
     from adbench.functions.from_torch.enclosed_tensors import enclosed  # not at the top: it imports torch
 
+    EnclosedArray.left = MOST[kind]
     given: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if k in definition.wrt else leaf
                         for k, leaf in enumerate(leaves)]  # fmt: skip
-    EnclosedArray.left = MOST[kind]
     try:
         with contained(), np.errstate(all="ignore"), declaring(str, held=True) as declared:
             value = enclosed(definition.arguments.call, Enclosures(kind), given)
