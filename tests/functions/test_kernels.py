@@ -12,7 +12,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import adbench  # noqa: E402 - torch comes first
+from adbench.execution.precision.enclosed import MOST  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
+from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
+from adbench.oracle.enclosures.midpoint_radius import Enclosure  # noqa: E402
 from adbench.oracle.series.namespace import namespace_of  # noqa: E402
 from adbench.oracle.series.number import Real  # noqa: E402
 from tests.functions.kernels import FAULTS, KERNELS, OWN_FAULTS, arguments_of, kernel_of  # noqa: E402
@@ -96,6 +99,15 @@ def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pyt
     row = KERNELS[name]
     table = adbench.check(kernel_of(row), *arguments_of(row, torch.float32), definition=row.definition)
     assert (table.is_right, table.proved) == (True, True), str(table)
+
+
+@pytest.mark.parametrize("kind", [Enclosure, BallArray])
+def test_enclosures_stop_before_they_take_too_much(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOST, kind, 5_000)
+    x = torch.randn(90, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
+    table = adbench.check(torch.tanh, x, definition=torch.tanh)
+    assert (table.is_right, table.proved) == (True, kind is BallArray), str(table)
+    assert "more than 5,000" in " ".join(str(table).split())
 
 
 def test_a_definition_without_enclosures_is_held_against_differences() -> None:

@@ -1,8 +1,8 @@
 """The truth of a definition with many numbers, proved: every entry by midpoint and radius in float64, and by balls.
 
 Both evaluate the definition and its reverse sweep as a whole. The enclosures bound every number to about 2^-40. Balls
-of 64 bits bound them again, independently of BLAS and of float64, up to as many numbers on the way as
-take half a minute.
+of 64 bits bound them again, independently of BLAS and of float64, up to as many numbers on the way as take half a
+minute.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class Enclosed:
     @staticmethod
     def of(definition: CalledKernel, leaves: Sequence[Any], weights: Any) -> Enclosed:
         """Raises Unsupported with the reason if some number is not enclosed."""
-        found = _evaluated(Enclosure, definition, leaves, weights)
+        try:
+            found = _evaluated(Enclosure, definition, leaves, weights)
+        except TooManyNumbers as error:
+            raise Unsupported(str(error)) from error
         mids, radii = (tuple(each) for each in zip(*found, strict=True))
         total, lacking = sum(map(np.size, mids)), sum(int((~np.isfinite(part)).sum()) for part in radii)
         if lacking:
@@ -72,9 +75,9 @@ def _evaluated(
         raise Unsupported(f"no enclosures of a definition in {definition.backend.library}")
     from adbench.functions.from_torch.enclosed_tensors import enclosed  # not at the top: it imports torch
 
+    EnclosedArray.left = MOST[kind]
     given: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if k in definition.wrt else leaf
                         for k, leaf in enumerate(leaves)]  # fmt: skip
-    EnclosedArray.left = MOST[kind]
     try:
         with contained(), np.errstate(all="ignore"), declaring(str, held=True) as declared:
             value = enclosed(definition.arguments.call, Enclosures(kind), given)

@@ -136,8 +136,7 @@ def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: F
         sigma = np.maximum(spread, typical * sizes / 4)
         bound = by.sigmas * sigma + by.rounding * sizes + by.floor + radius
         error = np.abs(got - truth)
-        is_hidden = ~np.isfinite(got) & (bound >= sizes) & (sizes > 0)
-        is_wrong = ~(error <= bound) & np.isfinite(truth) & ~is_hidden
+        is_wrong = ~(error <= bound) & np.isfinite(truth)
         is_right = ~is_wrong & (bound < by.resolved * sizes)
         is_blind = ~is_wrong & ~(bound < sizes)
         excess = np.where(np.isfinite(error / bound), error / bound, np.inf)
