@@ -110,10 +110,11 @@ def same_bits(named: AdHoc, size: int, backends: Sequence[str], folders: Sequenc
     """
     passed = named.arguments_by_size()(size)
     library = library_of(named.function(), *passed, backends[0] if backends else None)
-    if not backends:
-        backends = LIBRARIES_OF_XP if library.name == "xp" else (library.backend,)
-    chosen = resolve(backends=backends, backend_folders=folders)
+    wanted = backends or (LIBRARIES_OF_XP if library.name == "xp" else (library.backend,))
+    chosen = resolve(backends=wanted, backend_folders=folders)
     names = select("backend", chosen.catalog.backends, chosen.backends)
+    if not backends and library.name == "xp":  # those that are here
+        names = tuple(name for name in names if not chosen.catalog.backends[name].missing)
     for name in names:
         library.refuse_backend(name, named.name)
     installed(replace(chosen, backends=names))
@@ -172,8 +173,8 @@ def _explained(row: BitRow, ask: Ask, names: Sequence[str], request: Mapping[str
     """The row with the operation behind its difference."""
     if row.difference is None:
         return row
-    which = max(k for k, name in enumerate(names) if row.difference.place.startswith(name))
-    return replace(row, behind=ask(0, "reduction", {**request, "which": which}))
+    of_place = max((name for name in names if row.difference.place.startswith(name)), key=len)
+    return replace(row, behind=ask(0, "reduction", {**request, "which": names.index(of_place)}))
 
 
 def checked_size(sizes: Sequence[str], inputs: str | None) -> int:
