@@ -124,7 +124,7 @@ def check(
     adbench check --function mymodule.py:loss --at '{"w": [1, 2]}' --arg n=3
     adbench check --function k:softmax --definition k:plain --inputs k:rows -n 64
     adbench check --function mymodule:f --at 1.0 2.0 --variants --scripts DIR
-    adbench check --function mymodule:loss --inputs mymodule:rows -n 64 --same-bits
+    adbench check --function mymodule:f --inputs mymodule:rows -n 64 --same-bits
     """
     if scripts is not None and not variants:
         raise click.UsageError("--scripts needs --variants")

@@ -43,7 +43,9 @@ from adbench.cli.support.options import (
     help="Measure this operator; default: those of each case. batch_gradient_N: the gradient at N points at once.",
 )
 @click.option(
-    "--quick", is_flag=True, help="Take a first look in a minute: six cases, six backends, three sizes, five launches."
+    "--quick",
+    is_flag=True,
+    help="Take a first look in two minutes: six cases, six backends, three sizes, five launches.",
 )
 @click.option("--rigorous", is_flag=True, help="Take 20 launches, for results to publish.")
 @click.option(

@@ -220,7 +220,7 @@ def test_a_backend_that_cannot_says_why_and_what_to_do(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "faster"), [("check", "for less: adbench check -b NAME"), ("run", "a minute: adbench run --quick")]
+    ("command", "faster"), [("check", "for less: adbench check -b NAME"), ("run", "two minutes: adbench run --quick")]
 )
 def test_a_long_default_says_how_long_it_takes_and_what_is_faster(
     command: str, faster: str, monkeypatch: pytest.MonkeyPatch

@@ -32,7 +32,7 @@ def stacked(xp: Any, b: Any) -> Any:
     return np.concatenate([np.asarray(part(b), dtype=object) for part in (xp.real, xp.imag)], -2)
 
 
-def lu(matrix: Any) -> tuple[Any, list[int], int]:
+def lu(matrix: Any) -> tuple[Any, Any, int]:
     """P A = L U of a square array of `ComplexNumber`s: L and U in one array, the order of the rows, its sign."""
     work, n, sign = np.array(matrix, dtype=object), len(matrix), 1
     order = list(range(n))
@@ -46,7 +46,7 @@ def lu(matrix: Any) -> tuple[Any, list[int], int]:
             sign = -sign
         work[k + 1 :, k] = work[k + 1 :, k] / work[k, k]
         work[k + 1 :, k + 1 :] = work[k + 1 :, k + 1 :] - np.multiply.outer(work[k + 1 :, k], work[k, k + 1 :])
-    return work, order, sign
+    return work, np.array(order), sign
 
 
 def cholesky(matrix: Any) -> Any:
