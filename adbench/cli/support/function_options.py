@@ -217,7 +217,7 @@ def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
     if as_json:
         print_json([one.to_dict() for one in found])
     else:
-        click.echo("\n\n".join(map(str, found)))
+        click.echo("\n\n".join(one.text(width()) for one in found))
     return 1 if any(one.differs for one in found) else 0
 
 

@@ -75,8 +75,7 @@ class BitRow:
         first, again = (f"{number:.{DIGITS.get(one.type, 17)}g}" for number in (one.first, one.again))
         numbers = f"{one.place} is {first}, then {again}, {one.ulp:.3g} ulp"
         behind = f"; behind it: {self.behind}" if self.behind else ""
-        line = f"{self.kind:9}{self.word:9}{self.changed}: {numbers}{behind}"
-        return textwrap.fill(line, 100, subsequent_indent=" " * 18)
+        return f"{self.kind:9}{self.word:9}{self.changed}: {numbers}{behind}"
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,11 @@ class SameBits:
         """Whether the same inputs gave other bits."""
         return any(row.difference for row in self.rows if row.kind in SAME_INPUTS)
 
-    def __str__(self) -> str:
+    def text(self, width: int) -> str:
+        """For a terminal of this width."""
         title = f"{self.function} by {self.backend} {self.version}".rstrip()
-        return "\n".join([title, *(f"  {row}" for row in self.rows)])
+        lines = [textwrap.fill(f"  {row}", width, subsequent_indent=" " * 20) for row in self.rows]
+        return "\n".join([title, *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
