@@ -1,7 +1,7 @@
 """The number of processor instructions of one call, counted by Valgrind's Callgrind.
 
-Time differs by some per cent from run to run on a busy machine, the number of instructions by much less than 0.1 %.
-It is not time: it does not see caches, waiting, or other processors than the one that Callgrind imitates (AVX2).
+The time of a call differs by some per cent from run to run on a busy machine, the number of instructions by less than
+one. It does not show the effect of caches, of waiting, or of other instruction sets than Callgrind's (AVX2).
 
 The process runs under Valgrind from its start (`command`), and counts from the first `count` on. Each call of `getpgrp`
 writes the number of instructions since the last one to a file. Blocks of n and 2n calls, alternating, differ by n
