@@ -186,6 +186,16 @@ def test_a_pull_request_that_breaks_a_gradient_fails_and_names_it(job: Job) -> N
     assert installed[1:8] == ["install", "--quiet", str(ROOT), "matplotlib", "-e", ".", "jax"]
 
 
+@pytest.mark.exhaustive  # six processes under Callgrind
+@pytest.mark.timeout(900)
+def test_a_pull_request_that_adds_instructions_fails_if_the_gate_names_them(job: Job) -> None:
+    write(job.checkout / "sub", mine=RIGHT.replace("1 / (1", "sum(0.0 * np.exp(-x) for _ in range(9)) + 1 / (1"))
+    job.inputs |= {"budget": "5m", "fail-on": "correctness,instructions"}
+    assert job.run() == 3, job.log
+    assert "Instructions of a call (callgrind" in job.summary
+    assert "more in 0" not in job.summary
+
+
 @pytest.mark.slow  # a check
 def test_a_fork_whose_annotations_are_refused_gets_a_note(job: Job) -> None:
     job.refused = True

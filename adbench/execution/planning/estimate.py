@@ -26,10 +26,7 @@ JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
 REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit is shorter
 MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
-COUNTED_BLOCKS, COUNTED_SECONDS = (
-    12,
-    0.01,
-)  # of calls under Callgrind: so many, each at least about so long outside of it
+COUNTED_BLOCKS, COUNTED_SECONDS = 12, 0.002  # of calls under Callgrind, each at least about so long outside of it
 UNDECIDED = {4: 0.6, 5: 0.4, 6: 0.3}  # after so many launches: shares of a default run's time
 WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
