@@ -62,7 +62,7 @@ MORE_ROUNDS = (
     "or compare folders with several files"
 )
 INSTRUCTION_MARGIN = 0.01
-"""Changes of the number of instructions up to this share are ignored. Identical code differed by at most 0.6 %
+"""Changes of the number of instructions up to this share are ignored. Identical code differed by at most 0.9 %
 (docs/how-to/run-in-ci.md)."""
 MEMORY_SLACK = 65_536
 """Changes up to this many bytes are ignored, because processes take whole pages and blocks of them."""
