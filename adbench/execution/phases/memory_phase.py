@@ -8,10 +8,11 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from adbench.execution.phases.failure_policy import CRASHES_ALLOWED
 from adbench.execution.workers.context import Context
@@ -41,12 +42,13 @@ def measure_memory(
     """
     settings = context.settings
     shared = settings.weigh_all_in_one or not settings.memory
-    with Counting(context, jobs[0].backend) as counting:
+    backend = jobs[0].backend
+    with _counting(context, backend) as count:
         for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
             with ExitStack() as stack:
 
                 def method(name: memory.Method, stack: ExitStack = stack) -> MemoryMethod:
-                    return MemoryMethod(context, name, stack.enter_context(_worker(context, name, counting.backend)))
+                    return MemoryMethod(context, name, stack.enter_context(_worker(context, name, backend)))
 
                 methods, on_device = {name: method(name) for name in METHODS}, method("device")
                 for job in group:
@@ -57,7 +59,7 @@ def measure_memory(
                     if settings.memory:
                         measured = Memory(*figures(methods, job, one=settings.weigh_by_one_method))
                         measured = replace(measured, device_peak_bytes=on_device.measure(job))
-                    yield MemoryMeasured(job, measured, counting.count(job))
+                    yield MemoryMeasured(job, measured, count(job))
 
 
 def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
@@ -80,53 +82,47 @@ class MemoryMethod:
         """The figure, or the reason why it is missing."""
         if self.name == "device" and self.context.settings.device == PROCESSOR:
             return ON_PROCESSOR
-        if self.lost[job.case] >= CRASHES_ALLOWED:
-            return Figure(None, f"the memory process was lost {CRASHES_ALLOWED} times on {job.case}")
-        asked = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
+        request = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
         try:
-            self.worker.ask(self.context.prepare_request(job))
-            return from_plain(self.worker.ask(asked), Figure)
-        except WorkerLost as lost:
-            self.lost[job.case] += 1
-            return Figure(None, f"the memory process was lost: {lost.reason}")
-        except NoAnswer as no:
-            return Figure(None, no.reason)
+            return _figure(self.context, self.worker, job, request, self.lost)
         finally:
             if self.name == "device":  # a counter that cannot be reset must not have seen another cell
                 self.worker.close()
 
 
-class Counting:
-    """The counter of one backend's instructions. A context manager: leaving it ends its process."""
+@contextmanager
+def _counting(context: Context, backend: str) -> Iterator[Callable[[Job], Figure | None]]:
+    """In the block, count(job) -> the instructions of one call, or why they are missing; None if not requested.
 
-    def __init__(self, context: Context, backend: str) -> None:
-        self.backend, self._lost = backend, Counter[str]()
-        self._folder = tempfile.TemporaryDirectory(prefix="adbench-counts-")
-        slower = replace(context.settings, timeout_seconds=context.settings.timeout_seconds * instructions.SLOWER)
-        self._context, start = replace(context, settings=slower), context.checking_start()
-        environment = {**start.environment, instructions.FOLDER_VARIABLE: self._folder.name}
-        prefix = instructions.command(Path(self._folder.name))
-        self._worker = ResidentWorker(self._context, backend, replace(start, environment=environment, prefix=prefix))
+    All jobs share one process.
+    """
+    if context.settings.instructions is None:
+        yield lambda job: None
+        return
+    slower = replace(context.settings, timeout_seconds=context.settings.timeout_seconds * instructions.SLOWER)
+    context, start, lost = replace(context, settings=slower), context.checking_start(), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="adbench-counts-") as folder:
+        environment = {**start.environment, instructions.FOLDER_VARIABLE: folder}
+        start = replace(start, environment=environment, prefix=instructions.command(Path(folder)))
+        with ResidentWorker(context, backend, start) as worker:
+            request = {"do": "instructions", "times": TIMES_COUNTED}
+            yield lambda job: _figure(context, worker, job, request, lost)
 
-    def __enter__(self) -> Counting:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._worker.close()
-        self._folder.cleanup()
-
-    def count(self, job: Job) -> Figure | None:
-        """The instructions of one call, or the reason why they are missing; None if they are not requested."""
-        if self._context.settings.instructions is None:
-            return None
-        if self._lost[job.case] >= CRASHES_ALLOWED:
-            return Figure(None, f"the counting process was lost {CRASHES_ALLOWED} times on {job.case}")
-        try:
-            self._worker.ask(self._context.prepare_request(job))
-            return from_plain(self._worker.ask({"do": "instructions", "times": TIMES_COUNTED}), Figure)
-        except NoAnswer as no:
-            self._lost[job.case] += isinstance(no, WorkerLost)
-            return Figure(None, f"Callgrind: {no.reason}")
+def _figure(
+    context: Context, worker: ResidentWorker, job: Job, request: Mapping[str, Any], lost: Counter[str]
+) -> Figure:
+    """The worker's figure of a prepared job, or the reason why it is missing; `lost` counts its lost processes."""
+    if lost[job.case] >= CRASHES_ALLOWED:
+        return Figure(None, f"the {request['do']} process was lost {CRASHES_ALLOWED} times on {job.case}")
+    try:
+        worker.ask(context.prepare_request(job))
+        return from_plain(worker.ask(request), Figure)
+    except WorkerLost as no:
+        lost[job.case] += 1
+        return Figure(None, f"the {request['do']} process was lost: {no.reason}")
+    except NoAnswer as no:
+        return Figure(None, no.reason)
 
 
 def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:

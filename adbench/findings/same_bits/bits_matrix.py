@@ -89,7 +89,7 @@ def __getattr__(name: str) -> Any:
 class BitsMatrix:
     """The result: a `SameBits` for each operation and library.
 
-    libraries   library -> version; refused: (operation, library, why there is none)
+    libraries   library -> version; refused: (operation, library, why it has no cell)
     """
 
     libraries: Mapping[str, str]

@@ -120,7 +120,7 @@ class Repeated:
         return [*leaves, native_leaf(self.library.name, weights, value)]
 
     def repetitions(self, first: Numbers) -> Iterator[Repetition]:
-        """(kind, what was changed, the first difference, None, or why there is none to compare)."""
+        """(kind, what was changed, the first difference, None, or why nothing can be compared)."""
         for number in range(2, CALLS + 1):
             again = self.run(self.leaves, self.weights)
             yield "repeat", f"call {number}", BitDifference.between(self.names, first, again, self.types)

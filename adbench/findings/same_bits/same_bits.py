@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -41,9 +42,6 @@ CHANGES = {
 SAME_INPUTS = ("repeat", "process", "threads")
 """Kinds that repeat one computation; in others the library computes something else."""
 
-DIGITS = {"float32": 9, "float16": 5, "bfloat16": 4}
-"""That tell apart all numbers of a type; of float64 17."""
-
 LIBRARIES_OF_XP = ("torch", "jax", "autograd", "tape")
 
 Ask = Callable[[int, str, Mapping[str, Any]], Any]
@@ -52,7 +50,7 @@ Ask = Callable[[int, str, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True)
 class BitRow:
-    """One kind of repetition: the first difference; None if there is none, or none to compare for this reason.
+    """One kind of repetition: the first difference; None if all bits agree, or for `reason` if nothing can be compared.
 
     changed   what was changed where it differs; behind: the operation that adds numbers on the way there, or ""
     """
@@ -72,7 +70,8 @@ class BitRow:
         if self.difference is None:
             return f"{self.kind:9}{self.word:9}{self.reason or CHANGES[self.kind]}"
         one = self.difference
-        first, again = (f"{number:.{DIGITS.get(one.type, 17)}g}" for number in (one.first, one.again))
+        digits = math.ceil(1 - math.log10(PRECISIONS[one.type].unit))  # so many tell apart all numbers of the type
+        first, again = (f"{number:.{digits}g}" for number in (one.first, one.again))
         numbers = f"{one.place} is {first}, then {again}, {one.ulp:.3g} ulp"
         behind = f"; behind it: {self.behind}" if self.behind else ""
         return f"{self.kind:9}{self.word:9}{self.changed}: {numbers}{behind}"
@@ -114,7 +113,7 @@ def same_bits(named: AdHoc, size: int, backends: Sequence[str], folders: Sequenc
     wanted = backends or (LIBRARIES_OF_XP if library.name == "xp" else (library.backend,))
     chosen = resolve(backends=wanted, backend_folders=folders)
     names = select("backend", chosen.catalog.backends, chosen.backends)
-    if not backends and library.name == "xp":  # those that are here
+    if not backends and library.name == "xp":  # only the installed ones
         names = tuple(name for name in names if not chosen.catalog.backends[name].missing)
     for name in names:
         library.refuse_backend(name, named.name)

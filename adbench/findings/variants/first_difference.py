@@ -1,6 +1,6 @@
 """Which operation is the first whose result differs between the eager and the compiled form of a library?
 
-Both forms compute growing parts of the traced program, each as a program of its own, so that the compiler fuses what it
+Both forms compute growing parts of the traced program, each as a separate program, so that the compiler fuses what it
 fuses in the whole. The search halves the program: it names an operation up to which the forms agree bit for bit.
 """
 
@@ -66,7 +66,7 @@ def first_difference(
 ) -> FirstDifference:
     """The first operation of the case at this point whose results differ, in the first of these operators that differs.
 
-    Raises Unsupported with the reason if there is none, if the library cannot trace the case, or if it takes longer.
+    Raises Unsupported with the reason if the forms agree, if the library cannot trace the case, or if it takes longer.
     """
     program, deadline = traced(eager, at), monotonic() + seconds
     if not program.ends:

@@ -31,6 +31,8 @@ FORMS: Mapping[str, tuple[str, str]] = {
 }
 """Library -> the backends of its eager and its compiled form."""
 
+LIBRARY_OF = {form: library for library, both in FORMS.items() for form in both}
+
 WORDS = ("eager", "compiled")
 SEARCH_SECONDS = 120.0
 """For the first operations that differ, of all cases together; then no further search begins."""
@@ -48,7 +50,7 @@ def with_both_forms(asked: Sequence[str], folders: Sequence[str] = (), *, named:
     """
     chosen = resolve(backends=asked, backend_folders=folders)
     names = select("backend", chosen.catalog.backends, chosen.backends)
-    libraries = [next((of for of, both in FORMS.items() if name in both), "") for name in names]
+    libraries = [LIBRARY_OF.get(name, "") for name in names]
     lacking = [name for name, library in zip(names, libraries, strict=True) if not library]
     if lacking and (named or not any(libraries)):
         raise UsageError(f"--variants: {lacking[0]} has no second form; choose from {', '.join(FORMS)}")
@@ -57,7 +59,7 @@ def with_both_forms(asked: Sequence[str], folders: Sequence[str] = (), *, named:
 
 @dataclass(frozen=True)
 class FormResult:
-    """An operator by one form: the correct digits and the error of the worst number, or why there is none."""
+    """An operator by one form: the correct digits and the error of the worst number, or why it has no result."""
 
     backend: str
     digits: float | None
@@ -79,7 +81,7 @@ class FormResult:
 class FormsOfCase:
     """Both forms of a library on a case at a point: operator -> (eager, compiled).
 
-    first    the first operation whose results differ, or why there is none
+    first    the first operation whose results differ, or why the search named no operation
     script   the file of the program that shows it, or ""
     """
 
@@ -150,9 +152,8 @@ def compared(
     told      called with the name of a case before its search
     """
     judged = [record for record in records if record.job.operator != RELATIONS]
-    library_of = {form: library for library, both in FORMS.items() for form in both}
     found, begun = [], monotonic()
-    places = grouped(judged, lambda one: (one.job.case, one.job.size, one.job.seed, library_of[one.job.backend]))
+    places = grouped(judged, lambda one: (one.job.case, one.job.size, one.job.seed, LIBRARY_OF[one.job.backend]))
     for place, of_place in places.items():
         by_form = {(one.job.backend, one.job.operator): FormResult.of(one) for one in of_place}
         operators = dict.fromkeys(one.job.operator for one in of_place)

@@ -253,7 +253,7 @@ class _JaxText:
                 called = equation.params["call_jaxpr"].jaxpr.eqns
                 title = str(called[0].params.get("name", "")) if len(called) == 1 else ""
                 if not hasattr(self._jax.nn, title or "-"):
-                    raise Unsupported("it has a derivative of its own")
+                    raise Unsupported("it defines its derivative")
                 target = f"jax.nn.{title}"
             else:
                 passed += [f"{name}={self._parameter(name, value)}" for name, value in equation.params.items()]

@@ -10,8 +10,8 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
-from adbench.oracle.enclosures.midpoint_radius import UP, Axes, Floats, Parts
-from adbench.oracle.enclosures.taylor import by_name
+from adbench.oracle.enclosures.midpoint_radius import Axes, Floats, Parts
+from adbench.oracle.enclosures.taylor import UP, by_name
 from adbench.oracle.series.ball import is_series
 from adbench.oracle.series.number import Real
 

@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.enclosures import taylor
+from adbench.oracle.enclosures.taylor import TINY, UP, U
 
 Floats = NDArray[np.float64]
 Axes = int | Sequence[int] | None
 
-U = 2.0**-53
-UP = 1 + 2.0**-48
-TINY = 2.0**-1000
-"""More than what a product loses by underflow, even where numbers below the normal ones are flushed to zero."""
 NO_UNDERFLOW = 2.0**-900
 
 

@@ -36,7 +36,11 @@ WIDE = 1024.0
 SMALL_REMAINDER = 2.0**-46
 CHUNK = 1 << 15
 """Numbers at a time, which stay in the processor's cache."""
-U, UP, TINY = 2.0**-53, 1 + 2.0**-48, 2.0**-1000
+U = 2.0**-53
+UP = 1 + 2.0**-48
+"""Covers 16 roundings of a radius."""
+TINY = 2.0**-1000
+"""More than what a product loses by underflow, even where numbers below the normal ones are flushed to zero."""
 NOTHING = np.full((2, DEGREE + 2), np.nan)
 
 
