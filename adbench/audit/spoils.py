@@ -83,10 +83,14 @@ def floating(arrays: Sequence[Any]) -> list[int]:
     return [
         i
         for i, array in enumerate(arrays)
-        if hasattr(array, "dtype")
-        and _type_name(array).startswith(("float", "bfloat", "complex"))
-        and str(getattr(array, "layout", "torch.strided")) == "torch.strided"
+        if hasattr(array, "dtype") and _type_name(array).startswith(("float", "bfloat", "complex")) and _is_dense(array)
     ]
+
+
+def _is_dense(array: Any) -> bool:
+    """False for torch's sparse tensors. jax's traced arrays have a layout, too, since 0.12."""
+    layout = str(getattr(array, "layout", ""))
+    return layout == "torch.strided" or not layout.startswith("torch.")
 
 
 SPOILS = (

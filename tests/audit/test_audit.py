@@ -15,7 +15,7 @@ import pytest
 
 from adbench.audit.audited import MISSED, NOT_APPLICABLE, NOT_TRIED, NOTICED, AuditedTest, sentences
 from adbench.audit.handing import Handing, TestRun
-from adbench.audit.spoils import SPOILS
+from adbench.audit.spoils import SPOILS, floating
 from tests.support.command import Result
 from tests.support.command import adbench_in_a_process as adbench
 
@@ -273,6 +273,16 @@ def test_a_spoil_changes_numbers_alike_in_each_library(spoil: Any) -> None:
         for one, other in zip(found, results[0], strict=True):
             np.testing.assert_allclose(one, other, **rough)
     assert any((one != array).any() for one, array in zip(results[0], arrays, strict=True))
+
+
+def test_only_sparse_tensors_are_left_alone() -> None:
+    import torch
+
+    class Traced:  # as jax's are since 0.12
+        dtype, layout = "float32", "AutoLayout"
+
+    dense = torch.ones(2)
+    assert floating([dense, dense.to_sparse(), Traced()]) == [0, 2]
 
 
 def test_a_callable_may_have_a_name_that_is_no_text_and_any_keyword() -> None:
