@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
 MANY = 6  # variants of a test; of more, CI takes every third but at most KEPT; the default run a third of CI's
-KEPT = 4
+KEPT = 3
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
 
@@ -114,7 +114,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Of more than six variants of a test, CI takes every third but at most four, the default run a third of those.
+    """Of more than six variants of a test, CI takes every third but at most three, the default run a third of those.
 
     The default run keeps all tests of a group, because they share their setup, and of cases and backends, which
     contributors add. Of slow ones CI takes as many as of others.

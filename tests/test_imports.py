@@ -103,6 +103,7 @@ def modules() -> dict[str, Path]:
     return dict(zip(names, files, strict=True))
 
 
+@cache
 def imported(name: str, file: Path) -> set[str]:
     """The absolute names that a module imports, wherever in it, also for the type checker alone."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]

@@ -20,6 +20,7 @@ from adbench.execution.native.shared_object import LibraryError
 from adbench.model import tree
 from adbench.model.case import function_of
 from tests.backends import native_case
+from tests.support.marks import one_in
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -73,7 +74,7 @@ def gradient(case: Any, n: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "wrt", [("a",), ("x",), ("M",), ("p",), ("p", "a"), ("a", "x", "M", "p")], ids=lambda wrt: "".join(wrt)
+    "wrt", one_in(3, [("p", "a"), ("x",), ("p",), ("a", "x", "M", "p"), ("M",), ("a",)]), ids=lambda wrt: "".join(wrt)
 )
 def test_any_inputs_can_be_active_in_any_order_even_nested_ones(wrt: tuple[str, ...], tmp_path: Path) -> None:
     call, given, case = prepared(tmp_path, "gradient", wrt)

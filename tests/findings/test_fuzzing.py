@@ -44,7 +44,7 @@ def first_finding(lab: Laboratory, name: str, seed: int, operations: int) -> Fin
     raise AssertionError(f"no fault in {name} was found")
 
 
-@pytest.mark.parametrize("name", one_in(4, PLANTED))
+@pytest.mark.parametrize("name", one_in(8, PLANTED))
 def test_a_planted_fault_is_found_and_shrunk_to_three_operations(name: str) -> None:
     lab = laboratory(planted(name, 1e-4))
     found = first_finding(lab, name, 7, 30)

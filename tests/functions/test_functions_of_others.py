@@ -21,6 +21,7 @@ def marginal_likelihood(x: Any, y: Any, noise: float) -> Any:
     return jnp.dot(y, linalg.cho_solve(factor, y)) + 2 * jnp.sum(jnp.log(jnp.diag(factor[0])))
 
 
+@pytest.mark.slow
 def test_a_gaussian_process_in_jax_by_its_cholesky_factor() -> None:
     check = adbench.check(marginal_likelihood, RNG.normal(size=(4, 2)), X, 0.1)
     assert (check.word, check.proved) == ("right", True), check

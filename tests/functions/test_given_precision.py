@@ -20,6 +20,7 @@ import adbench  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
 from adbench.oracle.evidence import BRAIN, DOUBLE, HALF, SINGLE, Precision, compare, judging_in  # noqa: E402
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known  # noqa: E402
+from tests.support.marks import one_in  # noqa: E402
 
 FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
 pytestmark = pytest.mark.usefixtures("own_defaults")
@@ -214,7 +215,7 @@ def jax_sine(first: float, second: float) -> Callable[..., Any]:
 SINES = {"torch": torch_sine, "jax": jax_sine}
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", one_in(2, ["bfloat16", "float16"]))
 @pytest.mark.parametrize("library", SINES)
 def test_vectors_are_numbers_of_16_bit_types_and_faults_along_them_are_found(library: str, kind: str) -> None:
     def words(first: float, second: float) -> dict[str, str]:

@@ -104,6 +104,7 @@ def test_an_empty_argument_has_an_empty_gradient() -> None:
     assert judge(1.0, (np.zeros((3, 0)),), found).word == "wrong"
 
 
+@pytest.mark.slow
 def test_large_arguments_are_sampled_and_summed_along_directions() -> None:
     x = np.random.default_rng(3).normal(size=3_000)
     found = reference(lambda x: np.sum(x**3), (x,), (0,), text=lambda xp, x: xp.sum(x**3), max_seconds=60.0)
