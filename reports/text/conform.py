@@ -16,6 +16,7 @@ from adbench.model.record import grouped
 
 from ..content import formatting
 from .drawing import printed
+from .planned import duration
 from .status_line import StatusLine
 
 MOST_SHOWN = 60
@@ -35,8 +36,9 @@ class ConformProgress(StatusLine):
         self._done += 1
         self._faulty += any(cell.faults for cell in cells)
         left = (monotonic() - self._started) / self._done * (self._total - self._done)
-        at_fault = f"{self._faulty} at fault, {formatting.seconds(left)} left"
-        self.show(f"{self._done} of {self._total} operations, {at_fault}: {operation.name}")
+        remaining = f", about {duration(left)} left" if left else ""
+        counted = f"{self._done} of {self._total} operations, {self._faulty} at fault{remaining}"
+        self.show(f"{counted}: {operation.name}")
 
 
 def text(found: Conformance, faults: Sequence[Fault], *, width: int, colour: bool, against: bool) -> str:
