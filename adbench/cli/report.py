@@ -19,7 +19,7 @@ from adbench.cli.support.output_formats import FORMATS, format_of, suffixes, tex
     "--output",
     type=PATH,
     metavar="FILE",
-    help="Write to FILE, or for asv into this folder; default: report.html next to the run.",
+    help="Write to FILE; default: report.html next to the run.",
 )
 @click.option(
     "--format",
@@ -51,13 +51,11 @@ def report(
     adbench report out -o out.sarif               annotations for GitHub
     adbench report out -o out.codequality.json    annotations for GitLab
     adbench report out -o out.bmf.json            for Bencher
-    adbench report out -o out.gbench.json         for Google Benchmark's tools
     adbench report out -o out.json                all data, as in run.json
-    adbench report out -o results.asv             for asv: adds to its results
     adbench report january february -o all.html   several runs over time
     adbench report --from-gradbench log.jsonl     the results of a gradbench log
 
-    Without -o, formats other than HTML go to stdout; asv needs a folder.
+    Without -o, formats other than HTML go to stdout.
     """
     from adbench.model.atomic_file import write_whole
     from adbench.reports.html import over_time
@@ -88,8 +86,6 @@ def report(
         if form == "html":
             output = output or (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
         if output is None:
-            if FORMATS[form].folder:
-                raise click.UsageError(f"{form} is a folder of files; choose it with -o FOLDER")
             click.echo(text_of(found, form), nl=False)
             return
         write(found, form, output)

@@ -81,7 +81,7 @@ from adbench.tape.densities.density import Density, DomainError
 from adbench.tape.densities.discrete import bernoulli_logit_lpmf, bernoulli_lpmf, binomial_lpmf, categorical_logit_lpmf
 from adbench.tape.densities.discrete import categorical_lpmf, poisson_log_lpmf, poisson_lpmf
 from adbench.tape.densities.multivariate import dirichlet_lpdf, multi_normal_cholesky_lpdf, multi_normal_lpdf
-from adbench.tape.densities.multivariate import multi_normal_prec_lpdf, wishart_lpdf
+from adbench.tape.densities.multivariate import multi_normal_prec_lpdf
 from adbench.tape.explain.explanation import Explanation, explain
 from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
@@ -95,7 +95,7 @@ from adbench.tape.numpy_names import PUBLIC, UnsupportedError
 from adbench.tape.ode.odeint import odeint, rk4
 from adbench.tape.ode.solver import OdeError
 from adbench.tape.rules import fourier as fft
-from adbench.tape.trees import Tree, normal_nest, random_nest, shape, tree_map
+from adbench.tape.trees import Tree, shape, tree_map
 from adbench.tape.values import ComplexError, value_of
 from adbench.tape.variable import Var, current_tape, recover_memory, set_zero_all_adjoints
 

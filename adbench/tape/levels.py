@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -112,6 +112,11 @@ def loop(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
     """state ← step(i, state) for i = 0 … n-1. Recorded as the operations it performs; `compile` keeps it a loop."""
     if current.emit_loop is not None:
         return current.emit_loop(step, state, n)
-    for i in range(n):
+    return turns(step, range(n), state)
+
+
+def turns(step: Callable[[int, Any], Any], which: Iterable[int], state: Any) -> Any:
+    """These iterations of a loop, one after the other."""
+    for i in which:
         state = step(i, state)
     return state

@@ -6,7 +6,6 @@ registration: the engine enters them in its own namespace of optree's registry w
 
     Tree(nest)         arithmetic on a nest: params + 0.1 * grad, np.exp(params)
     shape(nest)        the shapes, in the same structure
-    random_nest, normal_nest     nests of random numbers, from their shapes
 
 Source: R. M. Neal, pqR slides (2019), "How arithmetic on lists would work", "Generalizing dimension to shape".
 """
@@ -170,33 +169,9 @@ def shape(nest: Any) -> Any:
     return tree_map(lambda leaf: tuple(np.shape(value_of(leaf))), nest)
 
 
-def random_nest(draw: Callable[[tuple[int, ...]], Value], shapes: Any) -> Any:
-    """Draw a nest by shape: draw(s) for each s in a nest of shapes. A tuple of integers, or one integer, is a shape.
-
-    random_nest(np.random.default_rng(1).standard_exponential, {"x": (2, 2), "y": 4})
-    """
-    tree_flatten(shapes)  # registers its dataclasses
-    return optree.tree_map(
-        lambda s: _plain(draw((s,) if isinstance(s, int) else s)), shapes, is_leaf=_is_shape, namespace=NAMESPACE
-    )
-
-
 def _plain(leaf: Any) -> Any:
     """A scalar of numpy's as a float."""
     return float(leaf) if isinstance(leaf, (np.ndarray, np.floating)) and not np.shape(leaf) else leaf
-
-
-def _is_shape(s: Any) -> bool:
-    return isinstance(s, int) or (type(s) is tuple and all(isinstance(n, (int, np.integer)) for n in s))
-
-
-def normal_nest(rng: np.random.Generator, shapes: Any, mean: Any = 0.0, sd: Any = 1.0) -> Any:
-    """mean + sd z of these shapes, with z standard normal. (pqR: rnorm.)
-
-    `mean` and `sd` are numbers, or nests of arrays that broadcast. With the generator's seed fixed, you can
-    differentiate in both.
-    """
-    return tree_map(lambda z, m, s: m + s * z, random_nest(rng.standard_normal, shapes), _arrays(mean), _arrays(sd))
 
 
 def _arrays(nest: Any) -> Any:

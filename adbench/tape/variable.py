@@ -22,7 +22,7 @@ from adbench.tape.core.recording import ASK, CALLBACK, Tape, new_cell
 from adbench.tape.core.rule import TapeError, Value
 from adbench.tape.core.sweep import propagate
 from adbench.tape.fast.blocks import release
-from adbench.tape.levels import ForwardModeError, close, current, leaves_of, loop, next_level
+from adbench.tape.levels import ForwardModeError, close, current, leaves_of, loop, next_level, turns
 from adbench.tape.trees import flatten
 from adbench.tape.values import leaf_value
 
@@ -151,17 +151,11 @@ def checkpointed_loop(step: Step, state: Any, n: int) -> Any:
     return state
 
 
-def _turns(step: Step, which: range, state: Any) -> Any:
-    for i in which:
-        state = step(i, state)
-    return state
-
-
 def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
     """These iterations: the tape keeps only the state before them and a callback."""
     before, rebuild = flatten(state, "checkpointed_loop: state")
     mark = len(tape)
-    ends, rebuild_ends = flatten(_turns(step, which, rebuild(before)), "checkpointed_loop: state")
+    ends, rebuild_ends = flatten(turns(step, which, rebuild(before)), "checkpointed_loop: state")
     del tape[mark:]
     after: list[Any] = []
 
@@ -171,7 +165,7 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
         starts = [new_leaf(tape, s.val) if is_on(s, tape) else s for s in before]
         # Captured: a step that assigns to its state must not reach the leaf whose adjoint the sweep needs.
         cells = [s.cell if is_on(s, tape) else None for s in starts]
-        reached, _ = flatten(_turns(step, which, rebuild(starts)), "checkpointed_loop: state")
+        reached, _ = flatten(turns(step, which, rebuild(starts)), "checkpointed_loop: state")
         _seed(tape, reached, adjoints)
         sweep.PASSES[0](reversed(tape[here:]))
         del tape[here:]

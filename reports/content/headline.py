@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adbench.measure.statistics import Interval
@@ -14,25 +14,21 @@ from adbench.results.analysis import Floor
 
 from . import formatting, ranking
 from .cells import Cell, Cells
-from .formatting import Word
-from .ranking import Failure, Lead, Score
+from .formatting import OUTCOMES, Word
+from .ranking import Lead, Score
 
 OURS = "autodiff-bench"
 """The distribution whose extras install libraries; its extra "all" has every library."""
 
 
 @dataclass(frozen=True)
-class Range:
-    """A backend's smallest and largest interval over so many cases.
-
-    As a win: how many times the fastest backend's time the next one takes. As a cost: a gradient's time relative to the
-    function's, at the largest size of each case.
-    """
+class GradientCost:
+    """A backend's smallest and largest gradient cost in function calls, at the largest size of so many cases."""
 
     backend: str
     cases: int
-    least: Interval | None
-    most: Interval | None
+    least: Interval
+    most: Interval
 
 
 @dataclass(frozen=True)
@@ -41,15 +37,12 @@ class Headline:
 
     total: int
     traps: int
-    right: list[tuple[int, list[str]]]
     scores: list[Score]
     leads: tuple[Lead, ...]
-    wins: list[Range]
-    ties: int
+    wins: list[tuple[str, int]]
     contested: int
-    gradient_costs: list[Range]
+    gradient_costs: list[GradientCost]
     growing_costs: dict[str, list[str]]
-    failures: list[Failure]
     floor: Floor
     margin: float
     background: str | None
@@ -62,7 +55,8 @@ class Headline:
     @property
     def broken(self) -> int:
         """How many cells crashed, failed or took too long."""
-        return sum(len(failure.cells) for failure in self.failures if failure.word not in ("wrong", "surprise"))
+        bad = [word for word, outcome in OUTCOMES.items() if outcome.bad and word != "wrong"]
+        return sum(score.words[word] for score in self.scores for word in bad)
 
 
 @dataclass(frozen=True)
@@ -102,20 +96,16 @@ def _alarm(found: Sequence[Cell]) -> Alarm:
 
 def headline(cells: Cells) -> Headline:
     """Who is right on how much, who is fastest, who failed."""
-    found = ranking.scores(cells)
     races = ranking.leads(cells)
     return Headline(
         total=cells.total,
         traps=len(cells.traps),
-        right=ranking.right_on(found),
-        scores=found,
+        scores=ranking.scores(cells),
         leads=races,
-        wins=_wins(races),
-        ties=sum(bool(race.compared) for race in races),
+        wins=ranking.wins(races),
         contested=sum(bool(race.winner or race.compared) for race in races),
         gradient_costs=_gradient_costs(cells),
         growing_costs=_growing_costs(cells),
-        failures=ranking.failures(cells),
         floor=cells.findings.floor,
         margin=cells.findings.margin,
         background=_background(cells),
@@ -133,15 +123,7 @@ def _background(cells: Cells) -> str | None:
     return f"{formatting.listed(shares)} used a processor outside its turns, and was paused there" if shares else None
 
 
-def _wins(races: Sequence[Lead]) -> list[Range]:
-    found = []
-    for backend, number in ranking.wins(races):
-        own = [race.behind for race in races if race.winner and race.winner.job.backend == backend and race.behind]
-        found.append(_range(backend, number, [pair.interval for pair in own]))
-    return found
-
-
-def _gradient_costs(cells: Cells) -> list[Range]:
+def _gradient_costs(cells: Cells) -> list[GradientCost]:
     """Of right results only: a wrong gradient has no cost worth knowing."""
     found = []
     for backend in cells.backends:
@@ -151,19 +133,15 @@ def _gradient_costs(cells: Cells) -> list[Range]:
             ranked = [at.ratio for at in cost.at if cells.cell(case, at.size, backend).ranked] if cost else []
             ratios += [ratio for ratio in ranked if ratio][-1:]
         if ratios:
-            found.append(_range(backend, len(ratios), ratios))
-    return sorted(found, key=lambda cost: (-cost.cases, cost.most.estimate if cost.most else 0.0))
+            ratios.sort(key=lambda ratio: ratio.estimate)
+            found.append(GradientCost(backend, len(ratios), ratios[0], ratios[-1]))
+    return sorted(found, key=lambda cost: (-cost.cases, cost.most.estimate))
 
 
 def _growing_costs(cells: Cells) -> dict[str, list[str]]:
     growing = [key for key, cost in cells.findings.cost.items() if cost.grows and key[0] in cells.subjects]
     found = {backend: [case for case, of in growing if of == backend] for backend in cells.backends}
     return {backend: cases for backend, cases in found.items() if cases}
-
-
-def _range(backend: str, cases: int, intervals: Iterable[Interval | None]) -> Range:
-    found = sorted((x for x in intervals if x is not None), key=lambda x: x.estimate)
-    return Range(backend, cases, found[0] if found else None, found[-1] if found else None)
 
 
 def title(cells: Cells) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adbench.measure.statistics import Interval
-from adbench.model.record import grouped
 from adbench.results.analysis import Ratio
 
 from .cells import Cell, Cells
@@ -142,12 +141,6 @@ def scores(cells: Cells) -> list[Score]:
     """Every backend, by the number of its right cells, most first; equals keep the order of the run."""
     found = [Score(b, Counter(cell.word for cell in cells.column(b))) for b in cells.backends]
     return sorted(found, key=lambda score: -score.right)
-
-
-def right_on(found: Sequence[Score]) -> list[tuple[int, list[str]]]:
-    """(number of right cells, the backends that have it), most first; backends without right cells are left out."""
-    groups = grouped((score for score in found if score.right), lambda score: score.right)
-    return [(right, [score.backend for score in scores]) for right, scores in groups.items()]
 
 
 def failures(cells: Cells) -> list[Failure]:

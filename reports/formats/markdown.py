@@ -1,4 +1,4 @@
-"""A run as Markdown, for a pull request, an issue or a job's summary: the main sentences, and the tables folded away.
+"""A run as Markdown, for a pull request, an issue or a job's summary: the terminal's sentences, and folded tables.
 
 A check, which times nothing, is shown as counts of results for each backend.
 """
@@ -10,17 +10,20 @@ from collections.abc import Iterator, Sequence
 
 from adbench.model.record import Run
 
-from ..content import ablations, formatting, ranking
+from ..content import formatting, ranking
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
 from ..content.formatting import OUTCOMES, Word
 from ..content.headline import Headline, headline
+from ..text.marks import UNBROKEN
 from ..text.terminal import slowdowns
+from ..text.terminal.summary import sentences
 
 MOST_ROWS = 200  # GitHub takes 65 536 characters
 MOST_COLUMNS = 12
 MOST_FAULTS = 5
 MOST_FOOTNOTES = 40
+LEFT_OUT = ("Install", "Threads")  # sentences for a terminal
 _ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "&<>|*_`[]()#@~\\!$:"})
 """Characters that are markup, a table's edge, a mention or a link: written as references, which are only text."""
 
@@ -28,19 +31,18 @@ _ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "&<>|*_`[]()#@~\\!$:"})
 def render(run: Run) -> str:
     """The text, which ends in a newline."""
     cells = Cells(run)
-    found = headline(cells)
     if not run.records:
         return "\n".join(["### adbench: nothing was measured", "", *_incomplete(run)]).rstrip() + "\n"
     footnotes = Footnotes(cells)
     if not cells.timed:
         return _checked(run, cells, footnotes)
     faults = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
-    lines = [f"### {_title(found)}", "", *_incomplete(run)]
+    lines = [f"### {_title(headline(cells))}", "", *_incomplete(run)]
     lines += [*map(_footnote, faults[:MOST_FAULTS]), *_more(len(faults), MOST_FAULTS), ""] if faults else []
-    lines += [*(f"* {line}" for line in _facts(cells, found)), ""]
+    facts = [f"{one.about}: {one.text}".translate(_ACTIVE) for one in sentences(cells) if one.about not in LEFT_OUT]
+    lines += [*(f"* {fact.replace(UNBROKEN, ' ').replace('&#58; ', ': ')}" for fact in facts), ""]
     lines += _overview(cells)
     lines += _folded("Every cell", _table(cells))
-    lines += _folded("What each idea in the reference engine is worth", _ablations(cells, footnotes))
     lines += _folded("Failures and reasons", list(_footnotes(footnotes)))
     return "\n".join(lines).rstrip() + "\n"
 
@@ -102,34 +104,10 @@ def escaped(text: str, most: int = 60) -> str:
 
 
 def _title(found: Headline) -> str:
-    wrong = sum(len(failure.cells) for failure in found.failures if failure.word == "wrong")
-    broken = sum(len(failure.cells) for failure in found.failures if failure.word != "wrong")
+    wrong = sum(score.words["wrong"] for score in found.scores)
     parts = [f"{OUTCOMES['wrong'].sign} {formatting.plural(wrong, 'cell')} wrong"] if wrong else ["no cell wrong"]
-    parts += [f"{broken} failing"] if broken else []
+    parts += [f"{found.broken} failing"] if found.broken else []
     return f"adbench: {', '.join(parts)}, {formatting.plural(found.total, 'cell')} for each backend"
-
-
-def _facts(cells: Cells, found: Headline) -> Iterator[str]:
-    for number, backends in found.right:
-        yield f"right on {number} of {found.total}: {formatting.listed(map(escaped, backends), most=12)}"
-    proved, compared = cells.proved
-    if proved:
-        yield f"compared with proved values: {proved} of {formatting.plural(compared, 'result')}"
-    for win in found.wins:
-        behind = f", {formatting.times(win.least)}" if win.least else ""
-        behind += f" to {formatting.times(win.most)}" if win.most and win.most != win.least else ""
-        behind += " faster than the runner-up" if behind else ""
-        where = f"{escaped(win.backend)} in {formatting.plural(win.cases, 'case')} of {found.contested}"
-        yield f"significantly fastest {escaped(' or '.join(cells.shown))}: {where}{behind}"
-    if found.ties:
-        yield f"tied for fastest: {formatting.plural(found.ties, 'case')}"
-    for backend, cases in found.growing_costs.items():
-        yield f"the gradient cost grows with n: {escaped(backend)} on {formatting.listed(map(escaped, cases))}"
-    if found.floor.reach is None:
-        yield f"noise unknown: {escaped(found.floor.reason or 'nothing was measured twice', 160)}"
-    else:
-        floor = formatting.percent(found.floor.reach)
-        yield f"noise: two runs of identical code differed by {floor}; ignore smaller differences"
 
 
 def _overview(cells: Cells) -> list[str]:
@@ -177,17 +155,6 @@ def _table(cells: Cells) -> list[str]:
         return []
     head = ["| case | n | backend | | per call | slowdown |", "|---|--:|---|---|--:|---|"]
     return [*head, *rows[:MOST_ROWS], *_more(len(rows), MOST_ROWS)]
-
-
-def _ablations(cells: Cells, footnotes: Footnotes) -> list[str]:
-    rows = ablations.rows(cells, footnotes)
-    if not rows:
-        return []
-    lines = ["| idea | instead of | case | n | time without / with | memory |", "|---|---|---|--:|--:|--:|"]
-    for row in rows[:MOST_ROWS]:
-        case = f"{escaped(row.case)} | {formatting.count(row.size)}"
-        lines.append(f"| {row.title} | {row.instead_of} | {case} | {row.ratio} | {row.memory or formatting.MISSING} |")
-    return [*lines, *_more(len(rows), MOST_ROWS)]
 
 
 def _footnotes(footnotes: Footnotes) -> Iterator[str]:

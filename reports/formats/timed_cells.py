@@ -25,16 +25,11 @@ def timed_cells(run: Run) -> Iterator[tuple[str, Cell]]:
 
 def left_out(run: Run) -> str | None:
     """How many cells a format without a place for reasons leaves out: "2 cells without a time left out: 1 wrong, …"."""
-    return untimed(run, "left out")
-
-
-def untimed(run: Run, treatment: str) -> str | None:
-    """The number of cells without a time, their treatment, and their outcomes; None if every cell has one."""
     words = Counter(cell.word for cell in map(cell_of, run.records) if cell.spread is None)
     if not words:
         return None
     counts = ", ".join(f"{count} {OUTCOMES[word].label}" for word, count in words.items())
-    return f"{plural(words.total(), 'cell')} without a time {treatment}: {counts}"
+    return f"{plural(words.total(), 'cell')} without a time left out: {counts}"
 
 
 def text_of(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from adbench.model.record import Run
 from adbench.version import __version__
 
-from ..content import ablations, formatting, headline, heat_map, matrices, operator_support, sections, standings
+from ..content import formatting, headline, heat_map, matrices, operator_support, sections, standings
 from ..content.answer.accuracy import accuracy_table
 from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
@@ -105,7 +105,6 @@ def render(run: Run, home: str = "") -> str:
         "accuracy": accuracy_table(cells),
         "matrices": matrices.matrices(cells),
         "cost": sections.cost_table(run, cells, footnotes),
-        "ablations": ablations.rows(cells, footnotes),
         "memory": sections.memory_table(run, cells, footnotes),
         "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],

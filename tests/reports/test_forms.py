@@ -55,11 +55,11 @@ def _table(run: Run) -> list[dict[str, str]]:
 def test_markdown_says_who_is_wrong_and_who_is_fastest_with_its_interval() -> None:
     text = markdown.render(RACE)
     assert text.startswith("### adbench: ✗ 1 cell wrong, 1 cell for each backend\n")
-    assert text.index("* ✗ wrong, liar on 1 cell: sigma is off") < text.index("* right on 1 of 1: tape and jax")
+    assert text.index("* ✗ wrong, liar on 1 cell: sigma is off") < text.index("* Correct: tape and jax in 1 of 1 test")
     assert "| quadratic | 10 | ★ 1.0 | 3.0 | ✗ | ≈ 0.0010 | 1.00 µs | — |".replace(" µs", "\u00a0µs") in text
-    assert "jax in 1 case of 1, 3.00× (3.00–3.00) faster than the runner-up" in text
+    assert "* Fastest: jax in 1 of 1 case; mean slowdown: jax 1.0 · tape 3.0" in text
     assert "| quadratic | 10 | tape | ✓ right | 3.00 µs | 3.00× (3.00–3.00) |".replace(" µs", "\u00a0µs") in text
-    assert "noise unknown" in text
+    assert "* Noise: unknown" in text
     assert markdown.render(runs.run()) == "### adbench: nothing was measured\n"
 
 

@@ -86,7 +86,6 @@ def test_the_batch_is_the_sum_of_its_elements(name):
 
 
 SIGMA = np.array([[2.0, 0.3, -0.4], [0.3, 1.0, 0.2], [-0.4, 0.2, 1.5]])
-W = np.array([[3.0, 0.5, 0.1], [0.5, 2.0, -0.6], [0.1, -0.6, 4.0]])
 THETA = np.array([[0.2, 0.3, 0.5], [0.1, 0.6, 0.3]])
 MATRIX = {
     "multi_normal_lpdf": ((REAL, B, SIGMA), lambda y, mu, s: st.multivariate_normal.logpdf(y - mu, cov=s).sum()),
@@ -98,7 +97,6 @@ MATRIX = {
         (REAL, B, np.linalg.inv(SIGMA)),
         lambda y, mu, p: st.multivariate_normal.logpdf(y - mu, cov=np.linalg.inv(p)).sum(),
     ),
-    "wishart_lpdf": ((W, 5.5, SIGMA), lambda w, nu, s: st.wishart.logpdf(w, nu, s)),
     "dirichlet_lpdf": ((THETA, C), lambda t, a: sum(st.dirichlet.logpdf(row, a) for row in t)),
 }
 

@@ -11,7 +11,7 @@ from scipy import special
 
 from adbench import tape
 from adbench.tape import draws
-from adbench.tape.draws.implicit import beta_slope, gamma_slope
+from adbench.tape.draws.implicit import gamma_slope
 from tests.tape.limits import close
 
 SEED = 20240517
@@ -31,7 +31,6 @@ SMOOTH = {
 IMPLICIT = {
     "gamma": ((0.7, 1.5), lambda g, a, s, n: g.gamma(a, s, n)),
     "chi_square": ((3.3,), lambda g, k, n: g.chisquare(k, n)),
-    "beta": ((0.7, 0.4), lambda g, a, b, n: g.beta(a, b, n)),
     "student_t": ((4.5,), lambda g, k, n: g.standard_t(k, n)),
 }
 
@@ -118,20 +117,6 @@ def _gamma_truth(a, x):
         return -(below(a + h) - below(a - h)) / (2 * h) / m.exp((a - 1) * m.log(x) - x - m.loggamma(a))
 
 
-def _beta_truth(a, b, x):
-    with m.workdps(70):
-        a, b, x = m.mpf(a), m.mpf(b), m.mpf(x)
-        h = a * m.mpf(10) ** -18
-
-        def below(s):  # DLMF 8.17.8, from the nearer end
-            front = x**s * (1 - x) ** b / m.beta(s, b)
-            if x < a / (a + b):
-                return front / s * m.hyp2f1(s + b, 1, s + 1, x)
-            return -front / b * m.hyp2f1(s + b, 1, b + 1, 1 - x)
-
-        return -(below(a + h) - below(a - h)) / (2 * h) * x ** (1 - a) * (1 - x) ** (1 - b) * m.beta(a, b)
-
-
 QUANTILES = [1e-8, 1e-4, 0.05, 0.3, 0.55, 0.8, 0.99, 1 - 1e-8]
 
 
@@ -141,15 +126,6 @@ def test_the_slope_of_a_gamma_draw_agrees_with_high_precision_from_tail_to_tail(
         x = float(special.gammaincinv(a, q))
         if x > 1e-290:
             assert close(gamma_slope(a, x), _gamma_truth(a, x), 1e-13), (q, x)
-
-
-@pytest.mark.parametrize("a", [1e-2, 0.3, 1.0, 2.0, 7.0, 100.0, 1e3])
-@pytest.mark.parametrize("b", [1e-2, 0.5, 1.0, 3.0, 50.0, 1e3])
-def test_the_slope_of_a_beta_draw_agrees_with_high_precision_from_tail_to_tail(a, b):
-    for q in QUANTILES:
-        x = float(special.betaincinv(a, b, q))
-        if 1e-290 < x < 1 - 1e-13:
-            assert close(beta_slope(a, b, x, 1 - x), _beta_truth(a, b, x), 1e-12), (q, x)
 
 
 def test_gamma_draws_move_along_their_quantile():
@@ -188,16 +164,6 @@ def test_both_modes_of_implicit_draws_agree(name):
         assert tape.jvp(f, point, unit)[1] == pytest.approx(g[i], rel=1e-13)
 
 
-def test_beta_draws_at_exchanged_shapes_mirror_each_other():
-    x = np.array([1e-12, 0.1, 0.5, 0.93])
-    assert np.allclose(beta_slope(2.0, 2.0, x, 1 - x), beta_slope(2.0, 2.0, x, 1 - x))
-    _, (a, b) = tape.gradient(lambda p: tape.sum(draws.beta(SEED, *p, size=5)), (2.0, 0.7))
-    y = draws.beta(SEED, 2.0, 0.7, size=5)
-    assert a == pytest.approx(float(beta_slope(2.0, 0.7, y, 1 - y).sum()), rel=1e-14)
-    assert b == pytest.approx(-float(beta_slope(0.7, 2.0, 1 - y, y).sum()), rel=1e-14)
-    assert a > 0 > b
-
-
 def test_student_t_depends_on_its_normal_and_its_gamma_draw():
     generator = np.random.default_rng(SEED)
     z, g = generator.standard_normal(), generator.standard_gamma(2.25)
@@ -208,28 +174,13 @@ def test_student_t_depends_on_its_normal_and_its_gamma_draw():
     assert df == pytest.approx(2.0 * t * (0.5 / 4.5 - 0.25 * gamma_slope(2.25, g) / g), rel=1e-13)
 
 
-@pytest.mark.parametrize("alpha", [[0.5, 2.0, 30.0], [0.05, 0.02, 0.08]])
-def test_dirichlet_rows_are_numpy_s_and_stay_on_the_simplex(alpha):
-    alpha = np.array(alpha)
-    for size in (None, 3, (2, 2)):
-        mine = draws.dirichlet(SEED, alpha, size)
-        assert np.allclose(mine, np.random.default_rng(SEED).dirichlet(alpha, size), rtol=1e-12, atol=1e-300)
-    _, jac = tape.jacobian(lambda a: draws.dirichlet(SEED, a, 3), alpha, "reverse")
-    assert np.allclose(jac.sum(1), 0.0, atol=1e-12), "the sum stays 1"
-    along = tape.jvp(lambda a: draws.dirichlet(SEED, a, 3), alpha, np.array([0.0, 1.0, 0.0]))[1]
-    assert np.allclose(along, jac[:, :, 1], rtol=1e-11, atol=1e-200)
-
-
 def test_a_draw_that_underflowed_to_zero_has_derivative_zero():
     assert gamma_slope(1e-3, 0.0) == 0.0
-    assert np.array_equal(beta_slope(1e-3, 1e-3, np.array([0.0, 1.0]), np.array([1.0, 0.0])), [0.0, 0.0])
 
 
 def test_a_second_derivative_in_a_shape_raises_and_in_a_scale_does_not():
     with pytest.raises(tape.RuleError, match="the derivative of a gamma draw in its shape has no derivative"):
         tape.hessian(lambda a: draws.gamma(SEED, a) ** 2, 2.0)
-    with pytest.raises(tape.RuleError, match="the derivative of a beta draw in its shapes has no derivative"):
-        tape.hvp(lambda a: draws.beta(SEED, a, 2.0) ** 2, 2.0, 1.0)
     x = draws.gamma(SEED, 2.0)
     assert tape.hessian(lambda s: draws.gamma(SEED, 2.0, s) ** 2, 3.0)[2] == pytest.approx(2 * x * x, rel=1e-14)
 
@@ -248,9 +199,5 @@ def test_bad_arguments_of_draws_raise_errors_that_name_them():
         draws.normal(SEED, 0.0, -1.0)
     with pytest.raises(tape.DomainError, match=r"gamma: shape: expected positive finite numbers, got 0\.0"):
         draws.gamma(SEED, 0.0)
-    with pytest.raises(tape.DomainError, match="beta: b: expected positive finite numbers, got nan"):
-        draws.beta(SEED, 1.0, np.nan)
     with pytest.raises(ValueError, match=r"normal: expected parameters that broadcast to size \(2, 2\), got shapes"):
         draws.normal(SEED, np.zeros(3), 1.0, size=(2, 2))
-    with pytest.raises(ValueError, match=r"dirichlet: alpha: expected a vector \(k,\), got shape \(\)"):
-        draws.dirichlet(SEED, 1.0)

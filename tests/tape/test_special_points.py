@@ -23,7 +23,7 @@ it. `stop_gradient` has the derivative 0 by definition."""
 
 UNARY = sorted(row.name for row in ROWS if len(row.reverse) == 1 and row.name not in JUMPS)
 BINARY = sorted(row.name for row in ROWS if len(row.reverse) == 2 and row.name not in JUMPS)
-SLOW_TRUTH = {"gammaln", "erfinv", "inv_Phi", "lbeta", "digamma_rise", "binomial_coefficient_log"}
+SLOW_TRUTH = {"gammaln", "erfinv", "inv_Phi", "lbeta", "digamma_rise"}
 """At 1e150, high precision takes too long or has no value."""
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e8, -1e8, 1e-150, -1e-150, 1e150, -1e150]

@@ -120,7 +120,7 @@ def test_nests_of_different_structure_raise_an_error_that_shows_both():
         np.add.reduce(Tree(V))
 
 
-# Shape and random generation
+# Shape
 
 
 def test_shape_of_arrays_numbers_and_nests():
@@ -128,22 +128,3 @@ def test_shape_of_arrays_numbers_and_nests():
     assert tape.shape(3.0) == ()
     assert tape.shape({"x": W[0], "y": [1.0, 2], "z": np.zeros((4, 5))}) == {"x": (2,), "y": [(), ()], "z": (4, 5)}
     assert tape.gradient(lambda x: float(tape.shape([x])[0][0]), W[0])[0] == 2.0
-
-
-def test_random_nests_have_the_requested_shapes_and_repeat_with_the_seed():
-    shapes = {"x": (2, 2), "y": 4, "z": [(), (1,)]}
-    draw = lambda: tape.random_nest(np.random.default_rng(1).standard_exponential, shapes)  # noqa: E731  # twice below
-    assert tape.shape(draw()) == {"x": (2, 2), "y": (4,), "z": [(), (1,)]}
-    assert plain(draw()) == plain(draw())
-
-
-def test_normal_nests_take_nests_of_means_and_differentiate_in_mean_and_sd():
-    def draws(mean, sd):
-        return tape.normal_nest(np.random.default_rng(1), {"x": 2, "y": 2}, mean, sd)
-
-    z = draws(0.0, 1.0)
-    moved = draws({"x": 100.0, "y": np.array([10.0, 20.0])}, 0.5)
-    assert moved["x"].tolist() == (100.0 + 0.5 * z["x"]).tolist()
-    assert moved["y"].tolist() == (np.array([10.0, 20.0]) + 0.5 * z["y"]).tolist()
-    _, g = tape.gradient(lambda p: tape.sum(draws(p["mean"], p["sd"])["x"]), {"mean": 1.0, "sd": 2.0})
-    assert g == {"mean": 2.0, "sd": pytest.approx(z["x"].sum())}

@@ -67,7 +67,6 @@ mp = SimpleNamespace(
     Phi=_lifted(lambda x: _m.erfc(-x / _m.sqrt(2)) / 2),
     inv_Phi=_lifted(lambda p: _m.sqrt(2) * _m.erfinv(2 * p - 1)),
     std_normal_lcdf=_lifted(lambda x: _m.log(_m.erfc(-x / _m.sqrt(2)) / 2)),
-    Phi_approx=_lifted(lambda x: 1 / (1 + _m.exp(-(_m.mpf(0.07056) * x**3 + _m.mpf(1.5976) * x)))),
     sinc=_lifted(lambda x: _m.sinpi(x) / (_m.pi * x) if x else _m.mpf(1)),
     trigamma=_lifted(lambda x: _m.psi(1, x)),
     lgamma=_lifted(lambda x: _m.log(abs(_m.gamma(x)))),
@@ -90,7 +89,6 @@ mp = SimpleNamespace(
     xlog1py=_binary(lambda x, y: x * _m.log1p(y)),
     lbeta=_binary(lambda a, b: _m.loggamma(a) + _m.loggamma(b) - _m.loggamma(a + b)),
     digamma_rise=_binary(lambda a, h: _m.psi(0, a + h) - _m.psi(0, a)),
-    binomial_coefficient_log=_binary(lambda n, k: _m.loggamma(n + 1) - _m.loggamma(k + 1) - _m.loggamma(n - k + 1)),
 )
 
 

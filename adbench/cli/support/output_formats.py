@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -14,37 +13,28 @@ if TYPE_CHECKING:
     from adbench.model.record import Run
 
 
-@dataclass(frozen=True)
-class Format:
-    """suffixes: the ends of file names that choose it; folder: whether it is a folder of files."""
-
-    suffixes: tuple[str, ...]
-    folder: bool = False
-
-
-FORMATS: Mapping[str, Format] = {
-    "html": Format((".html", ".htm")),
-    "md": Format((".md",)),
-    "csv": Format((".csv",)),
-    "junit": Format((".xml",)),
-    "sarif": Format((".sarif", ".sarif.json")),
-    "codequality": Format((".codequality.json",)),
-    "bencher": Format((".bmf.json",)),
-    "google-benchmark": Format((".gbench.json",)),
-    "asv": Format((".asv",), folder=True),
-    "json": Format((".json",)),  # last, because other formats end in .json too
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    "html": (".html", ".htm"),
+    "md": (".md",),
+    "csv": (".csv",),
+    "junit": (".xml",),
+    "sarif": (".sarif", ".sarif.json"),
+    "codequality": (".codequality.json",),
+    "bencher": (".bmf.json",),
+    "json": (".json",),  # last, because other formats end in .json too
 }
+"""Format -> the ends of file names that choose it."""
 
 
 def format_of(output: Path) -> str | None:
     """The name of the format that the end of a file's name chooses; None for no known one."""
-    fits = (name for name, form in FORMATS.items() if output.name.lower().endswith(form.suffixes))
+    fits = (name for name, ends in FORMATS.items() if output.name.lower().endswith(ends))
     return next(fits, None)
 
 
 def suffixes() -> str:
     """All suffixes, in words."""
-    return ", ".join(suffix for form in FORMATS.values() for suffix in form.suffixes)
+    return ", ".join(end for ends in FORMATS.values() for end in ends)
 
 
 def text_of(run: Run, name: str) -> str:
@@ -55,43 +45,19 @@ def text_of(run: Run, name: str) -> str:
 
 
 def write(run: Run, name: str, output: Path) -> None:
-    """Write the run in this format to a file, or into the folder of a format that is one.
-
-    Raises BadOutput if it cannot be written. Reports on stderr what the format cannot hold.
-    """
+    """Write the run in this format to a file. Raises BadOutput if that fails. Reports what the format cannot hold."""
     from adbench.model.atomic_file import write_whole
-    from adbench.model.errors import BadOutput
 
-    if not FORMATS[name].folder:
-        write_whole(output, text_of(run, name))
-        return
-    files: dict[Path, str] = _module(name).files(run, output)
-    for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadOutput(f"{path.parent}: cannot be made: {error.strerror}; choose another folder") from error
-        write_whole(path, text)
-    _report_left_out(run, name)
+    write_whole(output, text_of(run, name))
 
 
 def _module(name: str) -> ModuleType:
-    """The module with `render(run)`, or with `files(run, folder)` if the format is a folder."""
+    """The module with `render(run)`."""
     if name == "html":  # alone: it draws, and needs the extra `plots`
         from adbench.reports.html import page
 
         return page
-    from adbench.reports.formats import (
-        asv,
-        bencher,
-        code_quality,
-        google_benchmark,
-        junit,
-        markdown,
-        run_data,
-        sarif,
-        spreadsheet,
-    )
+    from adbench.reports.formats import bencher, code_quality, junit, markdown, run_data, sarif, spreadsheet
 
     return {
         "md": markdown,
@@ -100,8 +66,6 @@ def _module(name: str) -> ModuleType:
         "sarif": sarif,
         "codequality": code_quality,
         "bencher": bencher,
-        "google-benchmark": google_benchmark,
-        "asv": asv,
         "json": run_data,
     }[name]
 

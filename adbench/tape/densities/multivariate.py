@@ -5,7 +5,6 @@ Vectors have shape (..., k); their leading axes are observations and broadcast. 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,13 +12,13 @@ import numpy as np
 from adbench.tape.core.rule import Value
 from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, UNIT, Density, DomainError, Partial, sums_to_one
 from adbench.tape.lazy import special
-from adbench.tape.linalg.solving import inv, log_determinant, solve, solve_triangular
+from adbench.tape.linalg.solving import inv, solve, solve_triangular
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
 from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
-from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta, multi_polygamma
+from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta
 from adbench.tape.values import shape_of
 
 
@@ -231,67 +230,3 @@ dirichlet_lpdf = Density(
 
 def _both(theta: Value, alpha: Value) -> tuple[int, ...]:
     return np.broadcast_shapes(shape_of(theta), shape_of(alpha))
-
-
-# Wishart
-
-
-def _wishart_check(name: str, W: Value, nu: Value, S: Value) -> None:
-    _symmetric_matrix(name, "W", W)
-    _symmetric_matrix(name, "S", S)
-    if shape_of(W) != shape_of(S):
-        raise ValueError(f"{name}: expected W and S of the same shape, got {shape_of(W)} and {shape_of(S)}")
-    _positive_definite(name, "S", S)
-    least = shape_of(S)[-1] - 1.0
-    if shape_of(nu) != () or nu <= least:
-        raise DomainError(f"{name}: nu: expected one number above {least}, got {nu}")
-
-
-def _is_positive_definite(W: Value, _nu: Value, _s: Value) -> bool:
-    try:
-        np.linalg.cholesky(_symmetric(W))
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _log_det(a: Value) -> Value:
-    """log |A| of a plain positive definite matrix."""
-    return 2.0 * np.sum(np.log(np.diagonal(np.linalg.cholesky(a))))
-
-
-def _wishart_value(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
-    W, S, inverse = shared
-    p = len(W)
-    log_normaliser = 0.5 * nu * (p * math.log(2.0) + _log_det(S)) + multi_polygamma(0.5 * nu, p=p, order=-1)
-    return 0.5 * (nu - p - 1.0) * _log_det(W) - 0.5 * np.sum(inverse * W) - log_normaliser
-
-
-def _wishart_nu(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
-    """½ (log |W| - log |S| - p log 2 - ψ_p(ν/2))."""
-    W, S, _ = shared
-    p = shape_of(W)[-1]
-    return 0.5 * (log_determinant(W) - log_determinant(S) - p * math.log(2.0) - multi_polygamma(0.5 * nu, p=p, order=0))
-
-
-def _wishart_scale(shared: Value, _W: Value, nu: Value, _S: Value) -> Value:
-    """½ (S⁻¹ W S⁻¹ - ν S⁻¹)."""
-    W, _, inverse = shared
-    return 0.5 * (matmul(inverse, matmul(W, inverse)) - nu * inverse)
-
-
-wishart_lpdf = Density(
-    "wishart_lpdf",
-    {"W": FINITE, "nu": POSITIVE, "S": FINITE},
-    _wishart_value,
-    (
-        lambda shared, _W, nu, _S: 0.5 * ((nu - shape_of(_W)[-1] - 1.0) * inv(shared[0]) - shared[2]),
-        _wishart_nu,
-        _wishart_scale,
-    ),
-    shared=lambda W, _nu, S: (_symmetric(W), _symmetric(S), inv(_symmetric(S))),
-    support=_is_positive_definite,
-    check=_wishart_check,
-    elementwise=False,
-)
-"""(ν-p-1)/2 log |W| - ½ tr(S⁻¹ W) - ν/2 (p log 2 + log |S|) - log Γ_p(ν/2), ν > p - 1; support W positive definite."""

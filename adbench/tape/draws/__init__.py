@@ -9,7 +9,7 @@ draws the same numbers. Names, parameters and numbers are those of the `Generato
 values. (`student_t` and `cauchy` also take a location and a scale.)
 
 Most draws are smooth functions of parameters and standard draws, such as μ + σz, and have derivatives of all orders.
-Gamma and beta draws, and those built on them (chi-square, t, Dirichlet), use implicit reparameterisation (`implicit`).
+Gamma draws, and those built on them (chi-square and t), use implicit reparameterisation (`implicit`).
 They have first derivatives in the shape; a second raises RuleError. Discrete draws jump, and between jumps their
 derivative is an uninformative 0. With active parameters they raise DiscreteDrawError; with plain ones they are numpy's
 integers, constants.
@@ -24,10 +24,9 @@ import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value, function_gradients
 from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, DensityDomain, require
-from adbench.tape.draws.implicit import beta_slope, gamma_slope
+from adbench.tape.draws.implicit import gamma_slope
 from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
-from adbench.tape.rules.reductions import cumprod, sum  # numpy's name
-from adbench.tape.rules.shapes import Shape, broadcast_to, concatenate
+from adbench.tape.rules.shapes import Shape, broadcast_to
 from adbench.tape.values import any_active, constant, shape_of, value_of
 
 Seed = int | np.random.Generator
@@ -144,23 +143,11 @@ def rayleigh(rng: Seed, scale: Value = 1.0, size: Size = None) -> Value:
     return scale * sqrt(2.0 * _standard_exponential("rayleigh", rng, size, scale))
 
 
-# Gamma and beta, and draws built on them
+# Gamma, and draws built on it
 
 _gamma_speed = function_gradients(gamma_slope, (None, None), name="the derivative of a gamma draw in its shape")
 _gamma_draw = function_gradients(
     lambda _shape, x: x, (lambda _v, adj, shape, x: adj * _gamma_speed(shape, x), None), name="gamma draw"
-)
-_beta_speed = function_gradients(
-    beta_slope, (None, None, None, None), name="the derivative of a beta draw in its shapes"
-)
-_beta_draw = function_gradients(
-    lambda _a, _b, x: x,
-    (
-        lambda _v, adj, a, b, x: adj * _beta_speed(a, b, x, 1.0 - x),
-        lambda _v, adj, a, b, x: -(adj * _beta_speed(b, a, 1.0 - x, x)),
-        None,
-    ),
-    name="beta draw",
 )
 
 
@@ -180,14 +167,6 @@ def chi_square(rng: Seed, df: Value, size: Size = None) -> Value:
     return 2.0 * _standard_gamma(_generator("chi_square", rng), 0.5 * df, _shape("chi_square", size, df))
 
 
-def beta(rng: Seed, a: Value, b: Value, size: Size = None) -> Value:
-    """A draw from Beta(a, b); dx/da and dx/db by implicit reparameterisation."""
-    a, b = _parameters("beta", {"a": POSITIVE, "b": POSITIVE}, a, b)
-    size = _shape("beta", size, a, b)
-    draws = _plain(_generator("beta", rng).beta(value_of(a), value_of(b), size))
-    return _beta_draw(broadcast_to(a, size), broadcast_to(b, size), draws)
-
-
 def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: Size = None) -> Value:
     """loc + scale · √(df/2) z / √g, z standard normal and g standard gamma of shape df/2.
 
@@ -199,26 +178,6 @@ def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: 
     pairs = np.array([(generator.standard_normal(), generator.standard_gamma(h)) for h in halves]).reshape(-1, 2)
     z, g = (_plain(column.reshape(size)) for column in pairs.T)
     return loc + scale * (sqrt(0.5 * df) * z / sqrt(_gamma_draw(broadcast_to(0.5 * df, size), g)))
-
-
-def dirichlet(rng: Seed, alpha: Value, size: Size = None) -> Value:
-    """Rows on the simplex, shape size + (k,) for alpha of shape (k,): gamma draws divided by their sum.
-
-    If all of alpha is below 0.1, gamma draws underflow, so this breaks a stick by beta draws, as numpy does.
-    """
-    (alpha,) = _parameters("dirichlet", {"alpha": POSITIVE}, alpha)
-    if len(shape_of(alpha)) != 1:
-        raise ValueError(f"dirichlet: alpha: expected a vector (k,), got shape {shape_of(alpha)}")
-    rows = () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
-    generator, k = _generator("dirichlet", rng), shape_of(alpha)[0]
-    if np.max(value_of(alpha)) >= 0.1:
-        draws = _standard_gamma(generator, alpha, (*rows, k))
-        return draws / sum(draws, -1, True)
-    later = [sum(alpha[j + 1 :]) for j in range(k - 1)]
-    rest = concatenate([x[None] if shape_of(x) else np.ones(1) * x for x in later]) if k > 1 else alpha[1:]
-    broken = beta(generator, alpha[:-1], rest, (*rows, k - 1))
-    ones = np.ones((*rows, 1))
-    return concatenate([ones, cumprod(1.0 - broken, -1)], -1) * concatenate([broken, ones], -1)
 
 
 # Discrete draws

@@ -249,11 +249,6 @@ inv_Phi = function(  # noqa: N816  # Stan's name
 """The standard normal quantile, the inverse of Phi, 0 ≤ p ≤ 1; derivative √(2π) exp(y²/2)."""
 
 
-def Phi_approx(x: Value) -> Value:  # noqa: N802  # Stan's name
-    """inv_logit(0.07056 x³ + 1.5976 x), within 1.4e-4 of Phi (Bowling et al. 2009)."""
-    return expit(x * (0.07056 * (x * x) + 1.5976))
-
-
 def _mills_excess_value(x: Value) -> Value:
     """m(x) + x. Below -5, the continued fraction t + 1/(t + 2/(t + 3/…)) of m(-t) without its first term."""
     far = np.less(x, -5.0)

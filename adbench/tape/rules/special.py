@@ -198,46 +198,6 @@ _polygamma_rise: Rule = own_gradients(
 )
 
 
-def _log_choose(n: Value, k: Value) -> Value:
-    rest = np.subtract(n, k)
-    val = -np.log1p(n) - _lbeta(rest + 1.0, np.add(k, 1.0))
-    return np.where((rest == 0.0) | np.equal(k, 0.0), 0.0, val)[()]
-
-
-binomial_coefficient_log = function(
-    warn_outside("binomial_coefficient_log", _log_choose),
-    lambda _v, adj, n, k: adj * digamma_rise(n - k + 1.0, k),
-    lambda _v, adj, n, k: adj * digamma_rise(k + 1.0, n - 2.0 * k),
-    name="binomial_coefficient_log",
-)
-"""log (n choose k) for real n and -1 < k < n + 1; ∂n = ψ(n+1) - ψ(n-k+1), ∂k = ψ(n-k+1) - ψ(k+1)."""
-
-
-# The multivariate gamma function
-
-
-def _multi_polygamma(x: Value, p: int, order: int) -> Value:
-    terms = [np.subtract(x, 0.5 * j) for j in range(p)]
-    if np.any(np.less_equal(terms[-1], 0.0)):
-        raise ValueError(f"lmgamma: x: expected more than (p - 1)/2 = {(p - 1) / 2}, got {np.min(x)}")
-    if order < 0:
-        return sum(special.gammaln(t) for t in terms) + 0.25 * p * (p - 1) * math.log(math.pi)
-    return sum(special.digamma(t) if order == 0 else special.polygamma(order, t) for t in terms)
-
-
-multi_polygamma: Rule = own_gradients(
-    _multi_polygamma, (lambda _v, adj, x, p, order: adj * multi_polygamma(x, p=p, order=order + 1),), name="lmgamma"
-)
-"""Σ_j ψ⁽ᵒʳᵈᵉʳ⁾(x - j/2) for j < p; order -1 means log Γ_p itself."""
-
-
-def lmgamma(p: int, x: Value) -> Value:
-    """log Γ_p(x) = p(p-1)/4 log π + Σ_{j<p} log Γ(x - j/2) for x > (p-1)/2: the multivariate gamma function."""
-    if not isinstance(p, (int, np.integer)) or p < 1:
-        raise ValueError(f"lmgamma: p: expected a positive integer, got {p!r}")
-    return multi_polygamma(x, p=int(p), order=-1)
-
-
 # ψ(a + ½) - ψ(a) without its leading term, for student_t in its degrees of freedom
 
 
@@ -270,4 +230,4 @@ def half_step_rest(a: Value) -> Value:
 
 
 stand_for(digamma, "scipy.special.digamma")
-publish(globals(), helpers="stirling_rest log1p_minus deviance multi_polygamma half_step_rest")
+publish(globals(), helpers="stirling_rest log1p_minus deviance half_step_rest")

@@ -1,12 +1,8 @@
-"""The details of a run: the verdict and the time of each cell, the operators, and the reason for each gap.
-
-Where the backends do not fit side by side, the table continues below.
-"""
+"""The details of a run: the verdict and the time of each cell, the operators, and the reason for each gap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -36,18 +32,9 @@ from ..marks import (
 )
 from .faults import again
 
-MOST_ABREAST = 12  # backends; if more do not fit, they are listed case by case, the fastest first
 LONGEST_REASON = 400
 
 Texts = dict[tuple[str, int, str], Text]  # (case, size, backend) -> the text of a cell
-
-
-class BackendColumns(NamedTuple):
-    """Backends side by side: the width of each one's column, and the gap between columns."""
-
-    backends: Sequence[str]
-    widths: Sequence[int]
-    gap: int
 
 
 def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
@@ -57,13 +44,8 @@ def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
         yield _floor(cells, width)
     if cells.subjects:
         texts = _texts(cells)
-        blocks = list(_blocks(cells, texts, width))
-        if len(blocks) > 1 and len(cells.backends) > MOST_ABREAST:
-            yield from _lists(cells, texts, width)
-        else:
-            for block in blocks:
-                yield ""
-                yield from _block(cells, texts, block, width)
+        columns = _columns(cells, texts, width)
+        yield from _lists(cells, texts, width) if columns is None else _side_by_side(cells, texts, *columns, width)
     if cells.traps:
         yield ""
         yield _traps(cells)
@@ -109,7 +91,7 @@ def _lists(cells: Cells, texts: Texts, width: int) -> Iterator[Text]:
     """For each case and size the backends, fastest first, as running text; those without a figure by their word."""
     for case, size in cells.places:
         yield Text()
-        yield Text(f"{formatting.short(case, width - 12)}, n = {plain(formatting.count(size))}", "bold")
+        yield Text(formatting.short(f"{case}, n = {plain(formatting.count(size))}", width), "bold")
         line = Text()
         for item in _items(cells, texts, case, size):
             item.truncate(width, overflow="ellipsis")
@@ -155,42 +137,31 @@ def _entry(sign: str, cell: Cell, timed: bool) -> str:
     return f"{OUTCOMES[cell.word].sign} {SHORT_LABELS.get(cell.word, cell.label)}"
 
 
-def _blocks(cells: Cells, texts: Texts, width: int) -> Iterator[BackendColumns]:
-    """Tables below each other, each with as many backends as fit side by side."""
-    needed = {b: max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends}
-    wanted = {b: max(needed[b], longest_part(marked(cells, b))) for b in cells.backends}
-    first = _size_width(cells)
-    for widths, gap in ((wanted, 2), (needed, 1)):
-        if first + sum(w + gap for w in widths.values()) <= width:
-            yield BackendColumns(cells.backends, list(widths.values()), gap)
-            return
-    names: list[str] = []
-    for backend in cells.backends:
-        if names and first + sum(wanted[b] + 2 for b in (*names, backend)) > width:
-            yield BackendColumns(names, [wanted[b] for b in names], 2)
-            names = []
-        names.append(backend)
-    yield BackendColumns(names, [min(wanted[b], max(1, width - first - 2)) for b in names], 2)
+def _columns(cells: Cells, texts: Texts, width: int) -> tuple[list[int], int] | None:
+    """The width of each backend's column and the gap between columns; None if they do not fit side by side."""
+    needed = [max(texts[case, size, b].cell_len for case, size in cells.places) for b in cells.backends]
+    wanted = [max(n, longest_part(marked(cells, b))) for n, b in zip(needed, cells.backends, strict=True)]
+    layouts = ((wanted, 2), (needed, 1))
+    return next((one for one in layouts if _size_width(cells) + sum(w + one[1] for w in one[0]) <= width), None)
 
 
-def _block(cells: Cells, texts: Texts, block: BackendColumns, width: int) -> Iterator[RenderableType]:
+def _side_by_side(cells: Cells, texts: Texts, widths: Sequence[int], gap: int, width: int) -> Iterator[RenderableType]:
     """One table for each case under a common head: in rich no cell spans columns, as the name of a case must."""
 
     def lines() -> Table:
-        found = Table(box=None, show_header=False, padding=(0, block.gap, 0, 0), pad_edge=False)
-        for column in (_size_width(cells), *block.widths):
+        found = Table(box=None, show_header=False, padding=(0, gap, 0, 0), pad_edge=False)
+        for column in (_size_width(cells), *widths):
             found.add_column(justify="right", width=column, no_wrap=True, vertical="bottom")
         return found
 
     top = lines()
-    names = [marked(cells, backend) for backend in block.backends]
-    top.add_row("n", *map(head, names, block.widths), style="bold")
-    yield top
+    top.add_row("n", *map(head, (marked(cells, backend) for backend in cells.backends), widths), style="bold")
+    yield from ("", top)
     for case in cells.subjects:
         yield Text(formatting.short(case, width), "bold")
         body = lines()
         for size in cells.sizes[case]:
-            body.add_row(plain(formatting.count(size)), *(texts[case, size, b] for b in block.backends))
+            body.add_row(plain(formatting.count(size)), *(texts[case, size, b] for b in cells.backends))
         yield body
 
 

@@ -12,7 +12,7 @@ from adbench.model.record import grouped
 from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
-from ...content.headline import Headline, Range, device_of, headline, install_command
+from ...content.headline import GradientCost, Headline, device_of, headline, install_command
 from ...content.sections import fastest_batches, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
@@ -91,7 +91,7 @@ def _fastest(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
     """Who wins how many cases, and the mean slowdown of each backend."""
     if not any(race.contested for race in found.leads):
         return
-    wins = [f"{formatting.short(win.backend, LONGEST_NAME)} in {win.cases}" for win in found.wins]
+    wins = [f"{formatting.short(backend, LONGEST_NAME)} in {cases}" for backend, cases in found.wins]
     text = f"{formatting.listed(wins, most=MOST_NAMES)} of {formatting.plural(found.contested, 'case')}"
     if not found.contested:
         text = "unknown: too few launches to compare"
@@ -102,7 +102,7 @@ def _fastest(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
 
 
 def _gradient_cost(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
-    by_backend = {cost.backend: cost for cost in found.gradient_costs if cost.least}
+    by_backend = {cost.backend: cost for cost in found.gradient_costs}
     ranked = [by_backend[standing.backend] for standing in order if standing.backend in by_backend]
     costs = [f"{formatting.short(cost.backend, LONGEST_NAME)} {_span(cost)}" for cost in ranked]
     if costs:
@@ -141,9 +141,9 @@ def _source(cells: Cells) -> Iterator[Sentence]:
     yield Sentence("Source", f"each case's portable one, the same for all libraries{written}")
 
 
-def _span(cost: Range) -> str:
+def _span(cost: GradientCost) -> str:
     """The least and the largest cost over the cases."""
-    return "–".join(dict.fromkeys(formatting.slowdown(end.estimate) for end in (cost.least, cost.most) if end))
+    return "–".join(dict.fromkeys(formatting.slowdown(end.estimate) for end in (cost.least, cost.most)))
 
 
 def _noise(cells: Cells) -> str:

@@ -59,10 +59,6 @@ def sparse_blocks(derivative: Any, rows: Sequence[Any], columns: Sequence[Any]) 
     return tree_unflatten(structure, matrices)
 
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
 def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr_array:
     """The pattern of f's Jacobian at x, or of its Hessian, as a `scipy.sparse.csr_array` of booleans.
 

@@ -29,7 +29,7 @@ from adbench.tape.compiled.trace.symbol import WITH_SLOPE, DependsOnDataError, S
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.rule import Active, Value
-from adbench.tape.levels import forward_level
+from adbench.tape.levels import forward_level, turns
 from adbench.tape.rules.shapes import _zeros, broadcast_to
 from adbench.tape.trees import flatten
 from adbench.tape.values import any_active, shape_of
@@ -44,13 +44,6 @@ Such a sweep stores no states, and computes up to 1.6 times as fast; the time to
 """
 
 
-def unrolled(step: Callable[[int, Any], Any], state: Any, n: int) -> Any:
-    """The loop, iteration by iteration."""
-    for i in range(n):
-        state = step(i, state)
-    return state
-
-
 def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int], Any]:
     """The `loop` of a recording: one operation if the body allows it, else unrolled.
 
@@ -60,11 +53,11 @@ def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int
 
     def emit(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:
         if not isinstance(n, (int, np.integer)) or n < UNROLL_LIMIT:
-            return unrolled(step, state, n)
+            return turns(step, range(n), state)
         try:
             leaves, rebuild = flatten(state, "loop: state")
         except TypeError:
-            return unrolled(step, state, n)
+            return turns(step, range(n), state)
         for _ in range(2):
             try:
                 return rebuild(_emitted(step, leaves, rebuild, int(n), checkpointed))
@@ -75,7 +68,7 @@ def emitter(checkpointed: bool) -> Callable[[Callable[[Any, Any], Any], Any, int
                     break
             except DependsOnDataError:
                 break
-        return unrolled(step, state, n)
+        return turns(step, range(n), state)
 
     return emit
 
