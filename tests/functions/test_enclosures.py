@@ -16,8 +16,7 @@ from flint import arb  # noqa: E402 - torch comes first
 
 from adbench.findings.programs.generation import drawn  # noqa: E402 - torch comes first
 from adbench.findings.programs.random_program import Program  # noqa: E402
-from adbench.functions.from_torch.enclosed_tensors import enclosed  # noqa: E402
-from adbench.functions.from_torch.tensors import torch_text  # noqa: E402
+from adbench.functions.libraries import LIBRARIES, double_precision, translator_of  # noqa: E402
 from adbench.oracle.compute import reference  # noqa: E402
 from adbench.oracle.enclosures import midpoint_radius, taylor  # noqa: E402
 from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
@@ -32,12 +31,13 @@ Bounds = list[tuple[Any, Any]]
 SEEDS = range(30)
 
 
-def bounds_of(kind: Any, f: Any, args: Sequence[Any], wrt: Sequence[int]) -> Bounds:
-    """Midpoints and radii of the value and of the gradient of its sum."""
-    given = [EnclosedArray(kind.of(arg), is_input=True) if k in wrt else arg for k, arg in enumerate(args)]
+def bounds_of(kind: Any, text: Any, args: Sequence[Any], wrt: Sequence[int]) -> Bounds:
+    """Midpoints and radii of the value and of the gradient of its sum, of a translated function."""
+    numbers = [EnclosedArray(kind.of(arg), is_input=True) if k in wrt else arg for k, arg in enumerate(args)]
     with np.errstate(all="ignore"), arithmetic(Arithmetic(96)):
-        value = enclosed(lambda leaves: f(*leaves), Enclosures(kind), given)
-        parts = gradient(value, kind.of(np.ones(value.shape)), [given[k] for k in wrt])
+        xp = Enclosures(kind)
+        value = xp.of(text(xp, *numbers))
+        parts = gradient(value, kind.of(np.ones(value.shape)), [numbers[k] for k in wrt])
         return [part.bounds() for part in (value.value, *parts)]
 
 
@@ -49,17 +49,20 @@ def outside(enclosures: Bounds, balls: Bounds) -> int:
     )
 
 
-@pytest.fixture(scope="module")
-def programs() -> list[tuple[Program, Any, Sequence[Any], Bounds]]:
-    """Random programs whose operations all have enclosures, with balls of their value and gradient."""
+@pytest.fixture(scope="module", params=["torch", "jax", "numpy"])
+def programs(request: pytest.FixtureRequest) -> list[tuple[Program, Any, Sequence[Any], Bounds]]:
+    """Random programs whose operations all have enclosures, translated, with balls of their value and gradient."""
     made = []
     for seed in SEEDS:
         program = drawn(Random(seed).randrange, steps=6)
         args = [np.asarray(one.native, dtype=float) if np.ndim(one.native) else one.native for one in program.inputs]
-        f = function_of(program, "torch")
         try:
-            made.append((program, f, args, bounds_of(BallArray, f, args, program.wrt)))
-        except Exception:  # an operation without enclosures, for which a check falls back to float64
+            with double_precision():
+                f = function_of(program, request.param)
+                text = translator_of(LIBRARIES[request.param])(f, args, widened=True)
+                bounds_of(Enclosure, text, args, program.wrt)
+                made.append((program, text, args, bounds_of(BallArray, text, args, program.wrt)))
+        except Exception:  # an operation without enclosures, or a comparison within radii: no proof
             continue
     assert len(made) > len(SEEDS) // 4
     return made
@@ -67,13 +70,12 @@ def programs() -> list[tuple[Program, Any, Sequence[Any], Bounds]]:
 
 def test_no_true_number_lies_outside_its_enclosure(programs: Any) -> None:
     compared = 0
-    for program, f, args, balls in programs:
-        found = bounds_of(Enclosure, f, args, program.wrt)
-        assert not outside(found, balls)
-        text = torch_text(f, args)
+    for program, text, args, balls in programs:
+        enclosures = bounds_of(Enclosure, text, args, program.wrt)
+        assert not outside(enclosures, balls), program
         subject = Subject(lambda *x, text=text: text(np, *x), Point(tuple(args), program.wrt, program.names), text)
         row = reference(subject, Effort(max_seconds=1.0)).all_outputs
-        for leaf, (mid, rad) in zip(row.leaves if row.proved else (), found[1:], strict=row.proved):
+        for leaf, (mid, rad) in zip(row.leaves if row.proved else (), enclosures[1:], strict=row.proved):
             for entry in leaf.entries:
                 middle, radius, known = mid.flat[entry.index], rad.flat[entry.index], entry.derivative
                 compared += bool(np.isfinite(radius))
@@ -85,7 +87,7 @@ def test_no_true_number_lies_outside_its_enclosure(programs: Any) -> None:
 
 def test_radii_without_roundings_are_noticed(programs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(midpoint_radius, "U", 0.0)
-    missed = [outside(bounds_of(Enclosure, f, args, program.wrt), balls) for program, f, args, balls in programs]
+    missed = [outside(bounds_of(Enclosure, text, args, program.wrt), balls) for program, text, args, balls in programs]
     assert any(missed)
 
 

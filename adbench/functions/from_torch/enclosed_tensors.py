@@ -5,23 +5,19 @@ Importing this module imports torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from adbench.functions.from_torch.number_tensors import NumbersTensor, Storage, entries
-from adbench.functions.from_torch.tensors import Evaluation, in_float64
-from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, joined
+from adbench.functions.from_torch.tensors import Evaluation
+from adbench.oracle.enclosures.recorded import EnclosedArray, joined
 
 
 class EnclosedEvaluation(Evaluation):
-    """One evaluation of a function on arrays of enclosures; types below float64 count as float64."""
-
-    def __init__(self, xp: Enclosures) -> None:
-        super().__init__(xp, widened=True)
+    """One evaluation of a function on arrays of enclosures."""
 
     def leaf(self, value: Any) -> Any:
         """An argument as a tensor."""
@@ -45,22 +41,19 @@ class EnclosedEvaluation(Evaluation):
         return self.array(result) if isinstance(result, torch.Tensor) else self.xp.reals(result)
 
     def write(self, func: Any, target: Any, value: Any) -> Any:
-        """Refused: enclosures are never changed."""
-        if isinstance(target, NumbersTensor):
-            raise Unsupported(f"torch's in-place operation `{func}` on enclosures")
-        return super().write(func, target, value)
+        """Give the memory of ``target`` new numbers, with these at its places."""
+        if not (isinstance(target, NumbersTensor) and torch.is_grad_enabled()) or target.stopped or target.storage.copied:
+            return super().write(func, target, value)
+        storage = target.storage
+        numbers = self.array(value) if isinstance(value, torch.Tensor) else self.xp.reals(value)
+        places = np.arange(storage.numbers.size)
+        at = target.positions.numpy().reshape(-1)
+        places[at] = np.arange(places.size, places.size + at.size)
+        both = [self.xp.reals(storage.numbers), np.broadcast_to(numbers, tuple(target.shape)).reshape(-1)]
+        storage.numbers = joined(both)[places]
+        storage.active = storage.numbers.moves
+        return target
 
     def _concatenated(self, parts: Sequence[Any]) -> Any:
         is_plain = all(part.dtype != object for part in parts)
         return np.concatenate(parts) if is_plain else joined([self.xp.reals(part) for part in parts])
-
-
-def enclosed(call: Callable[[Sequence[Any]], Any], xp: Enclosures, leaves: Sequence[Any]) -> EnclosedArray:
-    """The function of tensors at these leaves, of which some are `EnclosedArray`."""
-    with in_float64(), torch.enable_grad():
-        evaluation = EnclosedEvaluation(xp)
-        tensors = [evaluation.leaf(leaf) for leaf in leaves]
-        with evaluation:
-            result = call(tensors)
-        found: EnclosedArray = evaluation.value(result)
-        return found

@@ -44,6 +44,7 @@ from adbench.functions.from_torch.watching import Eager
 from adbench.functions.low_precision import low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.recorded import Enclosures
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.namespace import Balls
@@ -440,15 +441,19 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bo
     def text(xp: Any, *leaves: Any) -> Any:
         nonlocal recording
         with in_float64():
-            if not isinstance(xp, Balls):
+            if not isinstance(xp, Balls | Enclosures):
                 return _plain(flat, leaves, recording, narrow=widened)
+            if isinstance(xp, Enclosures):
+                from adbench.functions.from_torch.enclosed_tensors import EnclosedEvaluation as OnNumbers  # it imports us
+            else:
+                OnNumbers = Evaluation
             try:
-                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
+                return _evaluated(flat, OnNumbers(xp, widened=widened), leaves, recording)
             except RuntimeError as error:
                 if recording or "does not require grad" not in str(error):
                     raise
                 recording = True
-                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
+                return _evaluated(flat, OnNumbers(xp, widened=widened), leaves, recording)
 
     return text
 

@@ -9,21 +9,39 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import optree
 from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.midpoint_radius import Axes
 from adbench.oracle.series.functions import UNARY
-from adbench.vocabulary import FUNCTIONS
+from adbench.vocabulary import FUNCTIONS, words
 
 Value = Any
 """An `Enclosure` or a `BallArray`: mypy knows no type of both whose operators take it."""
 
 Pullback = Callable[[Value], Value]
+OPERATORS = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "power": operator.pow, "pow": operator.pow, "greater": operator.gt, "greater_equal": operator.ge,
+    "less": operator.lt, "less_equal": operator.le, "equal": operator.eq, "not_equal": operator.ne,
+}  # fmt: skip
+ORDERING = ("argmax", "argmin", "argsort")
+ARRANGING = words(
+    "array_split atleast_1d atleast_2d broadcast_to concatenate diag diagonal expand_dims flip hstack matrix_transpose "
+    "moveaxis permute_dims ravel repeat reshape roll rot90 split squeeze stack swapaxes take take_along_axis tile "
+    "transpose tril triu unstack vstack"
+)
+"""numpy's functions that only move numbers, or fill in zeros."""
+
+MOST_FACTORS = 64
+"""Larger powers are exp(n log x)."""
+
 _NUMBERS = itertools.count()
 
 
@@ -56,6 +74,12 @@ class EnclosedArray:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("an operation takes numbers apart")
 
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        name = function.__name__
+        if name in ORDERING:
+            return getattr(self, name)(*args[1:], **options)
+        return arranged(function, *args, **options) if name in ARRANGING else function._implementation(*args, **options)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the array."""
@@ -83,19 +107,19 @@ class EnclosedArray:
 
     def constant(self) -> EnclosedArray:
         """The same numbers, which depend on nothing."""
-        return EnclosedArray(self.value)
+        return type(self)(self.value)
 
     def _of(self, other: Any) -> EnclosedArray:
-        return other if isinstance(other, EnclosedArray) else EnclosedArray(type(self.value).of(other))
+        return other if isinstance(other, EnclosedArray) else type(self)(type(self.value).of(other))
 
     # Operators ---------------------------------------------------------------------------------------------------
 
     def __neg__(self) -> EnclosedArray:
-        return EnclosedArray(-self.value, [(self, lambda g: -g)])
+        return type(self)(-self.value, [(self, lambda g: -g)])
 
     def __add__(self, other: Any) -> EnclosedArray:
         b = self._of(other)
-        return EnclosedArray(self.value + b.value, [(one, partial(_fitted, shape=one.shape)) for one in (self, b)])
+        return type(self)(self.value + b.value, [(one, partial(_fitted, shape=one.shape)) for one in (self, b)])
 
     __radd__ = __add__
 
@@ -111,7 +135,7 @@ class EnclosedArray:
             (self, lambda g: _fitted(g * b.value, a.shape)),
             (b, lambda g: _fitted(g * a, b.shape)),
         ]
-        return EnclosedArray(a * b.value, parents)
+        return type(self)(a * b.value, parents)
 
     __rmul__ = __mul__
 
@@ -122,25 +146,36 @@ class EnclosedArray:
             (self, lambda g: _fitted(g / b.value, a.shape)),
             (b, lambda g: _fitted(-(g * quotient) / b.value, b.shape)),
         ]
-        return EnclosedArray(quotient, parents)
+        return type(self)(quotient, parents)
 
     def __rtruediv__(self, other: Any) -> EnclosedArray:
         return self._of(other) / self
 
     def __pow__(self, other: Any) -> EnclosedArray:
-        power = float(other) if np.ndim(other) == 0 and not isinstance(other, EnclosedArray) else math.nan
-        if power in (0.5, 1.0, 2.0, 3.0):
-            return (self.function("sqrt"), self, self * self, self * self * self)[math.ceil(power) - (power < 1)]
-        if power in (-0.5, -1.0, -2.0):
-            return 1.0 / self**-power
+        power = math.nan if isinstance(other, EnclosedArray) or np.ndim(other) else float(other)
+        if power in (0.5, 1.0):
+            return self if power == 1 else self.function("sqrt")
+        if 0 < abs(power) <= MOST_FACTORS and (power.is_integer() or power == -0.5):
+            if power < 0:
+                return 1.0 / self**-power
+            half = self ** (power // 2)
+            return half * half * self if power % 2 else half * half
         return (self._of(other) * self.function("log")).function("exp")
+
+    def __matmul__(self, other: Any) -> EnclosedArray:
+        return Enclosures(type(self.value), type(self)).matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> EnclosedArray:
+        return Enclosures(type(self.value), type(self)).matmul(other, self)
 
     def function(self, name: str) -> EnclosedArray:
         """A smooth function of one variable."""
         value, slope = self.value.function(name)
-        return EnclosedArray(value, [(self, lambda g: g * slope())])
+        return type(self)(value, [(self, lambda g: g * slope())])
 
     def _sure(self, other: Any) -> NDArray[np.int8]:
+        if other is self and np.isfinite(self.value.bounds()[1]).all():
+            return np.zeros(self.shape, dtype=np.int8)
         signs: NDArray[np.int8] = (self - other).value.signs()
         if (signs == 2).any():
             raise WithinRadii("a comparison depends on rounding")
@@ -168,20 +203,81 @@ class EnclosedArray:
 
     # Places ------------------------------------------------------------------------------------------------------
 
+    @property
+    def T(self) -> EnclosedArray:
+        """As numpy's."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> EnclosedArray:
+        """As numpy's."""
+        return arranged(lambda x: x.transpose(*axes), self)
+
+    def ravel(self, *_: Any) -> EnclosedArray:
+        """As numpy's."""
+        return self.reshape(-1)
+
+    def broadcast_to(self, shape: Any) -> EnclosedArray:
+        """As numpy's."""
+        return type(self)(self.value.broadcast_to(tuple(shape)), [(self, lambda g: _fitted(g, self.shape))])
+
+    def argmax(self, axis: Any = None, keepdims: bool = False) -> NDArray[np.int64]:
+        """As numpy's. Raises WithinRadii if two may be the largest."""
+        places = np.argmax(self.approximate, axis, keepdims=keepdims)
+        if ((self.value + -self.value.largest(axis)).signs() >= 0).sum() > np.size(places):
+            raise WithinRadii("two numbers may be the largest")
+        return np.asarray(places)
+
+    def argmin(self, axis: Any = None, keepdims: bool = False) -> NDArray[np.int64]:
+        """As numpy's."""
+        return (-self).argmax(axis, keepdims)
+
+    def argsort(self, axis: int = -1, **_: Any) -> NDArray[np.int64]:
+        """As numpy's. Raises WithinRadii if two neighbours may be in another order."""
+        places = np.argsort(self.approximate, axis, kind="stable")
+        ordered = np.moveaxis(np.take_along_axis(np.arange(self.size).reshape(self.shape), places, axis), axis, 0)
+        if ((self.value.take(ordered[1:]) + -self.value.take(ordered[:-1])).signs() != 1).any():
+            raise WithinRadii("an order depends on rounding, or numbers are equal")
+        return places
+
     def reshape(self, *shape: Any) -> EnclosedArray:
         """As numpy's."""
         sizes = np.empty(self.shape, dtype=np.bool_).reshape(*shape).shape
-        return EnclosedArray(self.value.reshape(sizes), [(self, lambda g: g.reshape(self.shape))])
+        return type(self)(self.value.reshape(sizes), [(self, lambda g: g.reshape(self.shape))])
 
     def __getitem__(self, key: Any) -> EnclosedArray:
-        places = np.arange(self.size).reshape(self.shape)[key]
+        return self.taken(np.asarray(np.arange(self.size).reshape(self.shape)[key]))
+
+    def taken(self, places: NDArray[np.int64]) -> EnclosedArray:
+        """The numbers at flat indices."""
         if places.size == self.size and np.array_equal(places.reshape(-1), np.arange(self.size)):
             return self.reshape(places.shape)
-        return EnclosedArray(self.value.take(places), [(self, lambda g: g.put(places, self.shape))])
+        return type(self)(self.value.take(places), [(self, lambda g: g.put(places, self.shape))])
 
     def squeeze(self, axis: Any = None) -> EnclosedArray:
         """Without axes of one entry."""
         return self.reshape(np.empty(self.shape, dtype=np.bool_).squeeze(axis).shape)
+
+
+def arranged(operation: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The result of an operation that only moves numbers, or fills in zeros: it is run on positions."""
+    parts: list[EnclosedArray] = []
+
+    def places(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            x = first._of(x)
+        if not isinstance(x, EnclosedArray):
+            return x
+        start = 1 + sum(part.size for part in parts)
+        parts.append(x)
+        return np.arange(start, start + x.size).reshape(x.shape)
+
+    first = next(x for x in optree.tree_leaves(args) if isinstance(x, EnclosedArray))  # type: ignore[arg-type]
+    if operation is np.broadcast_to:
+        return first.broadcast_to(*args[1:], **options)
+    at = operation(*optree.tree_map(places, args), **options)
+    if len(parts) == 1 and all(np.all(part) for part in optree.tree_leaves(at)):
+        return optree.tree_map(lambda part: first.taken(part - 1), at)
+    return optree.tree_map(joined([first._of(np.zeros(1)), *(part.reshape(-1) for part in parts)]).taken, at)
 
 
 def joined(parts: Sequence[EnclosedArray]) -> EnclosedArray:
@@ -192,7 +288,7 @@ def joined(parts: Sequence[EnclosedArray]) -> EnclosedArray:
         return lambda g: g.take(np.arange(start, end))
 
     parents = [(part, part_of(*each)) for part, each in zip(parts, itertools.pairwise(ends.tolist()), strict=True)]
-    return EnclosedArray(type(parts[0].value).joined([part.value for part in parts]), parents)
+    return type(parts[0])(type(parts[0].value).joined([part.value for part in parts]), parents)
 
 
 def _fitted(g: Value, shape: tuple[int, ...]) -> Value:
@@ -205,23 +301,28 @@ def _fitted(g: Value, shape: tuple[int, ...]) -> Value:
 
 
 class Enclosures:
-    """The namespace of `EnclosedArray` arrays of one arithmetic: `Enclosure` or `BallArray`."""
+    """The namespace of arrays of one arithmetic: `Enclosure`, `BallArray` or `RoundedArray`.
+
+    array: their class
+    """
 
     pi = math.pi
 
-    def __init__(self, arithmetic: Any) -> None:
-        self.arithmetic, self.number = arithmetic, self
+    def __init__(self, arithmetic: Any, array: type[EnclosedArray] = EnclosedArray) -> None:
+        self.arithmetic, self.array, self.number = arithmetic, array, self
 
     def check_time(self) -> None:
         """For translations: `TooManyNumbers` limits the time."""
 
     def of(self, x: Any) -> EnclosedArray:
         """Exact numbers, or recorded ones unchanged."""
-        return x if isinstance(x, EnclosedArray) else EnclosedArray(self.arithmetic.of(x))
+        return x if isinstance(x, EnclosedArray) else self.array(self.arithmetic.of(x))
 
     reals = asarray = of
 
     def __getattr__(self, name: str) -> Any:
+        if name in OPERATORS:
+            return lambda x, y: OPERATORS[name](self.of(x), y)
         if name in UNARY:
             return lambda x: self.of(x).function(name)
         row = FUNCTIONS.get(name)
@@ -241,7 +342,7 @@ class Enclosures:
             (a, lambda g: _fitted(g.where(chosen, zero), a.shape)),
             (b, lambda g: _fitted(g.where(~chosen, zero), b.shape)),
         ]
-        return EnclosedArray(a.value.where(chosen, b.value), parents)
+        return self.array(a.value.where(chosen, b.value), parents)
 
     def maximum(self, x: Any, y: Any) -> EnclosedArray:
         """The larger of two numbers. Its derivative lies between those of equal ones."""
@@ -252,7 +353,7 @@ class Enclosures:
         weight = first.where(is_sure, first.between_zero_and_one())
         other = self.arithmetic.of(1.0) + -weight
         parents = [(a, lambda g: _fitted(g * weight, a.shape)), (b, lambda g: _fitted(g * other, b.shape))]
-        return EnclosedArray(a.value.maximum(b.value), parents)
+        return self.array(a.value.maximum(b.value), parents)
 
     def negative(self, x: Any) -> EnclosedArray:
         """-x."""
@@ -276,44 +377,114 @@ class Enclosures:
         a = self.of(x)
         kept = a.value.sum(axis, True)
         total = a.value.sum(axis, keepdims) if not keepdims else kept
-        return EnclosedArray(total, [(a, lambda g: g.reshape(kept.shape).broadcast_to(a.shape))])
+        return self.array(total, [(a, lambda g: g.reshape(kept.shape).broadcast_to(a.shape))])
 
     def mean(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """Means along axes."""
         total = self.sum(x, axis, keepdims=keepdims)
         return total / (self.of(x).size / max(total.size, 1))
 
-    def var(self, x: Any, axis: Axes = None, *, correction: float = 0, keepdims: bool = False) -> EnclosedArray:
+    def var(
+        self, x: Any, axis: Axes = None, *, correction: float = 0, keepdims: bool = False, ddof: float | None = None
+    ) -> EnclosedArray:
         """Variances along axes."""
         gap = self.of(x) - self.mean(x, axis, keepdims=True)
         total = self.sum(gap * gap, axis, keepdims=keepdims)
-        return total / (gap.size / max(total.size, 1) - correction)
+        return total / (gap.size / max(total.size, 1) - (correction if ddof is None else ddof))
 
     def std(self, x: Any, axis: Axes = None, **more: Any) -> EnclosedArray:
         """Standard deviations along axes."""
         return self.var(x, axis, **more).function("sqrt")
 
-    def max(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """The largest numbers along an axis. Raises WithinRadii if two may be the largest."""
+    def max(self, x: Any, axis: Any = None, *, keepdims: bool = False) -> EnclosedArray:
+        """The largest numbers along axes. Where several may be it, each has a derivative between 0 and 1."""
         a = self.of(x)
-        if isinstance(axis, Sequence):
-            (axis,) = axis
-        places = self.argmax(a, axis)
-        largest = a.reshape(-1)[places]
-        if ((a - largest).value.signs() >= 0).sum() > largest.size:
-            raise WithinRadii("two numbers may be the largest")
-        return largest if keepdims else largest.reshape(np.empty(places.shape).squeeze(axis).shape)
-
-    @staticmethod
-    def argmax(x: EnclosedArray, axis: int | None) -> NDArray[np.int64]:
-        """The flat indices of the largest numbers along an axis, which is kept."""
-        place = np.argmax(x.approximate, axis, keepdims=True)
-        flat = np.arange(x.size).reshape(x.shape)
-        return place if axis is None else np.take_along_axis(flat, place, axis)
+        kept = a.value.largest(axis)
+        may_be = (a.value + -kept).signs() >= 0
+        is_sure = ~may_be | (may_be.sum(axis, keepdims=True) == 1)
+        weight = self.arithmetic.of(may_be).where(is_sure, a.value.between_zero_and_one())
+        shape = kept.shape if keepdims else may_be.any(axis).shape
+        return self.array(kept.reshape(shape), [(a, lambda g: g.reshape(kept.shape) * weight)])
 
     def min(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """The smallest numbers along an axis."""
         return -self.max(-self.of(x), axis, keepdims=keepdims)
+
+    amax, amin = max, min
+
+    def cumulative_sum(self, x: Any, axis: int = -1) -> EnclosedArray:
+        """Running sums along an axis."""
+        a = self.of(x)
+        turned = np.flip(np.arange(a.size).reshape(a.shape), axis)
+        return self.array(a.value.running(axis), [(a, lambda g: g.take(turned).running(axis).take(turned))])
+
+    cumsum = cumulative_sum
+
+    def put(self, x: Any, places: NDArray[np.int64], updates: Any) -> EnclosedArray:
+        """x with the updates added at flat indices; none at those below 0."""
+        a, chosen = self.of(x), places >= 0
+        added = self.of(updates)[chosen]
+        at = places[chosen]
+        total = self.array(added.value.put(at, a.shape), [(added, lambda g: g.take(at))])
+        return a + total
+
+    def sign(self, x: Any) -> EnclosedArray:
+        """-1, 0 or 1, a constant."""
+        return self.of(self.of(x)._sure(0.0))
+
+    def isfinite(self, x: Any) -> NDArray[np.bool_]:
+        """Whether numbers are finite. Raises WithinRadii where that is unknown."""
+        mid, rad = self.of(x).value.bounds()
+        if not np.isfinite(rad).all():
+            raise WithinRadii("a number may be infinite")
+        return np.isfinite(mid)
+
+    def isinf(self, x: Any) -> NDArray[np.bool_]:
+        """Whether numbers are infinite."""
+        return ~self.isfinite(x)
+
+    def isnan(self, x: Any) -> NDArray[np.bool_]:
+        """Never, where it is known."""
+        return self.isfinite(x) & False
+
+    def full(self, shape: Any, fill: Any, **_: Any) -> EnclosedArray:
+        """An array of one number."""
+        return self.of(fill).broadcast_to(shape if np.ndim(shape) else (shape,))
+
+    def zeros_like(self, x: Any, **_: Any) -> EnclosedArray:
+        """An array of zeros."""
+        return self.zeros(np.shape(x))
+
+    def ones_like(self, x: Any, **_: Any) -> EnclosedArray:
+        """An array of ones."""
+        return self.zeros(np.shape(x)) + 1.0
+
+    def concat(self, arrays: Sequence[Any], axis: int | None = 0) -> Any:
+        """As numpy's."""
+        return arranged(np.concatenate, list(map(self.of, arrays)), axis=axis)
+
+    def stack(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        """As numpy's."""
+        return arranged(np.stack, list(map(self.of, arrays)), axis=axis)
+
+    def einsum(self, subscripts: str, x: Any, y: Any) -> EnclosedArray:
+        """A sum of products of two arrays, as numpy's with an arrow."""
+        of_x, of_y, result = subscripts.replace(" ", "").replace("->", ",").split(",")
+        batch = [k for k in of_x if k in of_y and k in result]
+        inner = [k for k in of_x if k in of_y and k not in result]
+        free = [[k for k in of if k not in (*batch, *inner)] for of in (of_x, of_y)]
+        if set(result) != {*batch, *free[0], *free[1]}:
+            raise TypeError(f"einsum of {subscripts}")
+        sizes = dict(zip(of_x + of_y, self.of(x).shape + self.of(y).shape, strict=True))
+
+        def arranged_as(array: Any, of: str, *groups: list[str]) -> EnclosedArray:
+            axes = [of.index(k) for group in (batch, *groups) for k in group]
+            shape = [sizes[k] for k in batch] + [math.prod(sizes[k] for k in group) for group in groups]
+            return self.of(array).transpose(axes).reshape(shape)
+
+        product = self.matmul(arranged_as(x, of_x, free[0], inner), arranged_as(y, of_y, inner, free[1]))
+        order = [*batch, *free[0], *free[1]]
+        return product.reshape([sizes[k] for k in order]).transpose([order.index(k) for k in result])
 
     def matmul(self, x: Any, y: Any) -> EnclosedArray:
         """The product of matrices, as `x @ y`."""
@@ -327,7 +498,7 @@ class Enclosures:
             (a, lambda g: _fitted(g @ _transposed(right), a.shape)),
             (b, lambda g: _fitted(_transposed(left) @ g, b.shape)),
         ]
-        return EnclosedArray(left @ right, parents)
+        return self.array(left @ right, parents)
 
 
 def _transposed(x: Value) -> Value:
