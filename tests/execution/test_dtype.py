@@ -120,7 +120,6 @@ def test_inputs_are_rounded_and_refused_where_that_makes_another_point() -> None
     [
         ({"dtype": "int8"}, "--dtype 'int8' is unknown; use float64, float32, bfloat16, float16"),
         ({"dtype": "float16", "backends": ["tape", "autograd"]}, "no selected backend computes in float16; use jax"),
-        ({"dtype": "float32", "operators": ["relations"]}, "relations are checked in float64; remove"),
     ],
 )
 def test_a_type_that_is_unknown_or_that_nobody_has_is_refused_in_one_line(asked: dict[str, Any], told: str) -> None:

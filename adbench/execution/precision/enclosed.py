@@ -20,8 +20,9 @@ from adbench.functions.declared_constants import declaring
 from adbench.functions.user_function import UserFunction, told
 from adbench.model.errors import Unsupported, contained
 from adbench.oracle.enclosures.ball_arrays import BITS, BallArray
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, TooManyNumbers, gradient
+from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, gradient
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 
@@ -34,17 +35,22 @@ METHOD = "enclosures by midpoint and radius in float64"
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words."""
+    """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words.
+
+    shifts: see `Enclosures`
+    """
 
     mids: Numbers
     radii: Numbers
     balls: str
+    shifts: dict[int, bool]
 
     @staticmethod
     def of(definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Enclosed:
         """Raises Unsupported with the reason if some number is not enclosed."""
+        shifts = dict[int, bool]()
         try:
-            found = evaluated(Enclosure, definition, leaves, weights)
+            found = evaluated(Enclosure, definition, leaves, weights, shifts)
         except TooManyNumbers as error:
             raise Unsupported(str(error)) from error
         mids, radii = (tuple(each) for each in zip(*found, strict=True))
@@ -55,10 +61,10 @@ class Enclosed:
             with arithmetic(Arithmetic(BITS)):
                 again = evaluated(BallArray, definition, leaves, weights)
         except TooManyNumbers as error:
-            return Enclosed(mids, radii, f"balls confirm none: {error}")
+            return Enclosed(mids, radii, f"balls confirm none: {error}", shifts)
         if not _meet(found, again):
             raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
-        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all")
+        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts)
 
     def told(self, names: Sequence[str]) -> str:
         """Which numbers are proved how, for a note below the table."""
@@ -69,24 +75,28 @@ class Enclosed:
         return f"{METHOD} prove {sizes}, to 2^{np.log2(typical):.0f} in the median; {self.balls}"
 
 
-def evaluated(kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Bounds:
+def evaluated(
+    kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any, shifts: dict[int, bool] | None = None
+) -> Bounds:
     """Midpoints and radii of the value, and of the gradient by each active leaf, in this arithmetic.
 
     Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax.
     """
     with declaring(str, held=True) as declared:
-        bounds = _evaluated(kind, definition, leaves, weights)
+        bounds = _evaluated(kind, definition, leaves, weights, shifts)
     if declared.met and kind is Enclosure:
         with declaring(str, held=False):
-            moving = _evaluated(kind, definition, leaves, weights)
+            moving = _evaluated(kind, definition, leaves, weights, None)
         if not _meet(bounds, moving):
             raise Unsupported(f"it declares numbers constant: {declared}")
     return bounds
 
 
-def rounded(f: UserFunction, leaves: Sequence[Any], weights: Any, seed: Sequence[int]) -> Numbers:
+def rounded(
+    f: UserFunction, leaves: Sequence[Any], weights: Any, seed: Sequence[int], shifts: dict[int, bool]
+) -> Numbers:
     """The value and the gradient with each operation rounded at random in the precision of the function."""
-    bounds = evaluated(RoundedArray.drawn(f.precision, seed), f, leaves, weights)
+    bounds = evaluated(RoundedArray.drawn(f.precision, seed), f, leaves, weights, shifts)
     return tuple(mid for mid, _ in bounds)
 
 
@@ -95,7 +105,9 @@ def _meet(some: Bounds, others: Bounds) -> bool:
     return all((np.abs(mid - middle) <= rad + radius).all() for (mid, rad), (middle, radius) in pairs)
 
 
-def _evaluated(kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Bounds:
+def _evaluated(
+    kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any, shifts: dict[int, bool] | None
+) -> Bounds:
     EnclosedArray.left = MOST.get(kind, math.inf)
     active = definition.arguments.active
     numbers: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if name in active else leaf
@@ -103,7 +115,7 @@ def _evaluated(kind: Any, definition: UserFunction, leaves: Sequence[Any], weigh
     inputs = [one for one in numbers if isinstance(one, EnclosedArray)]
     try:
         with contained(), np.errstate(all="ignore"):
-            xp = Enclosures(kind)
+            xp = Enclosures(kind, shifts=shifts)
             value = xp.of(definition.text(leaves)(xp, *numbers))
             parts = gradient(value, kind.of(np.broadcast_to(weights, value.shape)), inputs)
             return [part.bounds() for part in (value.value, *parts)]

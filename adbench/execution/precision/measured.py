@@ -68,8 +68,10 @@ class Measured:
         """
         names, precision = f.arguments.active, f.precision
         double = definition and definition.in_float64
+        shifts = dict[int, bool]()
         try:
             bounds = Enclosed.of(f, leaves, weights)
+            shifts = bounds.shifts
             truth, radii, proof = bounds.mids, bounds.radii, bounds.told(names)
         except Unsupported as refusal:
             if double is None:
@@ -83,7 +85,7 @@ class Measured:
         for draw in range(draws):
             exact, numbers = truth, truth
             if definition is None or double is None:
-                numbers = rounded(f, leaves, weights, [seed, draw])
+                numbers = rounded(f, leaves, weights, [seed, draw], shifts)
             else:
                 there = leaves if draw == 0 else _nearby(leaves, definition.arguments.given, rng)
                 exact = truth if draw == 0 else double.run(there, weights).numbers

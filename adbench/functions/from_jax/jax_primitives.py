@@ -17,7 +17,8 @@ import numpy as np
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex

@@ -22,7 +22,8 @@ from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATI
 from adbench.functions.low_precision import jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
 from adbench.oracle.series.arrays import RealArray
@@ -580,7 +581,7 @@ def _stacked(values: Sequence[Any], aval: Any) -> Any:
 
         return jnp.stack(values)
     if values and isinstance(values[0], EnclosedArray):
-        return np.stack(values)  # type: ignore[call-overload]
+        return np.stack(values)
     made = np.empty((len(values), *aval.shape), dtype=object if _is_active_kind(aval) else aval.dtype)
     for k, value in enumerate(values):
         made[k] = value

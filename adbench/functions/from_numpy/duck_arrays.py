@@ -17,7 +17,8 @@ from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIO
 from adbench.functions.from_numpy.name_table import FUNCTIONS
 from adbench.functions.from_numpy.number_functions import ELEMENTWISE
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import ARRANGING, ORDERING, EnclosedArray, Enclosures
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import ARRANGING, ORDERING, EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import ComplexNumber
@@ -193,7 +194,7 @@ class EnclosedCalls(Calls):
         for name in (*REDUCED, "reshape", "squeeze", "transpose", "ravel"):
             if not hasattr(EnclosedArray, name):
                 setattr(self.array, name, _method(name))
-        self.xp: Any = Enclosures(xp.arithmetic, self.array)
+        self.xp: Any = Enclosures(xp.arithmetic, self.array, xp.shifts)
 
     def entered(self, leaf: Any) -> Any:
         """An argument of the text for the function."""
@@ -205,7 +206,7 @@ class EnclosedCalls(Calls):
         """As they are."""
         return value
 
-    dressed = complete = arrays
+    dressed = complete = arrays  # type: ignore[assignment]  # other names of the argument
 
     def function(self, path: str, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """``function(*args, **options)`` by the table, or by what enclosures know."""

@@ -25,7 +25,8 @@ from adbench.functions.from_numpy.duck_arrays import (
 )
 from adbench.functions.from_numpy.rebinding import Rebinding
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, TooManyNumbers, WithinRadii
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, WithinRadii
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.ball import Insufficient
 from adbench.oracle.series.namespace import Balls, TooSlow
@@ -62,8 +63,11 @@ class _Text:
         """The value. Raises Unsupported."""
         if not isinstance(xp, Balls | Enclosures):
             return self._flat(*leaves)
-        calls = EnclosedCalls(xp) if isinstance(xp, Enclosures) else calls_of(xp.number)
-        calls.xp.deadline = getattr(xp, "deadline", None)
+        if isinstance(xp, Enclosures):
+            calls: Calls = EnclosedCalls(xp)
+        else:
+            calls = calls_of(xp.number)
+            calls.xp.deadline = xp.deadline
         if self._copy is not None:
             return self._value(self._copy, calls, leaves)
         try:
@@ -76,8 +80,9 @@ class _Text:
             if not rebinding.copied:
                 raise _told(error) from error
             self._copy = made
-            if isinstance(xp, Balls):
-                xp.number.begin()  # the noise of an operation belongs to its position in the run
+            (
+                calls.xp if isinstance(xp, Enclosures) else xp.number
+            ).begin()  # the noise of an operation belongs to its position in the run
             return self._value(made, calls, leaves)
 
     def _value(self, function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:
@@ -168,7 +173,9 @@ def _makes_floats(path: str, args: tuple[Any, ...], options: dict[str, Any]) -> 
 def _is_active(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return any(map(_is_active, value))
-    return isinstance(value, Number | Numbers | EnclosedArray) or (isinstance(value, np.ndarray) and value.dtype == object)
+    return isinstance(value, Number | Numbers) or (
+        isinstance(value, np.ndarray | EnclosedArray) and value.dtype == object
+    )
 
 
 def _told(error: Exception) -> Exception:

@@ -80,7 +80,7 @@ class RoundedArray(Parts):
 
     def signs(self) -> NDArray[np.int8]:
         """1, -1 or 0."""
-        return np.sign(self.parts[0]).astype(np.int8)
+        return np.asarray(np.sign(self.parts[0]), dtype=np.int8)
 
     def between_zero_and_one(self) -> RoundedArray:
         """As many halves."""
