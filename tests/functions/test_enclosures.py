@@ -62,8 +62,9 @@ def programs(request: pytest.FixtureRequest) -> list[tuple[Program, Any, Sequenc
             with double_precision():
                 f = function_of(program, request.param)
                 text = translator_of(LIBRARIES[request.param])(f, args, widened=True)
+                balls = bounds_of(BallArray, text, args, program.wrt)
                 bounds_of(Enclosure, text, args, program.wrt)
-                made.append((program, text, args, bounds_of(BallArray, text, args, program.wrt)))
+                made.append((program, text, args, balls))
         except Exception:  # an operation without enclosures, or a comparison within radii: no proof
             continue
     assert len(made) > len(SEEDS) // 4

@@ -80,9 +80,8 @@ class _Text:
             if not rebinding.copied:
                 raise _told(error) from error
             self._copy = made
-            (
-                calls.xp if isinstance(xp, Enclosures) else xp.number
-            ).begin()  # the noise of an operation belongs to its position in the run
+            # Random roundings belong to the position of an operation in the run.
+            (calls.xp if isinstance(xp, Enclosures) else xp.number).begin()
             return self._value(made, calls, leaves)
 
     def _value(self, function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Arrays of numbers of a low precision, each operation rounded at random, with the operations of `Enclosure`.
 
-The errors of a value and of its reverse sweep are those that rounding explains. Numbers that need no rounding stay
-exact. Sums and products of matrices are added in float32, as libraries do for this type and those of 16 bits.
+Rounding explains the errors of these values and of their reverse sweep. Numbers of the precision stay exact. Sums and
+products of matrices are added in float32, as libraries do for this type and those of 16 bits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RoundedArray(Parts):
 
     @classmethod
     def _moved(cls, x: Any, sizes: Any) -> Any:
-        """The numbers that are none of float32, by up to a rounding of these sizes in float32."""
+        """Numbers between those of float32, moved by up to a rounding of these sizes in float32."""
         moved = x + sizes * cls.form.inside * (cls.rng.random(np.shape(x)) - 0.5)
         return np.where(x == np.asarray(x, dtype=np.float32), x, moved)
 
