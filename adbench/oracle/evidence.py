@@ -25,7 +25,7 @@ MOST_WIDER = 10.0
 
 
 @dataclass(frozen=True)
-class Spread:
+class ErrorSpread:
     """Standard deviations of rounding errors.
 
     by_place   of compared numbers; `other`: of all others
@@ -241,7 +241,7 @@ def compare(
     return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
 
 
-def widened(item: EntryEvidence, spread: Spread) -> EntryEvidence:
+def widened(item: EntryEvidence, spread: ErrorSpread) -> EntryEvidence:
     """The evidence with the program's measured spread in its bound, and the word for that."""
     wider = precision().sigmas * spread.by_place.get(f"{spread.within}{item.place}", spread.other)
     if not (0 < item.bound < math.inf and wider > 0 and math.isfinite(item.got - item.expected)):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adbench.model import tree
 from adbench.model.errors import Unsupported
-from adbench.oracle.evidence import EntryEvidence, Precision, Spread
+from adbench.oracle.evidence import EntryEvidence, ErrorSpread, Precision
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
 
@@ -95,7 +95,7 @@ def judged(
     claim: float | None,
     judge: Callable[..., tuple[Verdict, tuple[EntryEvidence, ...]]],
     *,
-    spread: Spread | None = None,
+    spread: ErrorSpread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict on the points that have a reference, in one, and every compared number.
 

@@ -27,7 +27,7 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.operator import batch_points, definition, needs
-from adbench.oracle.evidence import DOUBLE, EntryEvidence, Precision, Spread, agrees
+from adbench.oracle.evidence import DOUBLE, EntryEvidence, ErrorSpread, Precision, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
 
@@ -120,12 +120,14 @@ class Judge:
         ):
             return first
         last = first
-        if judged(spread=Spread({}, math.inf))[0].word != "wrong":  # else it is wrong by more than a spread may allow
+        if (
+            judged(spread=ErrorSpread({}, math.inf))[0].word != "wrong"
+        ):  # else it is wrong by more than a spread may allow
             with suppress(Exception):  # the program may fail at other inputs; then the verdict stays
-                last = judged(spread=Spread(self._spread_at(at, known)))
+                last = judged(spread=ErrorSpread(self._spread_at(at, known)))
         if last[0].word == "wrong" and at.types and self.operator == "gradient":
             with suppress(Exception):  # the function may have operations that are not known for arrays
-                last = judged(spread=Spread(_spread_of_sweep(at, known), most=math.inf))
+                last = judged(spread=ErrorSpread(_spread_of_sweep(at, known), most=math.inf))
         return last
 
     def _agreed(self, at: CasePoint, entries: Sequence[EntryEvidence], known: PointReferences) -> Collection[str]:
@@ -179,12 +181,11 @@ def _spread_of_sweep(at: CasePoint, known: PointReferences) -> Mapping[str, floa
     from adbench.execution.precision.enclosed import rounded  # a worker loads it only here
 
     f: Any = at.case.f
-    squares = dict[str, float]()
+    draws = []
     for draw in range(DRAWS):
         parts = rounded(f, at.args, 1.0, [at.seed, draw], {})[1:]
-        for item in examined(at, "gradient", parts, known, None)[1]:
-            squares[item.place] = squares.get(item.place, 0.0) + (item.got - item.expected) ** 2
-    return {place: math.sqrt(total / DRAWS) for place, total in squares.items()}
+        draws.append({item.place: item.got for item in examined(at, "gradient", parts, known, None)[1]})
+    return {place: float(np.std([each[place] for each in draws])) for place in draws[0]}
 
 
 def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint) -> dict[str, float]:
