@@ -81,6 +81,8 @@ def moves(numbers: Any) -> bool:
 
 def constant(number: Any) -> Any:
     """A number of the oracle without its motion."""
+    if isinstance(number, EnclosedArray):
+        return number.constant()
     if isinstance(number, ComplexNumber):
         return ComplexNumber(constant(number.real), constant(number.imag))
     value = number.ball

@@ -67,7 +67,7 @@ LIBRARIES: Mapping[str, Library] = {
     for library in (
         Library("xp", "tape", None),
         Library("jax", "jax", "adbench.functions.from_jax.jaxprs:jax_text", "jax_eager", keeps_types=True),
-        Library("torch", "torch", "adbench.functions.from_torch.tensors:torch_text", keeps_types=True),
+        Library("torch", "torch", "adbench.functions.from_torch.torch_text:torch_text", keeps_types=True),
         Library("autograd", "autograd", NUMPY_TEXT, keeps_types=True),
         Library("tape", "tape", NUMPY_TEXT),
         Library("numpy", "tape", NUMPY_TEXT),

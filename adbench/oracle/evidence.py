@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,13 +18,27 @@ Word = Literal["right", "wrong", "verified", "blind", "inconclusive", "approxima
 
 BADNESS: Mapping[Word, int] = {"right": 0, "approximate": 0, "verified": 1, "inconclusive": 1, "blind": 2, "wrong": 3}
 
-Spread = Callable[[str], float]
-"""Place of a compared number -> the standard deviation of its rounding error in one program; 0 if unknown."""
-
 BARS = 25.0
 SIGMAS = 20.0
 MOST_WIDER = 10.0
 """A measured spread multiplies a bound by this at most: it costs one digit, and a program in float32 stays wrong."""
+
+
+@dataclass(frozen=True)
+class ErrorSpread:
+    """Standard deviations of rounding errors.
+
+    by_place   of compared numbers; `other`: of all others
+    most       it multiplies a bound by this at most
+    within     the beginning of the places by which they are known
+    """
+
+    by_place: Mapping[str, float]
+    other: float = 0.0
+    most: float = MOST_WIDER
+    within: str = ""
+
+
 ROUNDINGS = 8.0
 RESOLVED = 0.5e-9
 AGREED = 1e-12
@@ -227,12 +241,12 @@ def compare(
     return evidence(expected, bound, word, _digits(error, scale), _digits(bound, scale))
 
 
-def widened(item: EntryEvidence, spread: Spread) -> EntryEvidence:
+def widened(item: EntryEvidence, spread: ErrorSpread) -> EntryEvidence:
     """The evidence with the program's measured spread in its bound, and the word for that."""
-    wider = precision().sigmas * spread(item.place)
+    wider = precision().sigmas * spread.by_place.get(f"{spread.within}{item.place}", spread.other)
     if not (0 < item.bound < math.inf and wider > 0 and math.isfinite(item.got - item.expected)):
         return item
-    bound = min(item.bound + wider, MOST_WIDER * item.bound)
+    bound = min(item.bound + wider, spread.most * item.bound)
     digits = max(0.0, item.digits_resolvable - math.log10(bound / item.bound))
     word = "wrong" if abs(item.got - item.expected) > bound else _resolved(10.0**-digits, 1.0)
     return replace(item, bound=bound, word=word, digits_resolvable=digits)

@@ -31,8 +31,8 @@ from adbench.oracle.evidence import (
     DOUBLE,
     SINGLE,
     EntryEvidence,
+    ErrorSpread,
     Precision,
-    Spread,
     compare,
     confirmed,
     entry_name,
@@ -136,7 +136,7 @@ def judge_entries(
     claimed_relative_error: float | None = None,
     single: bool = False,
     within: Precision = DOUBLE,
-    spread: Spread | None = None,
+    spread: ErrorSpread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict with every compared number: the value, entries and sums; none if the structure is wrong.
@@ -165,7 +165,7 @@ def _judged(
     known: Reference,
     nonzeros: Nonzeros | None,
     claim: float | None,
-    spread: Spread | None = None,
+    spread: ErrorSpread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict in the chosen arithmetic, and the compared numbers."""
@@ -183,7 +183,7 @@ def _judged(
         return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
 
 
-def _widened(parts: Sequence[ComparedPart], spread: Spread) -> list[ComparedPart]:
+def _widened(parts: Sequence[ComparedPart], spread: ErrorSpread) -> list[ComparedPart]:
     """The comparisons with the spread in their bounds. What could hide behind a bound grows like the bound."""
 
     results = [_revised(one, partial(widened, spread=spread)) for one in parts]

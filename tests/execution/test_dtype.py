@@ -10,12 +10,14 @@ import pytest
 from adbench.catalog.discovery import catalog
 from adbench.catalog.source import Source
 from adbench.execution.operators.prepared_point import point
+from adbench.execution.operators.relations import sentences
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
 from adbench.execution.session import prepare
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError
+from adbench.model.record import Relations
 from adbench.model.serialization import from_plain, to_plain
 from adbench.oracle.evidence import PRECISIONS
 from adbench.oracle.verdict import Verdict
@@ -51,19 +53,24 @@ def prepare(operator, f, args, wrt):
 '''
 
 
-def judged(folder: Path, dtype: str, factor: float, operator: str = "gradient") -> Verdict:
+def judged(folder: Path, dtype: str, factor: float | str, operator: str = "gradient") -> Verdict:
     """The verdict of a worker on the hand-written derivative, times a factor."""
-    folder = folder / f"{dtype} {factor} {operator}"  # a module is imported once
+    worker, asked, known = with_reference(folder, dtype, factor, operator)
+    prepared = answered(worker, do="prepare", operator=operator, reference=known, **asked)
+    return from_plain(prepared["verdict"], Verdict)
+
+
+def with_reference(folder: Path, dtype: str, factor: float | str, operator: str) -> tuple[WorkerState, Any, Any]:
+    """A worker that has loaded the derivative, the fields of its requests, and the reference."""
+    folder = folder / f"{dtype} {str(factor).replace('/', 'over')} {operator}"  # a module is imported once
     folder.mkdir()
-    write(folder, softplus=CASE, low=LOW.replace("FACTOR", repr(factor)))
+    write(folder, softplus=CASE, low=LOW.replace("FACTOR", str(factor)))
     case = Source("cases", "softplus", str(folder / "softplus.py"), builtin=False)
     source = Source("backends", "low", str(folder / "low.py"), builtin=False, dtypes=("float32", "bfloat16", "float16"))
     worker, asked = WorkerState(), {"case": to_plain(case), "size": 10, "seed": 0, "dtype": dtype}
     effort = {"cache": None, "reference_seconds": 2.0, "second_order": False, "hessian": False}
     answered(worker, do="load", source=to_plain(source), dtype=dtype)
-    known = answered(worker, do="reference", **asked, **effort)
-    found = answered(worker, do="prepare", operator=operator, reference=known, **asked)
-    return from_plain(found["verdict"], Verdict)
+    return worker, asked, answered(worker, do="reference", **asked, **effort)
 
 
 def answered(worker: WorkerState, **request: Any) -> Any:
@@ -86,6 +93,17 @@ def test_a_result_is_right_where_the_rounding_of_the_type_explains_its_error(
     assert wrong.word == "wrong", wrong.sentence
     assert wrong.ulp is not None
     assert wrong.ulp.worst > wrong.ulp.explained
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_relations_between_calls_hold_in_the_type_and_a_stale_result_breaks_them(tmp_path: Path, dtype: str) -> None:
+    def broken(factor: str) -> list[str]:
+        worker, asked, known = with_reference(tmp_path, dtype, factor, "relations")
+        checked = answered(worker, do="relations", operator="relations", reference=known, **asked)
+        return sentences(from_plain(checked, Relations), [])
+
+    assert not broken("1.0")
+    assert broken("(FORM.append(FORM[-1]) or len(FORM) / 8)")  # it grows with every call
 
 
 def test_directions_are_numbers_of_the_type(tmp_path: Path) -> None:
@@ -120,7 +138,6 @@ def test_inputs_are_rounded_and_refused_where_that_makes_another_point() -> None
     [
         ({"dtype": "int8"}, "--dtype 'int8' is unknown; use float64, float32, bfloat16, float16"),
         ({"dtype": "float16", "backends": ["tape", "autograd"]}, "no selected backend computes in float16; use jax"),
-        ({"dtype": "float32", "operators": ["relations"]}, "relations are checked in float64; remove"),
     ],
 )
 def test_a_type_that_is_unknown_or_that_nobody_has_is_refused_in_one_line(asked: dict[str, Any], told: str) -> None:
@@ -141,6 +158,8 @@ def test_a_backend_without_the_type_says_which_it_has() -> None:
     assert session.result().dtype == "bfloat16"
     assert runs.run().dtype == "float64"
     assert not any(job.operator == "relations" for job in session.plan.jobs)
+    session = prepare(cases=["log_sum_exp"], backends=["torch"], time=False, dtype="float32", operators=["relations"])
+    assert [job.operator for job in session.plan.jobs] == ["relations"]
 
 
 def test_a_backends_file_must_be_able_to_use_its_types(tmp_path: Path) -> None:

@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("jax")  # which the module of random programs imports
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 
 from flint import arb  # noqa: E402 - torch comes first
 
 from adbench.findings.programs.generation import drawn  # noqa: E402 - torch comes first
 from adbench.findings.programs.random_program import Program  # noqa: E402
-from adbench.functions.from_torch.enclosed_tensors import enclosed  # noqa: E402
-from adbench.functions.from_torch.tensors import torch_text  # noqa: E402
+from adbench.functions.libraries import LIBRARIES, double_precision, translator_of  # noqa: E402
 from adbench.oracle.compute import reference  # noqa: E402
 from adbench.oracle.enclosures import midpoint_radius, taylor  # noqa: E402
 from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures  # noqa: E402
 from adbench.oracle.enclosures.midpoint_radius import Enclosure  # noqa: E402
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, WithinRadii, gradient  # noqa: E402
+from adbench.oracle.enclosures.recorded import EnclosedArray, WithinRadii, gradient  # noqa: E402
 from adbench.oracle.leaves import Point  # noqa: E402
 from adbench.oracle.series.ball import Arithmetic, arithmetic  # noqa: E402
 from adbench.oracle.subject import Effort, Subject  # noqa: E402
@@ -32,12 +33,13 @@ Bounds = list[tuple[Any, Any]]
 SEEDS = range(30)
 
 
-def bounds_of(kind: Any, f: Any, args: Sequence[Any], wrt: Sequence[int]) -> Bounds:
-    """Midpoints and radii of the value and of the gradient of its sum."""
-    given = [EnclosedArray(kind.of(arg), is_input=True) if k in wrt else arg for k, arg in enumerate(args)]
+def bounds_of(kind: Any, text: Any, args: Sequence[Any], wrt: Sequence[int]) -> Bounds:
+    """Midpoints and radii of the value and of the gradient of its sum, of a translated function."""
+    numbers = [EnclosedArray(kind.of(arg), is_input=True) if k in wrt else arg for k, arg in enumerate(args)]
     with np.errstate(all="ignore"), arithmetic(Arithmetic(96)):
-        value = enclosed(lambda leaves: f(*leaves), Enclosures(kind), given)
-        parts = gradient(value, kind.of(np.ones(value.shape)), [given[k] for k in wrt])
+        xp = Enclosures(kind)
+        value = xp.of(text(xp, *numbers))
+        parts = gradient(value, kind.of(np.ones(value.shape)), [numbers[k] for k in wrt])
         return [part.bounds() for part in (value.value, *parts)]
 
 
@@ -49,43 +51,103 @@ def outside(enclosures: Bounds, balls: Bounds) -> int:
     )
 
 
-@pytest.fixture(scope="module")
-def programs() -> list[tuple[Program, Any, Sequence[Any], Bounds]]:
-    """Random programs whose operations all have enclosures, with balls of their value and gradient."""
+@pytest.fixture(scope="module", params=["torch", "jax", "numpy"])
+def programs(request: pytest.FixtureRequest) -> list[tuple[Program, Any, Sequence[Any], Bounds]]:
+    """Random programs whose operations all have enclosures, translated, with balls of their value and gradient."""
     made = []
     for seed in SEEDS:
         program = drawn(Random(seed).randrange, steps=6)
         args = [np.asarray(one.native, dtype=float) if np.ndim(one.native) else one.native for one in program.inputs]
-        f = function_of(program, "torch")
         try:
-            made.append((program, f, args, bounds_of(BallArray, f, args, program.wrt)))
-        except Exception:  # an operation without enclosures, for which a check falls back to float64
+            with double_precision():
+                f = function_of(program, request.param)
+                text = translator_of(LIBRARIES[request.param])(f, args, widened=True)
+                balls = bounds_of(BallArray, text, args, program.wrt)
+                bounds_of(Enclosure, text, args, program.wrt)
+                made.append((program, text, args, balls))
+        except Exception:  # an operation without enclosures, or a comparison within radii: no proof
             continue
     assert len(made) > len(SEEDS) // 4
     return made
 
 
+def compared(text: Any, args: Sequence[Any], wrt: Sequence[int], enclosures: Bounds) -> int:
+    """How many derivatives lie within their enclosures by power series, which have no reverse sweep; all must."""
+    names = tuple(f"x{k}" for k in range(len(args)))
+    subject = Subject(lambda *x: text(np, *x), Point(tuple(args), tuple(wrt), names), text)
+    row, count = reference(subject, Effort(max_seconds=1.0)).all_outputs, 0
+    for leaf, (mid, rad) in zip(row.leaves if row.proved else (), enclosures[1:], strict=row.proved):
+        for entry in leaf.entries:
+            middle, radius, known = mid.flat[entry.index], rad.flat[entry.index], entry.derivative
+            if np.isfinite(radius):
+                count += 1
+                nearest = min(max(middle, known.lower), known.upper)
+                assert abs(middle - nearest) <= radius + known.bar, (leaf.path, entry)
+    return count
+
+
 def test_no_true_number_lies_outside_its_enclosure(programs: Any) -> None:
-    compared = 0
-    for program, f, args, balls in programs:
-        found = bounds_of(Enclosure, f, args, program.wrt)
-        assert not outside(found, balls)
-        text = torch_text(f, args)
-        subject = Subject(lambda *x, text=text: text(np, *x), Point(tuple(args), program.wrt, program.names), text)
-        row = reference(subject, Effort(max_seconds=1.0)).all_outputs
-        for leaf, (mid, rad) in zip(row.leaves if row.proved else (), found[1:], strict=row.proved):
-            for entry in leaf.entries:
-                middle, radius, known = mid.flat[entry.index], rad.flat[entry.index], entry.derivative
-                compared += bool(np.isfinite(radius))
-                if np.isfinite(radius):
-                    nearest = min(max(middle, known.lower), known.upper)
-                    assert abs(middle - nearest) <= radius + known.bar, (program, leaf.path)
-    assert compared > len(programs)
+    count = 0
+    for program, text, args, balls in programs:
+        enclosures = bounds_of(Enclosure, text, args, program.wrt)
+        assert not outside(enclosures, balls), program
+        count += compared(text, args, program.wrt, enclosures)
+    assert count > len(programs)
+
+
+def in_place(x: Any) -> Any:
+    y = torch.tanh(x)
+    y[1:, 0] *= x[0, 1]
+    y[:, 2].add_(y[:, 0])
+    return (y * y).sum()
+
+
+def running_product(x: Any) -> Any:
+    def step(state: Any, row: Any) -> Any:
+        return state * jnp.sin(row), state.at[1].set(row[0])
+
+    return jnp.sum(jax.lax.scan(step, x[0], x)[1])
+
+
+OPERATIONS = [
+    ("torch", lambda x: (x.cumsum(1) ** 3).sum()),
+    ("torch", lambda x: (x.sort(0).values * torch.arange(4.0)[:, None] * x).sum()),
+    ("torch", lambda x: (x.topk(2, 1).values ** -2).sum() + (x.max(0).values * x[1]).sum() + x.min()),
+    ("torch", lambda x: torch.einsum("ij,kj->ik", x, x.exp()).sum()),
+    ("torch", in_place),
+    ("jax", lambda x: jnp.sum(jnp.cumsum(x, 1, dtype=float) ** 3 * jnp.sort(x, 0) * jax.lax.top_k(x, 3)[0])),
+    ("jax", lambda x: jnp.sum(jnp.zeros((3, 3)).at[jnp.array([0, 2, 2, 1])].add(x) ** 2)),
+    ("jax", lambda x: jnp.sum(jax.lax.dynamic_update_slice(x, x[:2, :2] ** 5, (1, 1)) * jax.nn.softmax(x, -1))),
+    ("jax", running_product),
+    ("numpy", lambda x: np.sum(np.einsum("ij,kj->ki", x, np.exp(x)) ** 2)),
+    ("numpy", lambda x: np.sum(np.cumsum(x, axis=1) * x.max(0) / np.var(x, axis=0, ddof=1))),
+    ("numpy", lambda x: np.sum(np.concatenate([x.T[1:], np.ones((1, 4))]) @ x * np.tril(x[:2, :2]).sum())),
+]
+
+
+@pytest.mark.parametrize(("library", "f"), OPERATIONS)
+def test_derivatives_of_arranged_and_running_numbers_agree_with_power_series(library: str, f: Any) -> None:
+    args = [np.random.default_rng(3).normal(size=(4, 3))]
+    with double_precision():
+        text = translator_of(LIBRARIES[library])(f, args, widened=True)
+        enclosures = bounds_of(Enclosure, text, args, (0,))
+        assert all(np.isfinite(rad).all() for _, rad in enclosures)
+        assert not outside(enclosures, bounds_of(BallArray, text, args, (0,)))
+        assert compared(text, args, (0,), enclosures) == args[0].size
+
+
+def test_equal_numbers_share_the_derivative_of_the_largest() -> None:
+    x = EnclosedArray(Enclosure.of([[2.0, 2.0, 1.0], [0.0, 3.0, -1.0]]), is_input=True)
+    largest = Enclosures(Enclosure).max(x, -1)
+    ((mid, rad),) = (part.bounds() for part in gradient(largest, Enclosure.of(np.ones(2)), [x]))
+    assert mid.tolist() == [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]
+    assert (rad[0, :2] >= 0.5).all()
+    assert rad[1].max() < 1e-15
 
 
 def test_radii_without_roundings_are_noticed(programs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(midpoint_radius, "U", 0.0)
-    missed = [outside(bounds_of(Enclosure, f, args, program.wrt), balls) for program, f, args, balls in programs]
+    missed = [outside(bounds_of(Enclosure, text, args, program.wrt), balls) for program, text, args, balls in programs]
     assert any(missed)
 
 

@@ -270,6 +270,33 @@ def test_rounding_in_the_reverse_sweep_that_the_forward_one_lacks_is_measured() 
     assert adbench.check(total, x).is_right
 
 
+def test_terms_that_cancel_in_the_reverse_sweep_alone_are_rounded_there() -> None:
+    def cancelled(x: Any, y: Any) -> Any:
+        z = torch.minimum(x, y + x).sum(1)
+        return (torch.xlogy(z, z) - torch.xlogy(z, z)).sum()
+
+    y = torch.tensor([[2.0, 0.5], [0.0, 0.0]])
+    assert not adbench.check(cancelled, torch.full((2, 2), 3.5).bfloat16(), y.bfloat16()).is_wrong
+
+    class Leaks(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 0 * x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.expand(2, 2)
+
+    x = torch.full((2, 2), 3.5).bfloat16()
+    assert adbench.check(lambda x, y: cancelled(x, y) + Leaks.apply(y), x, y.bfloat16()).is_wrong
+
+    def vanishing(x: Any) -> Any:  # a b - b a is a rounding, and so are the two terms of its derivative
+        return (torch.special.i0(torch.linalg.cross(x * x, x * x)) ** -2).sum()
+
+    x = torch.tensor([[-1.70659995, 0.50440001, -2.18659997], [2.08789992, 0.0479, 1.5927]])
+    assert not adbench.check(vanishing, x).is_wrong
+
+
 def test_infinity_is_hidden_only_where_rounding_leaves_no_digit() -> None:
     for form, noise, word in ((BRAIN, 1.0, "blind"), (BRAIN, 1e-3, "wrong"), (DOUBLE, 1.0, "wrong")):
         with judging_in(form):

@@ -101,6 +101,25 @@ def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pyt
     assert (table.is_right, table.proved) == (True, True), str(table)
 
 
+def normalised(x: Any) -> Any:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_large_kernel_is_judged_by_a_definition_of_another_library(kind: str) -> None:
+    jax = pytest.importorskip("jax")
+    row = KERNELS["softmax"]
+    planted = kernel_of(row, rule=OWN_FAULTS["softmax", "missing term"])
+    x = (3 * torch.randn(90, 60, generator=torch.Generator().manual_seed(0))).to(TYPES[kind])
+    for definition in (normalised, lambda x: jax.nn.softmax(x, -1)):
+        table = adbench.check(kernel_of(row), x, definition=definition)
+        assert (table.is_right, table.proved) == (True, True), str(table)
+        assert adbench.check(planted, x, definition=definition).is_wrong
+    with pytest.raises(UsageError, match=r"is not proved .*write it for the kernel's library"):
+        adbench.check(kernel_of(row), x, definition=lambda x: np.exp(np.cumprod(x, -1)))
+
+
 @pytest.mark.parametrize("kind", [Enclosure, BallArray])
 def test_enclosures_stop_before_they_take_too_much(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MOST, kind, 5_000)
@@ -112,7 +131,7 @@ def test_enclosures_stop_before_they_take_too_much(kind: Any, monkeypatch: pytes
 
 def test_a_definition_without_enclosures_is_held_against_differences() -> None:
     x = torch.rand(80, 60, generator=torch.Generator().manual_seed(0)).bfloat16()
-    table = adbench.check(lambda x: x.cumsum(-1), x, definition=lambda x: x.cumsum(-1))
+    table = adbench.check(lambda x: x.cumprod(-1), x, definition=lambda x: x.cumprod(-1))
     assert (table.is_right, table.proved) == (True, False), str(table)
 
 

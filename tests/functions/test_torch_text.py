@@ -14,7 +14,7 @@ from adbench.oracle.subject import Effort, Subject
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
-from adbench.functions.from_torch.tensors import torch_text  # noqa: E402  imports torch
+from adbench.functions.from_torch.torch_text import torch_text  # noqa: E402  imports torch
 
 VECTOR = np.array([0.3, -1.2, 2.0])
 MATRIX = np.array([[0.5, -0.8, 0.2], [1.1, 0.4, -0.3], [0.7, 0.9, 1.6]])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from operator import itemgetter
 from time import perf_counter
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from adbench.model import tree
 from adbench.model.errors import Unsupported
-from adbench.oracle.evidence import EntryEvidence, Precision, Spread
+from adbench.oracle.evidence import EntryEvidence, ErrorSpread, Precision
 from adbench.oracle.reference import Reference
 from adbench.oracle.verdict import Verdict
 
@@ -96,7 +95,7 @@ def judged(
     claim: float | None,
     judge: Callable[..., tuple[Verdict, tuple[EntryEvidence, ...]]],
     *,
-    spread: Spread | None = None,
+    spread: ErrorSpread | None = None,
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict on the points that have a reference, in one, and every compared number.
 
@@ -109,7 +108,7 @@ def judged(
     judgements = {}
     for index, known in references.items():
         row = tree.map_leaves(itemgetter(index), result)
-        own = partial(_at_point, spread, index) if spread else None
+        own = replace(spread, within=_place(index, "")) if spread else None
         judgements[index] = judge("gradient", row, known, claimed_relative_error=claim, spread=own)
     verdicts = {index: verdict for index, (verdict, _) in judgements.items()}
     worst = max(verdicts, key=lambda index: WORDS.index(verdicts[index].word))
@@ -131,10 +130,6 @@ def judged(
 
 def _place(index: int, place: str) -> str:
     return f"point {index + 1:,}: {place}"
-
-
-def _at_point(spread: Spread, index: int, place: str) -> float:
-    return spread(_place(index, place))
 
 
 def misshapen(x: tuple[Any, ...], count: int, result: Any) -> str:

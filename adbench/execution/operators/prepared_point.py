@@ -19,7 +19,7 @@ from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points, definition
 from adbench.model.settings import FLOAT64
-from adbench.oracle.evidence import DOUBLE, PRECISIONS, SINGLE, EntryEvidence, Precision, Spread, lowest
+from adbench.oracle.evidence import DOUBLE, PRECISIONS, SINGLE, EntryEvidence, ErrorSpread, Precision, lowest
 from adbench.oracle.leaves import DIRECTION, Point
 from adbench.oracle.operators import Nonzeros, cotangent, judge_entries, judge_operator
 from adbench.oracle.reference import Reference
@@ -269,7 +269,7 @@ def examined(
     known: PointReferences,
     claimed_relative_error: float | None,
     *,
-    spread: Spread | None = None,
+    spread: ErrorSpread | None = None,
     agreed: Collection[str] = (),
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
     """The verdict, and every compared number. spread: of the library's rounding errors; agreed: the places of numbers

@@ -27,12 +27,13 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.operator import batch_points, definition, needs
-from adbench.oracle.evidence import DOUBLE, EntryEvidence, Precision, agrees
+from adbench.oracle.evidence import DOUBLE, EntryEvidence, ErrorSpread, Precision, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
 
 CALLS = 8
 ORDERS = (3, 4, 5)  # of the differences
+DRAWS = 12  # of a reverse sweep that is rounded at random
 STEP, STEP_OF_SINGLE = 2.0**-30, 2.0**-12
 """The relative distance of two inputs: far above rounding, and smooth functions are straight at a few of them."""
 
@@ -118,13 +119,16 @@ class Judge:
             or (self.backend.rounds_inputs and not at.types)
         ):
             return first
-        if judged(spread=lambda _place: math.inf)[0].word == "wrong":  # wrong by more than a spread may allow
-            return first
-        try:
-            spread = self._spread_at(at, known)
-        except Exception:  # the program may fail at other inputs; then the verdict stays
-            return first
-        return judged(spread=lambda place: spread.get(place, 0.0))
+        last = first
+        if (
+            judged(spread=ErrorSpread({}, math.inf))[0].word != "wrong"
+        ):  # else it is wrong by more than a spread may allow
+            with suppress(Exception):  # the program may fail at other inputs; then the verdict stays
+                last = judged(spread=ErrorSpread(self._spread_at(at, known)))
+        if last[0].word == "wrong" and at.types and self.operator == "gradient":
+            with suppress(Exception):  # the function may have operations that are not known for arrays
+                last = judged(spread=ErrorSpread(_spread_of_sweep(at, known), most=math.inf))
+        return last
 
     def _agreed(self, at: CasePoint, entries: Sequence[EntryEvidence], known: PointReferences) -> Collection[str]:
         """The places of hidden numbers that agree with the proved truth to twelve digits, here and at neighbours.
@@ -169,6 +173,19 @@ class Judge:
         if at.seed not in self._spreads:
             self._spreads[at.seed] = spread_of(numbers, at)
         return self._spreads[at.seed]
+
+
+def _spread_of_sweep(at: CasePoint, known: PointReferences) -> Mapping[str, float]:
+    """The standard deviations of the gradient's errors where each operation of the function, and of its reverse sweep,
+    is rounded at random: two contributions to an adjoint that cancel are rounded twice."""
+    from adbench.execution.precision.enclosed import rounded  # a worker loads it only here
+
+    f: Any = at.case.f
+    draws = []
+    for draw in range(DRAWS):
+        parts = rounded(f, at.args, 1.0, [at.seed, draw], {})[1:]
+        draws.append({item.place: item.got for item in examined(at, "gradient", parts, known, None)[1]})
+    return {place: float(np.std([each[place] for each in draws])) for place in draws[0]}
 
 
 def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint) -> dict[str, float]:

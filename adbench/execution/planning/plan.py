@@ -113,8 +113,6 @@ def _refuse_type(catalog: Catalog, request: Request, backends: Sequence[str]) ->
     dtype, known = request.dtype, (FLOAT64, *LOW)
     if dtype not in known:
         raise UsageError(f"--dtype {dtype!r} is unknown; use {', '.join(known)}")
-    if dtype != FLOAT64 and RELATIONS in request.operators:
-        raise UsageError(f"relations are checked in float64; remove --operator {RELATIONS} or --dtype {dtype}")
     if all(catalog.backends[name].refuses(request.device, dtype) for name in backends):
         having = [name for name, source in catalog.backends.items() if not source.refuses(request.device, dtype)]
         raise UsageError(f"no selected backend computes in {dtype}; use {', '.join(having)}")

@@ -13,8 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.precision.given import InGivenPrecision, in_numpy, native_leaf, tensor_like
+from adbench.catalog.discovery import load
+from adbench.catalog.selection import resolve
+from adbench.execution.precision.given import (
+    InGivenPrecision,
+    Settings,
+    in_numpy,
+    native_leaf,
+    precision_of,
+    tensor_like,
+)
+from adbench.functions.libraries import LIBRARIES, Library, double_precision
 from adbench.functions.user_arguments import Arguments, Leaf
+from adbench.model.backend import from_module
+from adbench.oracle.reference import UNIT_ROUNDOFF
 
 Numbers = tuple[NDArray[np.float64], ...]
 """The value, then the gradient by each active leaf."""
@@ -43,6 +55,26 @@ class CalledKernel:
 
     arguments: Arguments
     backend: InGivenPrecision
+
+    @staticmethod
+    def of(library: Library, arguments: Arguments, settings: Settings) -> CalledKernel:
+        """A function of this library at these arguments, with these settings of jax and torch."""
+        source = resolve(backends=[library.backend]).catalog.backends[library.backend]
+        backend = from_module(source.name, load(source))
+        return CalledKernel(arguments, InGivenPrecision.of(backend, library, arguments, settings))
+
+    @property
+    def in_float64(self) -> CalledKernel:
+        """The same on float64 arrays, on the same device."""
+
+        def widened(given: Any) -> Any:
+            if not precision_of(given).unit > UNIT_ROUNDOFF:
+                return given
+            return given.double() if hasattr(given, "double") else given.astype(np.float64)
+
+        with double_precision():
+            arguments = replace(self.arguments, given=tuple(map(widened, self.arguments.given)))
+        return CalledKernel.of(LIBRARIES[self.backend.library], arguments, double_precision)
 
     @property
     def wrt(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ minute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,34 +15,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.precision.called_kernel import CalledKernel, Numbers
+from adbench.execution.precision.called_kernel import Numbers
 from adbench.functions.declared_constants import declaring
-from adbench.functions.user_function import told
+from adbench.functions.user_function import UserFunction, told
 from adbench.model.errors import Unsupported, contained
 from adbench.oracle.enclosures.ball_arrays import BITS, BallArray
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
-from adbench.oracle.enclosures.recorded import EnclosedArray, Enclosures, TooManyNumbers, gradient
+from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, gradient
+from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 
 MOST: Mapping[Any, int] = {Enclosure: 200_000_000, BallArray: 25_000_000}
 """Numbers on the way to the value: with more, enclosures take too much memory, and balls too much time."""
 
+Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 METHOD = "enclosures by midpoint and radius in float64"
 
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words."""
+    """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words.
+
+    shifts: see `Enclosures`
+    """
 
     mids: Numbers
     radii: Numbers
     balls: str
+    shifts: dict[int, bool]
 
     @staticmethod
-    def of(definition: CalledKernel, leaves: Sequence[Any], weights: Any) -> Enclosed:
+    def of(definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Enclosed:
         """Raises Unsupported with the reason if some number is not enclosed."""
+        shifts = dict[int, bool]()
         try:
-            found = _evaluated(Enclosure, definition, leaves, weights)
+            found = evaluated(Enclosure, definition, leaves, weights, shifts)
         except TooManyNumbers as error:
             raise Unsupported(str(error)) from error
         mids, radii = (tuple(each) for each in zip(*found, strict=True))
@@ -50,13 +59,12 @@ class Enclosed:
             raise Unsupported(f"{lacking:,} of {total:,} numbers are not enclosed")
         try:
             with arithmetic(Arithmetic(BITS)):
-                again = _evaluated(BallArray, definition, leaves, weights)
+                again = evaluated(BallArray, definition, leaves, weights)
         except TooManyNumbers as error:
-            return Enclosed(mids, radii, f"balls confirm none: {error}")
-        for (mid, rad), (middle, radius) in zip(found, again, strict=True):
-            if not (np.abs(mid - middle) <= rad + radius).all():
-                raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
-        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all")
+            return Enclosed(mids, radii, f"balls confirm none: {error}", shifts)
+        if not _meet(found, again):
+            raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
+        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts)
 
     def told(self, names: Sequence[str]) -> str:
         """Which numbers are proved how, for a note below the table."""
@@ -67,28 +75,53 @@ class Enclosed:
         return f"{METHOD} prove {sizes}, to 2^{np.log2(typical):.0f} in the median; {self.balls}"
 
 
-def _evaluated(
-    kind: Any, definition: CalledKernel, leaves: Sequence[Any], weights: Any
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Midpoints and radii of the value, and of the gradient by each active leaf."""
-    if definition.backend.library != "torch":
-        raise Unsupported(f"no enclosures of a definition in {definition.backend.library}")
-    from adbench.functions.from_torch.enclosed_tensors import enclosed  # not at the top: it imports torch
+def evaluated(
+    kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any, shifts: dict[int, bool] | None = None
+) -> Bounds:
+    """Midpoints and radii of the value, and of the gradient by each active leaf, in this arithmetic.
 
-    EnclosedArray.left = MOST[kind]
-    given: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if k in definition.wrt else leaf
-                        for k, leaf in enumerate(leaves)]  # fmt: skip
+    Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax.
+    """
+    with declaring(str, held=True) as declared:
+        bounds = _evaluated(kind, definition, leaves, weights, shifts)
+    if declared.met and kind is Enclosure:
+        with declaring(str, held=False):
+            moving = _evaluated(kind, definition, leaves, weights, None)
+        if not _meet(bounds, moving):
+            raise Unsupported(f"it declares numbers constant: {declared}")
+    return bounds
+
+
+def rounded(
+    f: UserFunction, leaves: Sequence[Any], weights: Any, seed: Sequence[int], shifts: dict[int, bool]
+) -> Numbers:
+    """The value and the gradient with each operation rounded at random in the precision of the function."""
+    bounds = evaluated(RoundedArray.drawn(f.precision, seed), f, leaves, weights, shifts)
+    return tuple(mid for mid, _ in bounds)
+
+
+def _meet(some: Bounds, others: Bounds) -> bool:
+    pairs = zip(some, others, strict=True)
+    return all((np.abs(mid - middle) <= rad + radius).all() for (mid, rad), (middle, radius) in pairs)
+
+
+def _evaluated(
+    kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any, shifts: dict[int, bool] | None
+) -> Bounds:
+    EnclosedArray.left = MOST.get(kind, math.inf)
+    active = definition.arguments.active
+    numbers: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if name in active else leaf
+                          for name, leaf in zip(definition.arguments.names, leaves, strict=True)]  # fmt: skip
+    inputs = [one for one in numbers if isinstance(one, EnclosedArray)]
     try:
-        with contained(), np.errstate(all="ignore"), declaring(str, held=True) as declared:
-            value = enclosed(definition.arguments.call, Enclosures(kind), given)
-            parts = gradient(value, kind.of(np.broadcast_to(weights, value.shape)), [given[k] for k in definition.wrt])
-            bounds = [part.bounds() for part in (value.value, *parts)]
+        with contained(), np.errstate(all="ignore"):
+            xp = Enclosures(kind, shifts=shifts)
+            value = xp.of(definition.text(leaves)(xp, *numbers))
+            parts = gradient(value, kind.of(np.broadcast_to(weights, value.shape)), inputs)
+            return [part.bounds() for part in (value.value, *parts)]
     except TooManyNumbers as error:
         raise TooManyNumbers(f"there are more than {MOST[kind]:,} numbers on the way") from error
     except Unsupported:
         raise
     except Exception as error:  # an operation that takes arrays apart, or one that is unknown
         raise Unsupported(told(error)) from error
-    if declared.met:
-        raise Unsupported(f"it declares numbers constant: {declared}")
-    return bounds

@@ -19,18 +19,15 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.catalog.discovery import load
-from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
-from adbench.execution.precision.given import InGivenPrecision, in_numpy, lowest_of
+from adbench.execution.precision.given import in_numpy, lowest_of
 from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import (
     LIBRARIES,
     ORDER,
-    Library,
     double_precision,
     library_name_of_value,
     own_settings,
@@ -41,7 +38,6 @@ from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.functions.user_function import UserFunction, function_case, told
-from adbench.model.backend import from_module
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.oracle.compute import value_reference
@@ -117,10 +113,6 @@ class KernelCheck:
         )
         return replace(made, function=f"{self.name} against {self.f.__name__}")
 
-    def _backend(self, library: Library, arguments: Arguments) -> InGivenPrecision:
-        source = resolve(backends=[library.backend]).catalog.backends[library.backend]
-        return InGivenPrecision.of(from_module(source.name, load(source)), library, arguments, self._settings)
-
     def _called(
         self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
     ) -> tuple[CalledKernel, Low | None]:
@@ -153,7 +145,7 @@ class KernelCheck:
                 f"{self.name} returns the shape {np.shape(result)}, its definition {self.f.__name__} {self.f.shape}; "
                 "both must return the same"
             )
-        return CalledKernel(arguments, self._backend(library, arguments)), lowest_of(arguments, value)
+        return CalledKernel.of(library, arguments, self._settings), lowest_of(arguments, value)
 
     def _refuse_other_arguments(self, arguments: Arguments) -> None:
         theirs = self.f.arguments
@@ -172,7 +164,7 @@ class KernelCheck:
             return None
         arguments = arguments_of(definition, args, kwargs, wrt, double=False)
         arguments = replace(arguments, outputs=self.f.arguments.outputs)
-        return CalledKernel(arguments, self._backend(self.f.library, arguments))
+        return CalledKernel.of(self.f.library, arguments, self._settings)
 
     def _at_point(self, number: int) -> None:
         where = self.f.point_name(number)
@@ -218,12 +210,15 @@ class KernelCheck:
             if known.first.is_proved and values.is_proved:
                 return _Proved(at, of_sum, PointReferences(values), known)
             reason = known.first.all_outputs.reason or values.all_outputs.reason
-        if self.definition is None or precision is DOUBLE:
-            advice = "check it at fewer numbers, or" if precision is DOUBLE else "write it for the kernel's library, or"
-            raise UsageError(f"the definition {self.f.__name__} is not proved ({reason}); {advice} of known operations")
-        measured = Measured.of(self.definition, leaves, self.weights, precision, self.seed, reason)
-        self.notes.extend(filter(None, [measured.proof]))
-        return measured
+        advice = "check it at fewer numbers"
+        if precision is not DOUBLE:
+            try:
+                measured = Measured.of(self.f, self.definition, leaves, self.weights, self.seed, reason)
+                self.notes.extend(filter(None, [measured.proof]))
+                return measured
+            except Unsupported as refusal:
+                reason, advice = f"{reason}; {refusal}", "write it for the kernel's library"
+        raise UsageError(f"the definition {self.f.__name__} is not proved ({reason}); {advice}, or of known operations")
 
     def _changed(self, leaves: Sequence[Leaf], ran: Ran) -> str:
         """The name of an argument that the kernel changed, or ""."""

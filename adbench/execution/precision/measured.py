@@ -2,14 +2,15 @@
 
 Differences of its values along random directions confirm a gradient that is not enclosed. What rounding explains is
 measured: the errors of the same library with the definition in the kernel's precision, at inputs a rounding apart, each
-against float64. Every entry is compared.
+against float64; or those of the definition's operations, each rounded at random, if it is written for another library.
+Every entry is compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 
 from adbench.execution.precision import enclosed
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers
-from adbench.execution.precision.enclosed import Enclosed
+from adbench.execution.precision.enclosed import Enclosed, rounded
 from adbench.execution.precision.given import precision_of
 from adbench.functions.derivative_table import CheckedMode
-from adbench.functions.user_function import told
+from adbench.functions.user_function import UserFunction, told
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known
@@ -55,36 +56,52 @@ class Measured:
 
     @staticmethod
     def of(
-        definition: CalledKernel, leaves: Sequence[Any], weights: Any, precision: Precision, seed: int, reason: str
+        f: UserFunction, definition: CalledKernel | None, leaves: Sequence[Any], weights: Any, seed: int, reason: str
     ) -> Measured:
         """Compute and prove, or confirm, the truth, and measure the errors; reason: why series do not prove it.
 
-        Raises UsageError if the definition fails in these types, or if its values contradict its gradient.
+        f            the definition in float64
+        definition   in the kernel's type; None if its library is not the kernel's
+
+        Raises UsageError if the definition fails in these types, or if its values contradict its gradient; Unsupported
+        if another library's definition is not enclosed.
         """
-        double = _in_float64(definition)
-        truth = double.run(leaves, weights).numbers
-        radii, proof = tuple(np.broadcast_to(0.0, part.shape) for part in truth), ""
+        names, precision = f.arguments.active, f.precision
+        double = definition and definition.in_float64
+        shifts = dict[int, bool]()
         try:
-            bounds = Enclosed.of(double, leaves, weights)
-            truth, radii, proof = bounds.mids, bounds.radii, bounds.told(definition.arguments.active)
+            bounds = Enclosed.of(f, leaves, weights)
+            shifts = bounds.shifts
+            truth, radii, proof = bounds.mids, bounds.radii, bounds.told(names)
         except Unsupported as refusal:
+            if double is None:
+                raise
+            truth, proof = double.run(leaves, weights).numbers, ""
+            radii = tuple(np.broadcast_to(0.0, part.shape) for part in truth)
             _confirm(double, truth, leaves, weights, seed)
             reason = f"{reason}; {refusal}"
         rng, squares = np.random.default_rng([seed, 0x4D]), [np.zeros_like(part) for part in truth]
-        for draw in range(DRAWS):
-            there = leaves if draw == 0 else _nearby(leaves, definition.arguments.given, rng)
-            exact = truth if draw == 0 else double.run(there, weights).numbers
-            try:
-                with contained():
-                    numbers = definition.run(there, weights).numbers
-            except Exception as error:
-                raise UsageError(f"the definition raises {told(error)} in {precision.name}") from error
+        draws = DRAWS if definition else precision.draws
+        for draw in range(draws):
+            exact, numbers = truth, truth
+            if definition is None or double is None:
+                numbers = rounded(f, leaves, weights, [seed, draw], shifts)
+            else:
+                there = leaves if draw == 0 else _nearby(leaves, definition.arguments.given, rng)
+                exact = truth if draw == 0 else double.run(there, weights).numbers
+                try:
+                    with contained():
+                        numbers = definition.run(there, weights).numbers
+                except Exception as error:
+                    raise UsageError(f"the definition raises {told(error)} in {precision.name}") from error
             for total, part, known in zip(squares, numbers, exact, strict=True):
                 with np.errstate(all="ignore"):
                     apart = np.where(part == known, 0.0, np.abs(part - known))
                 total += np.square(np.where(np.isfinite(apart), apart, np.inf))
-        spread = tuple(np.sqrt(total / DRAWS) for total in squares)
-        return Measured(definition.arguments.active, truth, radii, spread, precision, reason, proof)
+        spread = tuple(np.sqrt(total / draws) for total in squares)
+        if definition is None:
+            spread = tuple(map(_at_least_of_row, spread))
+        return Measured(names, truth, radii, spread, precision, reason, proof)
 
     def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
         """The row of the value."""
@@ -191,16 +208,11 @@ def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dic
     return {entry.place: float(np.asarray(arrays[entry.where])[entry.index]) for entry in entries}
 
 
-def _in_float64(rival: CalledKernel) -> CalledKernel:
-    """The definition on float64 arrays, on the same device."""
-
-    def widened(given: Any) -> Any:
-        if not precision_of(given).unit > UNIT_ROUNDOFF:
-            return given
-        return given.double() if hasattr(given, "double") else given.astype(np.float64)
-
-    arguments = replace(rival.arguments, given=tuple(map(widened, rival.arguments.given)))
-    return replace(rival, arguments=arguments, backend=replace(rival.backend, arguments=arguments))
+def _at_least_of_row(spread: Floats) -> Floats:
+    """A third of the median of the row, except where nothing is rounded: other formulas cancel at other entries."""
+    if not spread.ndim:
+        return spread
+    return np.where(spread > 0, np.maximum(spread, np.median(spread, -1, keepdims=True) / 3), 0.0)
 
 
 def _nearby(leaves: Sequence[Any], given: Sequence[Any], rng: np.random.Generator) -> list[Any]:

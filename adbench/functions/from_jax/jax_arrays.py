@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series.algebra.positions import boxed, convolution, product, taken, windows
 
 Rule = Callable[..., Any]
@@ -59,7 +60,7 @@ def _reduction(name: str) -> Rule:
 def _best_index(function: Callable[..., Any]) -> Rule:
     def rule(_: Any, equation: Equation, x: Any) -> Any:
         (axis,) = equation.params["axes"]
-        return np.asarray(function(boxed(x), axis)).astype(equation.params["index_dtype"])[()]
+        return np.asarray(function(boxed(x), axis=axis)).astype(equation.params["index_dtype"])[()]
 
     return rule
 
@@ -69,6 +70,10 @@ def _running(name: str) -> Rule:
 
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
         axis = equation.params["axis"]
+        if isinstance(x, EnclosedArray):
+            turned = np.flip(x, axis) if equation.params["reverse"] else x
+            found = {"sum": xp.cumulative_sum}[name](turned, axis)
+            return np.flip(found, axis) if equation.params["reverse"] else found
         step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
         array = np.flip(x, axis) if equation.params["reverse"] else x
         found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
@@ -110,6 +115,9 @@ def _order(numbers: Sequence[Sequence[Any]]) -> list[int]:
 def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
     """All operands in the order of the leading ones, along one axis."""
     axis, keys = equation.params["dimension"], equation.params["num_keys"]
+    if isinstance(operands[0], EnclosedArray) and keys == 1:
+        places = operands[0].argsort(axis)
+        return [np.take_along_axis(operand, places, axis) for operand in operands]
     rows = [np.moveaxis(boxed(operand), axis, -1) for operand in operands]
     found = [np.empty_like(row) for row in rows]
     for place in np.ndindex(rows[0].shape[:-1]):
@@ -122,6 +130,9 @@ def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
 def _top_k(_: Any, equation: Equation, x: Any) -> Any:
     """The k largest numbers in descending order, and their indices; ties in order."""
     axis, k = equation.params.get("axis", -1), equation.params["k"]
+    if isinstance(x, EnclosedArray):
+        places = np.take(np.argsort(-x, axis), np.arange(k), axis)
+        return [np.take_along_axis(x, places, axis), places.astype(equation.outputs[1].dtype)]
     rows = np.moveaxis(boxed(x), axis, -1)
     values = np.empty((*rows.shape[:-1], k), dtype=object)
     indices = np.empty(values.shape, dtype=equation.outputs[1].dtype)

@@ -17,6 +17,8 @@ import numpy as np
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
@@ -82,6 +84,9 @@ def _select(xp: Any, equation: Equation, which: Any, *cases: Any) -> Any:
     """The case with the number ``which``, entry by entry."""
     if not np.ndim(which):
         return cases[int(which)]
+    if isinstance(xp, Enclosures):
+        both = enumerate(cases)
+        return functools.reduce(lambda x, case: xp.where(np.asarray(which) == case[0], case[1], x), both, cases[0])
     chosen = np.empty(np.shape(which), dtype=object)
     for number, case in enumerate(cases):
         here = np.asarray(which) == number
@@ -95,7 +100,9 @@ def _round(xp: Any, equation: Equation, x: Any) -> Any:
     return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
 
 
-_STOPPED = np.frompyfunc(functools.partial(stopped, spelling="stop_gradient"), 1, 1)
+def _stopped(x: Any) -> Any:
+    stop = functools.partial(stopped, spelling="stop_gradient")
+    return stop(x) if isinstance(x, EnclosedArray) else np.frompyfunc(stop, 1, 1)(x)
 
 
 OPERATORS = {name: getattr(operator, name) for name in ("add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "neg")}
@@ -110,7 +117,7 @@ OF_FLOATS: Mapping[str, Callable[..., Any]] = {
     "le_to": operator.le,
     "eq_to": operator.eq,
     "rem": _REMAINDER,
-    "stop_gradient": _STOPPED,
+    "stop_gradient": _stopped,
     "complex": COMPLEX,
 }
 
@@ -181,9 +188,11 @@ def _starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -
 
 
 def _dynamic_update_slice(_: Any, x: Any, update: Any, *starts: Any) -> Any:
-    made = x.copy()
-    made[_starts(x.shape, update.shape, starts)] = update
-    return made
+    def put(target: Any, numbers: Any) -> Any:
+        target[_starts(x.shape, update.shape, starts)] = numbers
+        return target
+
+    return taken(sources(put, x.shape, update.shape), [x, update])
 
 
 STRUCTURAL: Mapping[str, Rule] = {
@@ -268,6 +277,8 @@ def _scatter_by(total: Callable[[Any], Callable[[list[Any]], Any]]) -> Rule:
     def rule(xp: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> Any:
         indices = np.asarray(indices)
         where = equation.remembered(indices.tobytes(), lambda: _landing(equation, indices))
+        if isinstance(xp, Enclosures) and equation.name == "scatter-add":
+            return xp.put(x, where, updates)
         return combined(x, where, updates, total(xp))
 
     return rule

@@ -22,6 +22,8 @@ from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATI
 from adbench.functions.low_precision import jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
 from adbench.oracle.series.arrays import RealArray
@@ -76,7 +78,8 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool
 
     def text(xp: Any, *leaves: Any) -> Any:
         with _double_precision(), _widening(widened):
-            found = program.run(xp, leaves) if isinstance(xp, Balls) else in_double_precision(*leaves)
+            by_rules = isinstance(xp, Balls | Enclosures)
+            found = program.run(xp, leaves) if by_rules else in_double_precision(*leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -577,6 +580,8 @@ def _stacked(values: Sequence[Any], aval: Any) -> Any:
         import jax.numpy as jnp
 
         return jnp.stack(values)
+    if values and isinstance(values[0], EnclosedArray):
+        return np.stack(values)
     made = np.empty((len(values), *aval.shape), dtype=object if _is_active_kind(aval) else aval.dtype)
     for k, value in enumerate(values):
         made[k] = value

@@ -17,6 +17,8 @@ from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIO
 from adbench.functions.from_numpy.name_table import FUNCTIONS
 from adbench.functions.from_numpy.number_functions import ELEMENTWISE
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import ARRANGING, ORDERING, EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import ComplexNumber
@@ -182,6 +184,38 @@ def calls_of(real: type[Real]) -> Calls:
     if real not in _MADE:
         _MADE[real] = Calls(real)
     return _MADE[real]
+
+
+class EnclosedCalls(Calls):
+    """numpy's functions for arrays of enclosures."""
+
+    def __init__(self, xp: Enclosures) -> None:
+        self.array = type("EnclosedNumbers", (Answering, EnclosedArray), {"calls": self})
+        for name in (*REDUCED, "reshape", "squeeze", "transpose", "ravel"):
+            if not hasattr(EnclosedArray, name):
+                setattr(self.array, name, _method(name))
+        self.xp: Any = Enclosures(xp.arithmetic, self.array, xp.shifts)
+
+    def entered(self, leaf: Any) -> Any:
+        """An argument of the text for the function."""
+        if isinstance(leaf, EnclosedArray):
+            return self.array(leaf.value, [(leaf, lambda g: g)])
+        return super().entered(leaf)
+
+    def arrays(self, value: Any) -> Any:
+        """As they are."""
+        return value
+
+    dressed = complete = arrays  # type: ignore[assignment]  # other names of the argument
+
+    def function(self, path: str, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """``function(*args, **options)`` by the table, or by what enclosures know."""
+        name = path.removeprefix("numpy.")
+        if name in ARRANGING or name in ORDERING:
+            return EnclosedArray.__array_function__(args[0], function, (), args, options)
+        if path not in FUNCTIONS and hasattr(Enclosures, name):
+            return getattr(self.xp, name)(*args, **options)
+        return super().function(path, function, args, options)
 
 
 def _each(function: Callable[[Any], Any]) -> Any:
@@ -382,6 +416,6 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("all", "any", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round", "std", "sum"):
+REDUCED = ("all", "any", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round", "std", "sum", "var")
+for _name in REDUCED:
     setattr(Numbers, _name, _method(_name))
-Numbers.var = _method("var")  # type: ignore[method-assign]

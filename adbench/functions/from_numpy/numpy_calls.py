@@ -13,9 +13,20 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_numpy import CREATION, FUNCTIONS
-from adbench.functions.from_numpy.duck_arrays import FLOAT64, WIDENS, Calls, Number, Numbers, bare, calls_of
+from adbench.functions.from_numpy.duck_arrays import (
+    FLOAT64,
+    WIDENS,
+    Calls,
+    EnclosedCalls,
+    Number,
+    Numbers,
+    bare,
+    calls_of,
+)
 from adbench.functions.from_numpy.rebinding import Rebinding
 from adbench.model.errors import Unsupported
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, WithinRadii
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.ball import Insufficient
 from adbench.oracle.series.namespace import Balls, TooSlow
@@ -50,15 +61,18 @@ class _Text:
 
     def __call__(self, xp: Any, *leaves: Any) -> Any:
         """The value. Raises Unsupported."""
-        if not isinstance(xp, Balls):
+        if not isinstance(xp, Balls | Enclosures):
             return self._flat(*leaves)
-        calls = calls_of(xp.number)
-        calls.xp.deadline = xp.deadline
+        if isinstance(xp, Enclosures):
+            calls: Calls = EnclosedCalls(xp)
+        else:
+            calls = calls_of(xp.number)
+            calls.xp.deadline = xp.deadline
         if self._copy is not None:
             return self._value(self._copy, calls, leaves)
         try:
             return self._value(self._flat, calls, leaves)
-        except (Insufficient, TooSlow):
+        except (Insufficient, TooSlow, TooManyNumbers, WithinRadii):
             raise
         except Exception as error:  # the function may need a copy that calls ours
             rebinding = Rebinding(_called)
@@ -66,7 +80,8 @@ class _Text:
             if not rebinding.copied:
                 raise _told(error) from error
             self._copy = made
-            xp.number.begin()  # the noise of an operation belongs to its position in the run
+            # Random roundings belong to the position of an operation in the run.
+            (calls.xp if isinstance(xp, Enclosures) else xp.number).begin()
             return self._value(made, calls, leaves)
 
     def _value(self, function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:
@@ -157,7 +172,9 @@ def _makes_floats(path: str, args: tuple[Any, ...], options: dict[str, Any]) -> 
 def _is_active(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return any(map(_is_active, value))
-    return isinstance(value, Number | Numbers) or (isinstance(value, np.ndarray) and value.dtype == object)
+    return isinstance(value, Number | Numbers) or (
+        isinstance(value, np.ndarray | EnclosedArray) and value.dtype == object
+    )
 
 
 def _told(error: Exception) -> Exception:

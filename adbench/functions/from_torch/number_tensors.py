@@ -128,7 +128,7 @@ def entries(tensor: NumbersTensor) -> Any:
     """The entries in numpy, in the shape of the tensor: float64 or complex128 for constants, else objects."""
     numbers = tensor.storage.numbers[tensor.positions.numpy().reshape(-1)]
     if tensor.stopped and numbers.dtype == object:
-        numbers = numbers.constant() if isinstance(numbers, EnclosedArray) else stopped_numbers(numbers)
+        numbers = constant(numbers) if isinstance(numbers, EnclosedArray) else stopped_numbers(numbers)
     return numbers.reshape(tensor.shape)
 
 

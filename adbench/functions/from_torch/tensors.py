@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,6 @@ from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import ComplexNumber
-from adbench.oracle.series.namespace import Balls
 from adbench.oracle.series.number import Real
 
 
@@ -78,7 +77,7 @@ class Evaluation(Eager):
             return self.array(result)[()]
         if isinstance(result, torch.Tensor):
             result = in_double(result) if self.widened else result
-            _refuse_less(result.dtype, "its value")
+            refuse_less(result.dtype, "its value")
             return self.xp.reals(result.detach().numpy())
         if isinstance(result, (list, tuple)):
             raise TypeError(f"the function must return one tensor; it returned a {type(result).__name__}")
@@ -233,11 +232,11 @@ class Evaluation(Eager):
             return
         for value in (*args, *kwargs.values()):
             if isinstance(value, torch.dtype):
-                _refuse_less(value, f"`{func}` converts to it")
+                refuse_less(value, f"`{func}` converts to it")
         if all(tensor.ndim == 0 for tensor in numbers):
             for tensor in given:
                 if tensor.ndim:
-                    _refuse_less(tensor.dtype, f"`{func}` takes an array of it")
+                    refuse_less(tensor.dtype, f"`{func}` takes an array of it")
 
     # Memory -----------------------------------------------------------------------------------------------------
 
@@ -344,7 +343,7 @@ class Evaluation(Eager):
     def _write_plain(self, func: Any, target: Any, value: Any, active: bool) -> Any:
         """Write to integers, booleans or lower precision."""
         if active and target.dtype.is_floating_point:
-            _refuse_less(target.dtype, f"`{func}` writes to it")
+            refuse_less(target.dtype, f"`{func}` writes to it")
         if isinstance(value, NumbersTensor) and value.storage.active:
             value = torch.from_numpy(np.array(self.xp.astype(self.array(value), np.int64)))
         elif isinstance(value, NumbersTensor):
@@ -409,7 +408,8 @@ class Evaluation(Eager):
         return made
 
 
-def _refuse_less(dtype: Any, where: str) -> None:
+def refuse_less(dtype: Any, where: str) -> None:
+    """Raise Unsupported for a type below float64."""
     if (dtype.is_floating_point or dtype.is_complex) and dtype not in DOUBLE:
         raise Unsupported(f"the function computes in {str(dtype).removeprefix('torch.')} inside: {where}")
 
@@ -420,64 +420,6 @@ def _records_nothing(numbers: Any) -> bool:
         return False
     spelling = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
     return numbers.dtype != object or not moves(numbers) or holds(spelling)
-
-
-def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
-    """text(xp, *leaves): ``flat``, a function of tensors, on the numbers of the namespace xp.
-
-    flat(*leaves) takes tensors (0-dimensional ones of numbers) and returns one; examples are the same leaves in numpy.
-    The forward of a `torch.autograd.Function` counts, its backward does not. Detached tensors, and results under
-    `torch.no_grad()`, are constants for derivatives.
-
-    If the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's formulas for that inner
-    derivative are part of its value.
-
-    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less unless `widened`, which
-    takes these types as float64; LostPrecision if it converts an active number to a float.
-    """
-    recording = False  # whether the function needs arguments with `requires_grad`
-
-    def text(xp: Any, *leaves: Any) -> Any:
-        nonlocal recording
-        with in_float64():
-            if not isinstance(xp, Balls):
-                return _plain(flat, leaves, recording, narrow=widened)
-            try:
-                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
-            except RuntimeError as error:
-                if recording or "does not require grad" not in str(error):
-                    raise
-                recording = True
-                return _evaluated(flat, Evaluation(xp, widened=widened), leaves, recording)
-
-    return text
-
-
-def _evaluated(flat: Callable[..., Any], evaluation: Evaluation, leaves: Sequence[Any], recording: bool) -> Any:
-    """One evaluation on the numbers of the namespace."""
-    with torch.enable_grad():
-        tensors = [evaluation.leaf(leaf) for leaf in leaves]
-        for tensor in tensors:
-            if recording and isinstance(tensor, NumbersTensor):
-                tensor.requires_grad_()
-        with evaluation:
-            result = flat(*tensors)
-    return evaluation.value(result)
-
-
-def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool, *, narrow: bool) -> Any:
-    """The value in float64 by torch; `narrow`: also if its type is below."""
-    floats = [isinstance(leaf, (float, np.floating)) or getattr(leaf, "dtype", None) == np.float64 for leaf in leaves]
-    given = [
-        torch.tensor(leaf, requires_grad=recording) if is_float else leaf
-        for leaf, is_float in zip(leaves, floats, strict=True)
-    ]
-    result = flat(*given)
-    if isinstance(result, torch.Tensor):
-        result = in_double(result) if narrow else result
-        _refuse_less(result.dtype, "its value")
-        return result.detach().numpy()[()]
-    return result
 
 
 @contextlib.contextmanager

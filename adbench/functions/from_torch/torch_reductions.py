@@ -46,7 +46,12 @@ def var(
 
 def taken(x: Any, places: Any, dim: int) -> Any:
     """Entries at these indices along an axis."""
-    return np.take_along_axis(np.asarray(x), places, dim) if np.ndim(x) else x
+    return np.take_along_axis(as_array(x), places, dim) if np.ndim(x) else x
+
+
+def as_array(x: Any) -> Any:
+    """Numbers in a plain array; enclosures are one."""
+    return x if isinstance(x, EnclosedArray) else np.asarray(x)
 
 
 def best(largest: bool) -> Function:
@@ -55,7 +60,7 @@ def best(largest: bool) -> Function:
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return (xp.max if largest else xp.min)(x)
-        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(np.asarray(x)), axis=dim))
+        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(as_array(x)), axis=dim))
         kept = np.expand_dims(places, dim) if np.ndim(x) else places
         found = taken(x, kept, dim)
         return (found, kept) if keepdim or not np.ndim(x) else (np.squeeze(found, dim), places)
@@ -67,7 +72,7 @@ def place_of_best(largest: bool) -> Function:
     """The index of the largest or smallest number."""
 
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        array = np.asarray(x)
+        array = as_array(x)
         found = (np.argmax if largest else np.argmin)(
             array.reshape(-1) if dim is None else np.atleast_1d(array), axis=dim
         )
@@ -80,7 +85,7 @@ def place_of_best(largest: bool) -> Function:
 
 def order(x: Any, dim: int, descending: bool) -> Any:
     """The indices that sort the numbers along an axis, stably."""
-    return np.argsort(-np.asarray(x) if descending else np.asarray(x), axis=dim, kind="stable")
+    return np.argsort(-as_array(x) if descending else as_array(x), axis=dim, kind="stable")
 
 
 def sort(xp: Any, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:

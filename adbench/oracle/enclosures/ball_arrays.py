@@ -102,6 +102,17 @@ class BallArray(Parts):
         axes: Any = axis if axis is None or isinstance(axis, int) else tuple(axis)
         return BallArray(_array(self.balls.sum(axes, keepdims=keepdims, initial=arb(0))))
 
+    def running(self, axis: int) -> BallArray:
+        """Running sums along an axis."""
+        return BallArray(_array(np.add.accumulate(self.balls, axis)))
+
+    def largest(self, axis: Any) -> BallArray:
+        """The largest numbers along axes, which are kept."""
+        axes = [k % self.balls.ndim for k in (range(self.balls.ndim) if axis is None else np.atleast_1d(axis))]
+        rows = np.moveaxis(self.balls, axes, range(len(axes)))
+        largest = _array(_larger.reduce(rows.reshape(-1, *rows.shape[len(axes) :])))
+        return BallArray(largest.reshape([1 if k in axes else n for k, n in enumerate(self.shape)]))
+
     def put(self, places: NDArray[np.int64], shape: Sequence[int]) -> BallArray:
         """An array of zeros to whose flat indices these numbers are added."""
         total = np.full(math.prod(shape), arb(0), dtype=object)

@@ -161,6 +161,16 @@ class Enclosure(Parts):
         rad = (total(self.rad) + lost * total(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
         return Enclosure(total(self.mid), rad)
 
+    def running(self, axis: int) -> Enclosure:
+        """Running sums along an axis, off by at most a rounding for every term."""
+        lost = max(self.shape[axis] - 1, 0) * U
+        rad = np.cumsum(self.rad, axis) + lost * np.cumsum(np.abs(self.mid), axis)
+        return Enclosure(np.cumsum(self.mid, axis), rad * ((1 + 3 * lost) * UP))
+
+    def largest(self, axis: Any) -> Enclosure:
+        """The largest numbers along axes, which are kept."""
+        return Enclosure(*(part.max(axis, keepdims=True) for part in self.parts))
+
     def put(self, places: NDArray[np.int64], shape: Sequence[int]) -> Enclosure:
         """An array of zeros to whose flat indices these numbers are added."""
         flat, size = places.reshape(-1), math.prod(shape)

@@ -1,7 +1,7 @@
 """Enclosed numbers that record how they were computed, and the gradient by the reverse sweep over enclosures.
 
 In translated functions, `EnclosedArray` takes the place of numpy's arrays of the oracle's numbers, and `Enclosures`
-that of their namespace. The arithmetic is `Enclosure`, or `BallArray` to confirm it.
+that of their namespace. The arithmetic is `Enclosure`, `BallArray` to confirm it, or `RoundedArray`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import optree
 from numpy.typing import NDArray
 
-from adbench.oracle.enclosures.midpoint_radius import Axes
-from adbench.oracle.series.functions import UNARY
-from adbench.vocabulary import FUNCTIONS
+from adbench.vocabulary import words
 
 Value = Any
 """An `Enclosure` or a `BallArray`: mypy knows no type of both whose operators take it."""
 
 Pullback = Callable[[Value], Value]
+ORDERING = ("argmax", "argmin", "argsort")
+ARRANGING = words(
+    "array_split atleast_1d atleast_2d broadcast_to concatenate diag diagonal expand_dims flip hstack matrix_transpose "
+    "moveaxis permute_dims ravel repeat reshape roll rot90 split squeeze stack swapaxes take take_along_axis tile "
+    "transpose tril triu unstack vstack"
+)
+"""numpy's functions that only move numbers, or fill in zeros."""
+
+MOST_FACTORS = 64
+"""Larger powers are exp(n log x)."""
+
 _NUMBERS = itertools.count()
 
 
@@ -56,6 +66,12 @@ class EnclosedArray:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("an operation takes numbers apart")
 
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        name = function.__name__
+        if name in ORDERING:
+            return getattr(self, name)(*args[1:], **options)
+        return arranged(function, *args, **options) if name in ARRANGING else function._implementation(*args, **options)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the array."""
@@ -83,19 +99,19 @@ class EnclosedArray:
 
     def constant(self) -> EnclosedArray:
         """The same numbers, which depend on nothing."""
-        return EnclosedArray(self.value)
+        return type(self)(self.value)
 
     def _of(self, other: Any) -> EnclosedArray:
-        return other if isinstance(other, EnclosedArray) else EnclosedArray(type(self.value).of(other))
+        return other if isinstance(other, EnclosedArray) else type(self)(type(self.value).of(other))
 
     # Operators ---------------------------------------------------------------------------------------------------
 
     def __neg__(self) -> EnclosedArray:
-        return EnclosedArray(-self.value, [(self, lambda g: -g)])
+        return type(self)(-self.value, [(self, lambda g: -g)])
 
     def __add__(self, other: Any) -> EnclosedArray:
         b = self._of(other)
-        return EnclosedArray(self.value + b.value, [(one, partial(_fitted, shape=one.shape)) for one in (self, b)])
+        return type(self)(self.value + b.value, [(one, partial(fitted, shape=one.shape)) for one in (self, b)])
 
     __radd__ = __add__
 
@@ -108,10 +124,10 @@ class EnclosedArray:
     def __mul__(self, other: Any) -> EnclosedArray:
         a, b = self.value, self._of(other)
         parents = [
-            (self, lambda g: _fitted(g * b.value, a.shape)),
-            (b, lambda g: _fitted(g * a, b.shape)),
+            (self, lambda g: fitted(g * b.value, a.shape)),
+            (b, lambda g: fitted(g * a, b.shape)),
         ]
-        return EnclosedArray(a * b.value, parents)
+        return type(self)(a * b.value, parents)
 
     __rmul__ = __mul__
 
@@ -119,28 +135,49 @@ class EnclosedArray:
         a, b = self.value, self._of(other)
         quotient = a / b.value
         parents = [
-            (self, lambda g: _fitted(g / b.value, a.shape)),
-            (b, lambda g: _fitted(-(g * quotient) / b.value, b.shape)),
+            (self, lambda g: fitted(g / b.value, a.shape)),
+            (b, lambda g: fitted(-(g * quotient) / b.value, b.shape)),
         ]
-        return EnclosedArray(quotient, parents)
+        return type(self)(quotient, parents)
 
     def __rtruediv__(self, other: Any) -> EnclosedArray:
         return self._of(other) / self
 
     def __pow__(self, other: Any) -> EnclosedArray:
-        power = float(other) if np.ndim(other) == 0 and not isinstance(other, EnclosedArray) else math.nan
-        if power in (0.5, 1.0, 2.0, 3.0):
-            return (self.function("sqrt"), self, self * self, self * self * self)[math.ceil(power) - (power < 1)]
-        if power in (-0.5, -1.0, -2.0):
-            return 1.0 / self**-power
+        power = math.nan if isinstance(other, EnclosedArray) or np.ndim(other) else float(other)
+        if power in (0.5, 1.0):
+            return self if power == 1 else self.function("sqrt")
+        if 0 < abs(power) <= MOST_FACTORS and (power.is_integer() or power == -0.5):
+            if power < 0:
+                return 1.0 / self**-power
+            half = self ** (power // 2)
+            return half * half * self if power % 2 else half * half
         return (self._of(other) * self.function("log")).function("exp")
+
+    def __matmul__(self, other: Any) -> EnclosedArray:
+        b = self._of(other)
+        if self.ndim == 1:
+            return (self.reshape(1, -1) @ b).squeeze(-2 if b.ndim > 1 else -1)
+        if b.ndim == 1:
+            return (self @ b.reshape(-1, 1)).squeeze(-1)
+        left, right = self.value, b.value
+        parents = [
+            (self, lambda g: fitted(g @ _transposed(right), self.shape)),
+            (b, lambda g: fitted(_transposed(left) @ g, b.shape)),
+        ]
+        return type(self)(left @ right, parents)
+
+    def __rmatmul__(self, other: Any) -> EnclosedArray:
+        return self._of(other) @ self
 
     def function(self, name: str) -> EnclosedArray:
         """A smooth function of one variable."""
         value, slope = self.value.function(name)
-        return EnclosedArray(value, [(self, lambda g: g * slope())])
+        return type(self)(value, [(self, lambda g: g * slope())])
 
     def _sure(self, other: Any) -> NDArray[np.int8]:
+        if other is self and np.isfinite(self.value.bounds()[1]).all():
+            return np.zeros(self.shape, dtype=np.int8)
         signs: NDArray[np.int8] = (self - other).value.signs()
         if (signs == 2).any():
             raise WithinRadii("a comparison depends on rounding")
@@ -168,20 +205,85 @@ class EnclosedArray:
 
     # Places ------------------------------------------------------------------------------------------------------
 
+    @property
+    def T(self) -> EnclosedArray:  # noqa: N802 - numpy's name
+        """As numpy's."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> EnclosedArray:
+        """As numpy's."""
+        result: EnclosedArray = arranged(lambda x: x.transpose(*axes), self)
+        return result
+
+    def ravel(self, *_: Any) -> EnclosedArray:
+        """As numpy's."""
+        return self.reshape(-1)
+
+    def broadcast_to(self, shape: Any) -> EnclosedArray:
+        """As numpy's."""
+        return type(self)(self.value.broadcast_to(tuple(shape)), [(self, lambda g: fitted(g, self.shape))])
+
+    def argmax(self, axis: Any = None, keepdims: bool = False) -> NDArray[np.int64]:
+        """As numpy's. Raises WithinRadii if two may be the largest."""
+        places = np.argmax(self.approximate, axis, keepdims=keepdims)
+        if ((self.value + -self.value.largest(axis)).signs() >= 0).sum() > np.size(places):
+            raise WithinRadii("two numbers may be the largest")
+        return np.asarray(places)
+
+    def argmin(self, axis: Any = None, keepdims: bool = False) -> NDArray[np.int64]:
+        """As numpy's."""
+        return (-self).argmax(axis, keepdims)
+
+    def argsort(self, axis: int = -1, **_: Any) -> NDArray[np.int64]:
+        """As numpy's. Raises WithinRadii if two neighbours may be in another order."""
+        places = np.argsort(self.approximate, axis, kind="stable")
+        ordered = np.moveaxis(np.take_along_axis(np.arange(self.size).reshape(self.shape), places, axis), axis, 0)
+        if ((self.value.take(ordered[1:]) + -self.value.take(ordered[:-1])).signs() != 1).any():
+            raise WithinRadii("an order depends on rounding, or numbers are equal")
+        return places
+
     def reshape(self, *shape: Any) -> EnclosedArray:
         """As numpy's."""
         sizes = np.empty(self.shape, dtype=np.bool_).reshape(*shape).shape
-        return EnclosedArray(self.value.reshape(sizes), [(self, lambda g: g.reshape(self.shape))])
+        return type(self)(self.value.reshape(sizes), [(self, lambda g: g.reshape(self.shape))])
 
     def __getitem__(self, key: Any) -> EnclosedArray:
-        places = np.arange(self.size).reshape(self.shape)[key]
+        return self.taken(np.asarray(np.arange(self.size).reshape(self.shape)[key]))
+
+    def taken(self, places: NDArray[np.int64]) -> EnclosedArray:
+        """The numbers at flat indices."""
         if places.size == self.size and np.array_equal(places.reshape(-1), np.arange(self.size)):
             return self.reshape(places.shape)
-        return EnclosedArray(self.value.take(places), [(self, lambda g: g.put(places, self.shape))])
+        return type(self)(self.value.take(places), [(self, lambda g: g.put(places, self.shape))])
 
     def squeeze(self, axis: Any = None) -> EnclosedArray:
         """Without axes of one entry."""
         return self.reshape(np.empty(self.shape, dtype=np.bool_).squeeze(axis).shape)
+
+
+def arranged(operation: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The result of an operation that only moves numbers, or fills in zeros: it is run on positions."""
+    parts: list[EnclosedArray] = []
+
+    def places(x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            x = first._of(x)
+        if not isinstance(x, EnclosedArray):
+            return x
+        start = 1 + sum(part.size for part in parts)
+        parts.append(x)
+        return np.arange(start, start + x.size).reshape(x.shape)
+
+    operands: Any = args
+    first: EnclosedArray = next(x for x in optree.tree_leaves(operands) if isinstance(x, EnclosedArray))
+    if operation is np.broadcast_to:
+        return first.broadcast_to(*args[1:], **options)
+    if isinstance(args[0], list | tuple):  # of arrays: whole numbers among them are numbers, not indices
+        operands = ([first._of(x) for x in args[0]], *args[1:])
+    at = operation(*optree.tree_map(places, operands), **options)
+    if len(parts) == 1 and all(np.all(part) for part in optree.tree_leaves(at)):
+        return optree.tree_map(lambda part: first.taken(part - 1), at)
+    return optree.tree_map(joined([first._of(np.zeros(1)), *(part.reshape(-1) for part in parts)]).taken, at)
 
 
 def joined(parts: Sequence[EnclosedArray]) -> EnclosedArray:
@@ -192,142 +294,16 @@ def joined(parts: Sequence[EnclosedArray]) -> EnclosedArray:
         return lambda g: g.take(np.arange(start, end))
 
     parents = [(part, part_of(*each)) for part, each in zip(parts, itertools.pairwise(ends.tolist()), strict=True)]
-    return EnclosedArray(type(parts[0].value).joined([part.value for part in parts]), parents)
+    return type(parts[0])(type(parts[0].value).joined([part.value for part in parts]), parents)
 
 
-def _fitted(g: Value, shape: tuple[int, ...]) -> Value:
+def fitted(g: Value, shape: tuple[int, ...]) -> Value:
     """A cotangent summed over the axes along which an operand was broadcast."""
     if g.shape == shape:
         return g
     extra = len(g.shape) - len(shape)
     axes = [*range(extra), *(k + extra for k, n in enumerate(shape) if n == 1 and g.shape[k + extra] != 1)]
     return (g.sum(axes, False) if axes else g).reshape(shape)
-
-
-class Enclosures:
-    """The namespace of `EnclosedArray` arrays of one arithmetic: `Enclosure` or `BallArray`."""
-
-    pi = math.pi
-
-    def __init__(self, arithmetic: Any) -> None:
-        self.arithmetic, self.number = arithmetic, self
-
-    def check_time(self) -> None:
-        """For translations: `TooManyNumbers` limits the time."""
-
-    def of(self, x: Any) -> EnclosedArray:
-        """Exact numbers, or recorded ones unchanged."""
-        return x if isinstance(x, EnclosedArray) else EnclosedArray(self.arithmetic.of(x))
-
-    reals = asarray = of
-
-    def __getattr__(self, name: str) -> Any:
-        if name in UNARY:
-            return lambda x: self.of(x).function(name)
-        row = FUNCTIONS.get(name)
-        if row is None or row.definition is None:
-            raise AttributeError(f"enclosures have no {name}")
-        return partial(row.definition, self)
-
-    def zeros(self, shape: Any) -> EnclosedArray:
-        """An array of zeros."""
-        return self.of(np.zeros(shape))
-
-    def where(self, condition: Any, x: Any, y: Any) -> EnclosedArray:
-        """x where the condition holds, else y."""
-        chosen, a, b = np.asarray(condition, dtype=np.bool_), self.of(x), self.of(y)
-        zero = self.arithmetic.of(0.0)
-        parents = [
-            (a, lambda g: _fitted(g.where(chosen, zero), a.shape)),
-            (b, lambda g: _fitted(g.where(~chosen, zero), b.shape)),
-        ]
-        return EnclosedArray(a.value.where(chosen, b.value), parents)
-
-    def maximum(self, x: Any, y: Any) -> EnclosedArray:
-        """The larger of two numbers. Its derivative lies between those of equal ones."""
-        a, b = self.of(x), self.of(y)
-        signs = (a - b).value.signs()
-        is_sure = np.abs(signs) == 1
-        first = self.arithmetic.of(signs > 0)
-        weight = first.where(is_sure, first.between_zero_and_one())
-        other = self.arithmetic.of(1.0) + -weight
-        parents = [(a, lambda g: _fitted(g * weight, a.shape)), (b, lambda g: _fitted(g * other, b.shape))]
-        return EnclosedArray(a.value.maximum(b.value), parents)
-
-    def negative(self, x: Any) -> EnclosedArray:
-        """-x."""
-        return -self.of(x)
-
-    def minimum(self, x: Any, y: Any) -> EnclosedArray:
-        """The smaller of two numbers."""
-        return -self.maximum(-self.of(x), -self.of(y))
-
-    def clip(self, x: Any, min: Any = None, max: Any = None) -> EnclosedArray:
-        """x limited to [min, max]."""
-        x = self.of(x) if min is None else self.maximum(x, min)
-        return x if max is None else self.minimum(x, max)
-
-    def abs(self, x: Any) -> EnclosedArray:
-        """|x|."""
-        return self.maximum(x, -self.of(x))
-
-    def sum(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """Sums along axes."""
-        a = self.of(x)
-        kept = a.value.sum(axis, True)
-        total = a.value.sum(axis, keepdims) if not keepdims else kept
-        return EnclosedArray(total, [(a, lambda g: g.reshape(kept.shape).broadcast_to(a.shape))])
-
-    def mean(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """Means along axes."""
-        total = self.sum(x, axis, keepdims=keepdims)
-        return total / (self.of(x).size / max(total.size, 1))
-
-    def var(self, x: Any, axis: Axes = None, *, correction: float = 0, keepdims: bool = False) -> EnclosedArray:
-        """Variances along axes."""
-        gap = self.of(x) - self.mean(x, axis, keepdims=True)
-        total = self.sum(gap * gap, axis, keepdims=keepdims)
-        return total / (gap.size / max(total.size, 1) - correction)
-
-    def std(self, x: Any, axis: Axes = None, **more: Any) -> EnclosedArray:
-        """Standard deviations along axes."""
-        return self.var(x, axis, **more).function("sqrt")
-
-    def max(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """The largest numbers along an axis. Raises WithinRadii if two may be the largest."""
-        a = self.of(x)
-        if isinstance(axis, Sequence):
-            (axis,) = axis
-        places = self.argmax(a, axis)
-        largest = a.reshape(-1)[places]
-        if ((a - largest).value.signs() >= 0).sum() > largest.size:
-            raise WithinRadii("two numbers may be the largest")
-        return largest if keepdims else largest.reshape(np.empty(places.shape).squeeze(axis).shape)
-
-    @staticmethod
-    def argmax(x: EnclosedArray, axis: int | None) -> NDArray[np.int64]:
-        """The flat indices of the largest numbers along an axis, which is kept."""
-        place = np.argmax(x.approximate, axis, keepdims=True)
-        flat = np.arange(x.size).reshape(x.shape)
-        return place if axis is None else np.take_along_axis(flat, place, axis)
-
-    def min(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """The smallest numbers along an axis."""
-        return -self.max(-self.of(x), axis, keepdims=keepdims)
-
-    def matmul(self, x: Any, y: Any) -> EnclosedArray:
-        """The product of matrices, as `x @ y`."""
-        a, b = self.of(x), self.of(y)
-        if a.ndim == 1:
-            return self.matmul(a.reshape(1, -1), b).squeeze(-2 if b.ndim > 1 else -1)
-        if b.ndim == 1:
-            return self.matmul(a, b.reshape(-1, 1)).squeeze(-1)
-        left, right = a.value, b.value
-        parents = [
-            (a, lambda g: _fitted(g @ _transposed(right), a.shape)),
-            (b, lambda g: _fitted(_transposed(left) @ g, b.shape)),
-        ]
-        return EnclosedArray(left @ right, parents)
 
 
 def _transposed(x: Value) -> Value:

@@ -63,7 +63,8 @@ def namespace(backend: str) -> Any:
 def function_of(program: Program, library: str) -> Any:
     """The program as a function of this library's arrays alone."""
     names = ", ".join(program.names)
-    scope = {"f": program.function(library, torch=torch, jax=jax), "xp": namespace(library), "__name__": "programs"}
+    xp = PLAIN if library == "numpy" else namespace(library)
+    scope = {"f": program.function(library, torch=torch, jax=jax), "xp": xp, "__name__": "programs"}
     exec(f"def g({names}): return f(xp, {names})", scope)
     return scope["g"]
 

@@ -113,11 +113,12 @@ def linear(subject: PreparedSubject) -> Iterator[str]:
         return combined(lambda p, q: p + q, a, b)
 
     of_u = along(u)
+    factors = [k for k in FACTORS if k * k < subject.setting.at.arithmetic.largest]  # a product may not overflow
     zeros = tree.map_leaves(np.zeros_like, subject.base)
     with np.errstate(all="ignore"):
         checks = (
             ("a vector of zeros", 1.0, along(tree.like(v, np.zeros_like)), zeros, (subject.base,)),
-            *((f"{k} times a vector", k, along(_scaled(k, u)), times(k, of_u), (times(k, of_u),)) for k in FACTORS),
+            *((f"{k} times a vector", k, along(_scaled(k, u)), times(k, of_u), (times(k, of_u),)) for k in factors),
             ("the sum of two vectors", 1.0, along(plus(v, u)), plus(subject.base, of_u), (subject.base, of_u)),
             ("a vector in two parts with zeros", 1.0, plus(*(parts := (along(even), along(odd)))), subject.base, parts),
         )
