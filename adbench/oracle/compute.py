@@ -20,8 +20,9 @@ import optree
 
 from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
 from adbench.oracle.differences import slope
+from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, on_series
+from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLong, on_series
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, PartialDerivative, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
@@ -63,6 +64,13 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     if subject.text is not None:
         try:
             rows = on_series(subject, effort, numbers, examine)
+        except TooLong as error:
+            reason = str(error)
+            if effort.enclosures and not subject.shape:
+                try:
+                    rows = [enclosed_row(subject, effort)]
+                except NotPrecise as why:
+                    reason += f"; {why}"
         except NotPrecise as error:
             reason = str(error)
     if not rows:

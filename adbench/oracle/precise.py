@@ -7,9 +7,10 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import optree
 
 from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.leaves import FloatArray, Point, is_symmetric
@@ -43,11 +44,18 @@ OVERDUE = 3.0
 Time is the thread's CPU time, so a busy machine makes a reference slower but not weaker.
 """
 
+MOST_PER_SECOND = 20_000
+"""Numbers in the arguments for each planned second: thirty evaluations take at least 3 µs each for a number."""
+
 TOO_LONG = "the function takes too long on power series"
 
 
 class NotPrecise(Exception):
     """The source does not run on series, or not within the time limit; the message is the reason."""
+
+
+class TooLong(NotPrecise):
+    """The source runs on series, but takes too long."""
 
 
 def too_long(total: int, max_entries: int, enough: int = 0) -> str:
@@ -87,7 +95,7 @@ def plan(
             break
         directions -= 1
     if entries < 1:
-        raise NotPrecise(too_long(total, max_entries, int(total * evaluations / (3 * each))))
+        raise TooLong(too_long(total, max_entries, int(total * evaluations / (3 * each))))
     # Powers of two, so that a slightly slower machine takes the same sample.
     few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
     return ExaminationPlan(few, directions, draws)
@@ -172,6 +180,10 @@ def unit(point: Point, leaf: int, index: int, form: Precision = DOUBLE) -> tuple
 def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> SeriesExamination:
     """Evaluate the source on series. Raises TooSlow, or any exception of the source."""
     assert subject.text is not None
+    arguments: Any = subject.point.args
+    affordable = MOST_PER_SECOND * effort.max_seconds
+    if sum(map(np.size, optree.tree_leaves(arguments))) > affordable:
+        raise TooLong(too_long(sum(subject.point.sizes), effort.max_entries, int(affordable / 20)))
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
     evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
     truth = Truth(evaluations)
@@ -194,7 +206,7 @@ def on_series(
     try:
         return examine(examination(subject, effort, numbers))
     except TooSlow:
-        raise NotPrecise(too_long(sum(subject.point.sizes), effort.max_entries)) from None
+        raise TooLong(too_long(sum(subject.point.sizes), effort.max_entries)) from None
     except NotPrecise:
         raise
     except (Insufficient, NotTold) as error:

@@ -62,6 +62,7 @@ class Effort:
     max_evaluations  calls of f planned for differences
     max_seconds      planned for series
     second_differences   whether differences replace series for second derivatives; otherwise these are unknown
+    enclosures       whether enclosures of all numbers may replace series that take too long
     against_values   whether the values decide where they contradict the derivative along a branch (branches.py)
     precision        the arithmetic whose rounding errors the reference states
     """
@@ -73,6 +74,7 @@ class Effort:
     max_evaluations: int = 20_000
     max_seconds: float = 3.0
     second_differences: bool = False
+    enclosures: bool = False
     against_values: Callable[[], bool] = lambda: False
     precision: Precision = DOUBLE
 

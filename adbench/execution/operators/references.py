@@ -88,6 +88,7 @@ def _computed(
         max_evaluations=_evaluations(at, seconds),
         max_seconds=seconds,
         second_differences=own is not None,
+        enclosures=own is None and at.arithmetic is DOUBLE,
         against_values=lambda: not (own is not None and own.branchwise) and _values_decide(at),
         precision=at.arithmetic,
     )
@@ -249,13 +250,11 @@ def _with_unknown(first: Reference, unknown: Reference) -> PointReferences:
 
 
 def _evaluations(at: CasePoint, seconds: float) -> int:
-    """The most evaluations for differences; for a user's function, as many as fit into the time.
+    """The most evaluations for differences that fit into the time.
 
     Translates a user's function here, so that the time of evaluations on series excludes it.
     """
-    if not isinstance(at.case.f, UserFunction):
-        return MOST_EVALUATIONS
-    if at.case.f.translated:
+    if isinstance(at.case.f, UserFunction) and at.case.f.translated:
         with suppress(Unsupported):
             at.case.f.text(at.args)
     started = time.thread_time()

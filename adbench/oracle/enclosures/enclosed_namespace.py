@@ -14,15 +14,19 @@ from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.ball_arrays import BallArray
 from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure
-from adbench.oracle.enclosures.recorded import EnclosedArray, WithinRadii, arranged, fitted
+from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged, fitted
 from adbench.oracle.series.functions import UNARY
-from adbench.vocabulary import FUNCTIONS
+from adbench.vocabulary import FUNCTIONS, words
 
 OPERATORS = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "power": operator.pow, "pow": operator.pow, "greater": operator.gt, "greater_equal": operator.ge,
     "less": operator.lt, "less_equal": operator.le, "equal": operator.eq, "not_equal": operator.ne,
 }  # fmt: skip
+
+
+CONSTANT = words("arange eye float64 int64 newaxis ones tril_indices triu_indices")
+"""numpy's names whose numbers are exact."""
 
 
 class Enclosures:
@@ -60,6 +64,10 @@ class Enclosures:
             return lambda x, y: OPERATORS[name](self.of(x), y)
         if name in UNARY:
             return lambda x: self.of(x).function(name)
+        if name in ARRANGING:
+            return partial(arranged, getattr(np, name))
+        if name in CONSTANT:
+            return getattr(np, name)
         row = FUNCTIONS.get(name)
         if row is None or row.definition is None:
             raise AttributeError(f"enclosures have no {name}")
@@ -93,6 +101,11 @@ class Enclosures:
     def xlogy(self, x: Any, y: Any) -> EnclosedArray:
         """x log y."""
         return self.of(x) * self.of(y).function("log")
+
+    def logaddexp(self, x: Any, y: Any) -> EnclosedArray:
+        """log(exp x + exp y)."""
+        a, b = self.of(x), self.of(y)
+        return self.maximum(a, b) + (-self.abs(a - b)).function("exp").function("log1p")
 
     def negative(self, x: Any) -> EnclosedArray:
         """-x."""
