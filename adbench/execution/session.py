@@ -30,7 +30,7 @@ from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
-from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
+from adbench.model.settings import FLOAT64, Settings, backend_and_device, cache_folder
 from adbench.version import __version__
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class Session:
         self.catalog, self.settings = catalog, settings
         self._progress, self._journal = progress, journal
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
-        # Costs on another device or in another type are others.
-        self._keeps = (settings.device, settings.dtype) == (PROCESSOR, FLOAT64)
+        self._keeps = settings.dtype == FLOAT64  # costs in another type are others
         self._costs = kept.read(cache_folder(), progress.head.run.machine) if self._keeps else Costs()
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
@@ -173,8 +172,11 @@ def prepare(**asked: Any) -> Session:
     parts = selected(chosen.catalog, wanted, planned.jobs)
     check_inputs(chosen.catalog, planned.jobs, request.seed)
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
-    if request.reference is not None and request.reference not in backends:
-        raise UnknownName("selected backend", request.reference, backends)
+    if (reference := request.reference) is not None:
+        named = [name for name in backends if reference in (name, backend_and_device(name)[0])]
+        if not named:
+            raise UnknownName("selected backend", reference, backends)
+        settings = replace(settings, reference_backend=named[0])
     described = machine.describe()  # before adbench itself causes load
     if request.budget is not None:  # a quick run's own budget is applied after the checks, not to guesses
         costs = kept.read(cache_folder(), described)
@@ -202,7 +204,7 @@ def refuse_bad_file(context: Context, name: str) -> None:
     if source.builtin or source.missing:
         return
     try:
-        with context.supervisor.start(context.plain_start()) as worker:
+        with context.supervisor.start(context.plain_start(backend=name)) as worker:
             worker.ask(context.load_request(name), context.settings.timeout_seconds)
     except NoAnswer as no:
         if no.is_bad_file:
@@ -296,7 +298,7 @@ def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...],
         if all(isinstance(catalog.cases[name].f, UserFunction | Sized) for name in cases):
             return KnownBugs()
     sources = [catalog.backends[name] for name in backends]
-    return known_faults.on_traps(sources, catalog.cases, cases, settings.device, settings.dtype)
+    return known_faults.on_traps(sources, catalog.cases, cases, settings.dtype)
 
 
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:

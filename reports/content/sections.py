@@ -106,8 +106,8 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:
     """(method, its most frequent reason) for each method of which the run has no figure at all."""
-    found, has_device = [], cells.findings.run.settings.get("device", PROCESSOR) != PROCESSOR
-    for method, title in panels.MEMORY_METHODS[not has_device :]:
+    found, device = [], cells.findings.run.settings.get("device", PROCESSOR)
+    for method, title in panels.MEMORY_METHODS[device == PROCESSOR :]:
         if not any(_has_memory(cells, case, method) for case in cells.subjects):
             every = (panels.memory_bytes(cell, method)[1] for place in cells.places for cell in cells.row(*place))
             reasons = Counter(reason for reason in every if reason)

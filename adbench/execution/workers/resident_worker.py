@@ -26,7 +26,7 @@ class ResidentWorker:
     start   its start; by default with the run's threads and no randomisation
     cpus    its processors after the import; none: those of its start
 
-    device           the name of the run's device, as the library calls it; None for the processor
+    device           the name of its device, as the library calls it; None for the processor
     import_seconds   time of the last import
     open_seconds     time of the last start, including the import; None before
     """
@@ -35,7 +35,7 @@ class ResidentWorker:
         self, context: Context, backend: str | None = None, start: WorkerStart | None = None, cpus: tuple[int, ...] = ()
     ) -> None:
         self._context, self._backend, self._cpus = context, backend, cpus
-        self._start = start or context.plain_start()
+        self._start = start or context.plain_start(backend=backend)
         self._process: WorkerProcess | None = None
         self._is_paused = False
         self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once

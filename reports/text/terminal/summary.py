@@ -12,7 +12,7 @@ from adbench.model.record import grouped
 from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
-from ...content.headline import Headline, Range, device_of, headline, install_command
+from ...content.headline import Headline, Range, device_of, headline, install_command, wins_of_devices
 from ...content.sections import fastest_batches, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
@@ -42,6 +42,7 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _threads(cells)
         if device := device_of(cells.findings.run):
             yield Sentence("Computed", device)
+        yield from _devices(cells)
         yield from _source(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
@@ -131,6 +132,14 @@ def _threads(cells: Cells) -> Iterator[Sentence]:
         parts = [f"speed-up with {count}: {_joined(spans)}"] if spans else []
         parts += [f"wrong with {count}: {_counts(wrong)} of {_results(of_count)}"] if wrong else []
         yield Sentence("Threads", "; ".join(parts) or f"no speed-up with {count}: too few launches to compare")
+
+
+def _devices(cells: Cells) -> Iterator[Sentence]:
+    """From which size on a device wins: the first cases; the page has all."""
+    found = wins_of_devices(cells)
+    more = f"; {len(found) - MOST_NAMES} more on the page" if len(found) > MOST_NAMES else ""
+    if found:
+        yield Sentence("Devices", "; ".join(found[:MOST_NAMES]) + more)
 
 
 def _source(cells: Cells) -> Iterator[Sentence]:
