@@ -30,7 +30,7 @@ from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
-from adbench.model.settings import FLOAT64, Settings, backend_and_device, cache_folder
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings, backend_and_device, cache_folder
 from adbench.version import __version__
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Session:
             refuse_too_many_threads(self.settings)
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
             context = Context(supervisor, self.catalog, self.settings)
-            for name in dict.fromkeys(job.backend for job in self._progress.unchecked):
+            for name in dict.fromkeys(backend_and_device(job.backend)[0] for job in self._progress.unchecked):
                 refuse_bad_file(context, name)
             if not self._progress.head.asked and (on is not None or folder is not None):
                 from adbench.results.run_files import with_files
@@ -196,7 +196,8 @@ def refuse_too_many_threads(settings: Settings) -> None:
 
 
 def refuse_bad_file(context: Context, name: str) -> None:
-    """Load a user's backend file in a temporary process. Raises BadFile if it cannot be used.
+    """Load a user's backend file in a temporary process, on the processor, because a device may take seconds to start.
+    Raises BadFile if it cannot be used.
 
     A file that ends that process fails in its own cells only; the others are measured.
     """
@@ -204,8 +205,8 @@ def refuse_bad_file(context: Context, name: str) -> None:
     if source.builtin or source.missing:
         return
     try:
-        with context.supervisor.start(context.plain_start(backend=name)) as worker:
-            worker.ask(context.load_request(name), context.settings.timeout_seconds)
+        with context.supervisor.start(context.plain_start()) as worker:
+            worker.ask({**context.load_request(name), "device": PROCESSOR}, context.settings.timeout_seconds)
     except NoAnswer as no:
         if no.is_bad_file:
             raise BadFile(no.reason) from no

@@ -33,8 +33,8 @@ FLOAT64 = "float64"
 """The type in which every backend computes, unless its file says float32."""
 
 PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
-"""Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
-compile time."""
+"""Environment variable of a checking worker: the folder of compiled programs. The first launch lacks it because it
+measures compile time; so do the others, except on a device."""
 
 MOST_SECONDS = 1_000_000
 """Of any duration that a user gives, eleven days: waiting in the system takes no more than 2**31 ms."""

@@ -254,7 +254,7 @@ def _sample(record: Record) -> Sample:
             if np.isfinite(row).any():
                 logs[launch.number] = row
             first = launch.prepare_seconds + launch.first_call_seconds
-            if first > 0:
+            if first > 0 and launch in record.time.compiled:
                 prepare[launch.number] = float(np.log(first))
     how = " ".join(filter(None, (record.how, record.text)))
     counted = record.instructions.value if record.instructions is not None else None

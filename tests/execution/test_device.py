@@ -1,7 +1,9 @@
 """Another device than the processor, by a fake one: waiting, copies, memory, and the reason where it is missing."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from adbench.reports.figures import looks, panels
 from adbench.reports.html import page
 from adbench.reports.text import terminal
 from adbench.results.analysis import ratios
-from adbench.results.comparison_inputs import differences, machine_of
+from adbench.results.comparison_inputs import differences, machine_of, of_run
 from adbench.results.store import read_run, write_run
 from tests.execution import fake_device
 from tests.reports import runs
@@ -292,3 +294,54 @@ def test_a_backend_on_a_device_is_a_name_of_the_catalog(tmp_path: Path) -> None:
     assert "jax (cuda)" not in list(sources)
     assert looks.look("jax (cuda)").colour == looks.look("jax").colour
     assert looks.look("jax (cuda)") != looks.look("jax")
+
+
+@pytest.mark.slow
+def test_a_device_has_two_times_the_latency_and_the_throughput(both: Run) -> None:
+    times = {(r.job.size, r.job.backend): r.time for r in both.records if r.time}
+    for size, work in ((10, 1e-6), (2000, 2e-4)):
+        time = times[size, "fake_device (cuda)"]
+        assert time.seconds_per_call >= WORK + work
+        assert time.throughput_seconds is not None
+        assert work <= time.throughput_seconds < time.seconds_per_call / 2
+        rounds = [round for launch in time.launches for round in launch.unwaited]
+        assert len(rounds) == sum(len(launch.rounds) for launch in time.launches)
+        assert rounds[1].calls > rounds[0].calls  # they grow until the launch of the first is a small part
+    assert times[2000, "fake_device"].throughput_seconds is None
+
+
+@pytest.mark.slow
+def test_launches_on_a_device_share_programs_and_the_first_one_has_the_time_of_compiling(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_DEVICE", "launch=0.002 compile=0.3 start=0.2")
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
+    run, records = measured(tmp_path, launches=3, device="cpu,cuda")
+    time = records["fake_device (cuda)"].time
+    assert time is not None
+    assert [launch.reuses_programs for launch in time.launches] == [False, True, True]
+    assert [launch.prepare_seconds > 0.3 for launch in time.launches] == [True, False, False]
+    assert time.prepare_seconds > 0.3
+    assert not any(launch.reuses_programs for launch in records["fake_device"].time.launches)  # type: ignore[union-attr]
+    assert list(of_run(run, "run").samples[records["fake_device (cuda)"].job].prepare) == [0]
+
+
+@pytest.mark.slow
+def test_the_plan_knows_what_a_device_takes_to_start_and_compile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_DEVICE", "launch=0.002 number=1e-6 compile=1.5 start=2")
+    monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
+    write(tmp_path / "cases", softplus=CASE)
+    asked = {"cases": [str(tmp_path / "cases" / "softplus.py")], "backends": [str(FILE)], "sizes": ["10", "100"]}
+    asked |= {"operators": ["gradient"], "quick": True, "launches": 4, "device": "cuda"}
+    for number in range(3):
+        if number == 1:
+            shutil.rmtree(tmp_path / "cache" / "programs")  # it compiles once more, as after a change of the library
+        session = prepare(**asked)
+        expected, begun = session.estimate().of(session.plan.jobs).total, monotonic()
+        for _ in session.events():
+            pass
+        taken = monotonic() - begun
+        if number:
+            assert abs(expected - taken) < 0.25 * taken, (number, expected, taken)

@@ -44,7 +44,7 @@ class TimePhase:
         order = tuple(dict.fromkeys(map(group_of, plan)))
         drawn = randomise(settings.seed, number, self._keys(plan), len(order))
         needed = {key for records in groups.values() for key in self._keys(record.job for record in records)}
-        starts = self._apart([(key, start) for key, start in drawn.starts.items() if key in needed])
+        starts = self._apart([(key, start) for key, start in drawn.starts.items() if key in needed], number)
         with ExitStack() as stack:
             workers = {
                 key: stack.enter_context(ResidentWorker(self.context, key.backend, start, self._cpus_of(key)))
@@ -73,14 +73,19 @@ class TimePhase:
         keys = list(dict.fromkeys(map(_key, jobs)))
         return keys + [replace(key, control=True) for key in keys if key == WorkerKey(self.reference_backend or "")]
 
-    def _apart(self, starts: Sequence[tuple[WorkerKey, WorkerStart]]) -> dict[WorkerKey, WorkerStart]:
+    def _apart(self, starts: Sequence[tuple[WorkerKey, WorkerStart]], number: int) -> dict[WorkerKey, WorkerStart]:
         """The starts of workers with their numbers of threads and their devices: each on separate processors if there
-        are enough, so that imports run in parallel."""
+        are enough, so that imports run in parallel.
+
+        Compiling for a device takes seconds: only the first launch does, and the others load its programs.
+        """
         usable, placed = usable_cpus(), {}
         for i, (key, start) in enumerate(starts):
             threads = key.threads or self.context.settings.threads
             first = i % max(1, len(usable) // threads) * threads
             environment = {**self.context.environment(threads, key.backend), **start.environment}
+            if number and self.context.is_on_device(key.backend):
+                environment |= self.context.programs
             placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
         return placed
 

@@ -39,9 +39,12 @@ class Context:
     def checking_start(self, threads: int = 0, backend: str | None = None) -> WorkerStart:
         """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""
         plain = self.plain_start(threads, backend)
-        if self.settings.cache is None:
-            return plain
-        return replace(plain, environment={**plain.environment, PROGRAMS_VARIABLE: str(programs_folder())})
+        return replace(plain, environment={**plain.environment, **self.programs})
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """The variable that lets a backend load compiled programs; none without a cache."""
+        return {} if self.settings.cache is None else {PROGRAMS_VARIABLE: str(programs_folder())}
 
     def load_request(self, backend: str) -> dict[str, Any]:
         """The request to import a backend, and to use its device and the run's type."""

@@ -14,7 +14,7 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProces
 from adbench.measure import machine
 from adbench.model.operator import needs
 from adbench.model.record import Job
-from adbench.model.settings import FLOAT64
+from adbench.model.settings import FLOAT64, PROGRAMS_VARIABLE
 
 PERTURBED_SHARE = 0.25
 """Share of a reference's time for the perturbed point, where fewer entries are examined."""
@@ -81,6 +81,11 @@ class ResidentWorker:
     def name(self) -> str:
         """Its backend."""
         return self._backend or "the references"
+
+    @property
+    def reuses_programs(self) -> bool:
+        """Whether its backend may load programs that an earlier process compiled."""
+        return PROGRAMS_VARIABLE in self._start.environment
 
     @property
     def pids(self) -> list[int]:
