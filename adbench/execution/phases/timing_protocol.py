@@ -24,6 +24,7 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.randomisation import WorkerKey
 from adbench.execution.workers.resident_worker import References, ResidentWorker
+from adbench.execution.workers.timed_call import SLOW_NS
 from adbench.measure.clock import FASTEST_GROWTH, WarmUp
 from adbench.measure.readings import Round
 from adbench.model.record import Launch, Record, Summary
@@ -34,8 +35,8 @@ ROUNDING = 1e-6
 """The allowed difference of two correct results, relative to the summed magnitudes: far above summation order."""
 
 
-LATENCIES = 4
-"""Of one call, that calls which follow each other without a wait take together, at least."""
+LATENCIES = 8
+"""Calls that follow each other without a wait should take together so many times the latency of one."""
 
 
 @dataclass
@@ -91,10 +92,11 @@ class TimedCell:
 
     def _unwaited_calls(self) -> int:
         """As many as fill an epoch, and take several times as long as one call whose result is waited for."""
+        latency_ns = self.rounds[-1].ns // self.rounds[-1].calls
         if not self.unwaited:
-            return self.calls
-        last, waited = self.unwaited[-1], self.rounds[-1]
-        enough_ns = max(self.context.settings.epoch_ns, LATENCIES * waited.ns // waited.calls)
+            return self.calls if latency_ns > SLOW_NS else max(self.calls, LATENCIES)
+        last = self.unwaited[-1]
+        enough_ns = max(self.context.settings.epoch_ns, LATENCIES * latency_ns)
         return last.calls * max(1, min(FASTEST_GROWTH, enough_ns // max(1, last.ns)))
 
     def judge(self) -> None:

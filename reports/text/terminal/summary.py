@@ -13,7 +13,7 @@ from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
 from ...content.headline import Headline, Range, device_of, headline, install_command, wins_of_devices
-from ...content.sections import fastest_batches, speedups_of
+from ...content.sections import fastest_batches, launch_sizes, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
 from ..marks import UNBROKEN
@@ -135,11 +135,23 @@ def _threads(cells: Cells) -> Iterator[Sentence]:
 
 
 def _devices(cells: Cells) -> Iterator[Sentence]:
-    """From which size on a device wins: the first cases; the page has all."""
-    found = wins_of_devices(cells)
-    more = f"; {len(found) - MOST_NAMES} more on the page" if len(found) > MOST_NAMES else ""
-    if found:
-        yield Sentence("Devices", "; ".join(found[:MOST_NAMES]) + more)
+    """From which size on a device wins, and its two times: of the first cases; the page has all."""
+    for about, found in (("Devices", wins_of_devices(cells)), ("Latency", list(_latencies(cells)))):
+        more = f"; {len(found) - MOST_NAMES} more on the page" if len(found) > MOST_NAMES else ""
+        if found:
+            yield Sentence(about, "; ".join(found[:MOST_NAMES]) + more)
+
+
+def _latencies(cells: Cells) -> Iterator[str]:
+    """For each case and backend on a device: latency and throughput at the largest size, and where both measure
+    launches."""
+    for case in cells.subjects:
+        for cell in cells.row(case, cells.sizes[case][-1]):
+            if cell.seconds and cell.time and (throughput := cell.time.throughput_seconds):
+                launches = launch_sizes(cells, case, cell.job.backend)
+                only = f" ({formatting.sizes(launches)}: mostly the launch of kernels)" if launches else ""
+                times = f"{formatting.seconds(cell.seconds)}, throughput {formatting.seconds(throughput)} a call"
+                yield f"{cell.job.backend} on {case} at {formatting.sizes([cell.job.size])}: {times}{only}"
 
 
 def _source(cells: Cells) -> Iterator[Sentence]:
