@@ -30,7 +30,7 @@ from adbench.model.events import Ended, Event
 from adbench.model.record import SCHEMA_VERSION, Job, Record, Run, Selected
 from adbench.model.run_progress import Head, Progress, apply, assemble
 from adbench.model.serialization import from_plain
-from adbench.model.settings import FLOAT64, PROCESSOR, Settings, backend_and_device, cache_folder
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
 from adbench.version import __version__
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Session:
             refuse_too_many_threads(self.settings)
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
             context = Context(supervisor, self.catalog, self.settings)
-            for name in dict.fromkeys(backend_and_device(job.backend)[0] for job in self._progress.unchecked):
+            for name in dict.fromkeys(self.catalog.backends[job.backend].name for job in self._progress.unchecked):
                 refuse_bad_file(context, name)
             if not self._progress.head.asked and (on is not None or folder is not None):
                 from adbench.results.run_files import with_files
@@ -173,7 +173,7 @@ def prepare(**asked: Any) -> Session:
     check_inputs(chosen.catalog, planned.jobs, request.seed)
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
     if (reference := request.reference) is not None:
-        named = [name for name in backends if reference in (name, backend_and_device(name)[0])]
+        named = [name for name in backends if reference in (name, chosen.catalog.backends[name].name)]
         if not named:
             raise UnknownName("selected backend", reference, backends)
         settings = replace(settings, reference_backend=named[0])

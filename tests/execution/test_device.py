@@ -286,6 +286,16 @@ def test_each_device_of_a_selected_backend_must_be_judged(monkeypatch: pytest.Mo
     )
 
 
+def test_a_users_file_may_have_a_name_like_one_on_a_device(tmp_path: Path) -> None:
+    copy = write(tmp_path, **{"mine (copy)": RIGHT}) / "mine (copy).py"
+    session = prepare(cases=["hypot"], backends=[str(copy)], sizes=["1"], time=False, reference="mine (copy)")
+    for _ in session.events():
+        pass
+    run = session.result()
+    assert {record.job.backend for record in run.records} == {"mine (copy)"}
+    assert [part.names for part in run.selected if part.kind == "backend"] == [("mine (copy)",)]
+
+
 def test_a_backend_on_a_device_is_a_name_of_the_catalog(tmp_path: Path) -> None:
     write(tmp_path, **{"mine (1)": RIGHT})
     sources = catalog(backend_paths=[tmp_path]).backends

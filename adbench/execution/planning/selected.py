@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from adbench.catalog.discovery import Catalog
 from adbench.execution.planning.request import Request
 from adbench.model.record import Job, Selected, grouped
-from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device, on_device
+from adbench.model.settings import FLOAT64, PROCESSOR, on_device
 
 Part = tuple[str, tuple[str, ...]]
 """What was asked for, and its names."""
@@ -34,7 +34,7 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
 
     own = [name for name in cases if not catalog.case_sources[name].builtin]
     parts = [
-        *(Selected("backend", *part) for part in _placed(_parts(patterns, catalog.backends), backends)),
+        *(Selected("backend", *part) for part in _placed(catalog, _parts(patterns, catalog.backends), backends)),
         *(Selected("backend", name, (name,)) for name in backends if is_one(name)),
         *(Selected("case", *part) for part in _parts(request.cases, catalog.cases)),
         *(Selected("case", name, (name,)) for name in own),
@@ -42,12 +42,12 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
     return tuple({(part.kind, part.names): part for part in reversed(parts)}.values())[::-1]
 
 
-def _placed(parts: Iterable[Part], backends: Sequence[str]) -> Iterator[Part]:
+def _placed(catalog: Catalog, parts: Iterable[Part], backends: Sequence[str]) -> Iterator[Part]:
     """Each part once for each device, with the names that its backends have there."""
     for asked, names in parts:
-        there = [name for name in backends if backend_and_device(name)[0] in names]
-        for device, of_device in grouped(there, lambda name: backend_and_device(name)[1]).items():
-            yield on_device(asked, device), tuple(of_device)
+        there = [source for source in map(catalog.backends.__getitem__, backends) if source.name in names]
+        for device, sources in grouped(there, lambda source: source.device).items():
+            yield on_device(asked, device), tuple(source.label for source in sources)
 
 
 def _parts(patterns: Iterable[str], names: Collection[str]) -> Iterator[Part]:
