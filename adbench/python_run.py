@@ -69,8 +69,8 @@ def run(
     send        how a Case or a function gets to the workers: "import" from its module, "source" for its text, "pickle"
                 by cloudpickle
     settings    suites, launches, rigorous, budget and timeout in seconds, mem_limit in bytes, threads (a number, or
-                several), device, transfers, points, margin, reference, case_folders, backend_folders: as for the
-                command line
+                several), device (one, or several), transfers, points, margin, reference, case_folders,
+                backend_folders: as for the command line
 
     A derivative that is wrong is a record in the run, not an exception. If nothing was checked with a selected backend,
     or of a selected case, a warning gives the reason. With `output`, an interrupted run keeps its results. Raises
@@ -153,7 +153,8 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
             unit += f", at most {POSITIVE[name]:,}"
             raise UsageError(f"{name} must be {unit}; got {value!r}")
     lists = ("suites", "case_folders", "backend_folders")
-    return {name: _texts(value) if name in lists else value for name, value in settings.items()}
+    found = {name: _texts(value) if name in lists else value for name, value in settings.items()}
+    return found | ({"device": ",".join(_texts(found["device"]))} if "device" in found else {})
 
 
 @contextmanager

@@ -6,9 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy
+import numpy as np
 
 from adbench import Device, Namespace, Operator, Unsupported, on_active, phase
 from adbench.model import namespace
+from adbench.model.backend import peak_without_reset
 from adbench.model.settings import kept_programs
 from adbench.model.tree import is_static
 
@@ -20,6 +22,7 @@ BATCHED = True
 THREADED = True
 DEVICES = ("cuda",)
 DTYPES = ("float32", "bfloat16", "float16")
+COUNTS = "bytes_in_use", "peak_bytes_in_use"
 
 jax.config.update("jax_enable_x64", True)  # before the first array: the default is single precision
 # Without `use_device`, a GPU build would use a GPU, or fail if $JAX_PLATFORMS names one that is missing.
@@ -42,15 +45,10 @@ def use_device(name: str) -> Device:
     jax.config.update("jax_default_device", device)
 
     def peak_bytes(call: Callable[[], Any]) -> float:
-        # The counter cannot be reset: the peak of the whole process, which is the first call's or this one's.
-        before = device.memory_stats()["bytes_in_use"]
-        result = call()
-        peak = device.memory_stats()["peak_bytes_in_use"]
-        del result
-        return float(peak - before)
+        in_use, peak = (lambda name=name: device.memory_stats()[name] for name in COUNTS)
+        return peak_without_reset(call, in_use, peak, lambda size: sync(jax.device_put(np.zeros(size, "b"), device)))
 
-    counts = {"bytes_in_use", "peak_bytes_in_use"} <= set(device.memory_stats() or {})
-    return Device(device.device_kind, sync, peak_bytes if counts else None)
+    return Device(device.device_kind, sync, peak_bytes if set(COUNTS) <= set(device.memory_stats() or {}) else None)
 
 
 def loop(step: Callable[[Any, Any], Any], state: Any, n: int) -> Any:

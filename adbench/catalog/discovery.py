@@ -24,6 +24,7 @@ from adbench.catalog.installed import OURS, extras
 from adbench.catalog.source import Kind, Source, read_sources
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, UnknownName, UsageError, UserExit, contained
+from adbench.model.settings import PROCESSOR, backend_and_device
 from adbench.optional import EXTRAS
 
 Value = TypeVar("Value")
@@ -93,7 +94,10 @@ def catalog(case_paths: Iterable[str | Path] = (), backend_paths: Iterable[str |
 
 
 def _backends(paths: Iterable[str | Path]) -> OnDemand[Source]:
-    """The backends by name. Raises BadFile if a variant of the user's has no library's backend."""
+    """The backends by name, also by one such as "jax (cuda)", which is not listed.
+
+    Raises BadFile if a variant of the user's has no library's backend.
+    """
     own, files = _own("backends", paths), _files(builtin_folder("backends"))
 
     @cache
@@ -109,7 +113,12 @@ def _backends(paths: Iterable[str | Path]) -> OnDemand[Source]:
     alone_by_name = OnDemand(every, alone)
     for source in own.values():
         _inherited(source, alone_by_name)
-    return OnDemand(every, lambda name: _inherited(alone_by_name[name], alone_by_name))
+
+    def placed(name: str) -> Source:
+        backend, device = (name, PROCESSOR) if name in own else backend_and_device(name)
+        return replace(_inherited(alone_by_name[backend], alone_by_name), device=device)
+
+    return OnDemand(every, placed)
 
 
 def _loaded(sources: Iterable[Source]) -> dict[str, tuple[Case, Source]]:

@@ -14,7 +14,7 @@ from msgspec import Meta, ValidationError, convert
 
 from adbench.catalog.installed import installed_version, packages_of_debian
 from adbench.model.errors import BadFile
-from adbench.model.settings import FLOAT64, PROCESSOR, Role
+from adbench.model.settings import FLOAT64, PROCESSOR, Role, on_device
 
 Kind = Literal["cases", "backends"]
 KINDS: tuple[Kind, ...] = ("cases", "backends")
@@ -29,6 +29,7 @@ class Source:
     """A file that defines a case or a backend; enough to load it in another process.
 
     builtin   whether it ships with adbench: a user must fix a broken file, while a broken built-in one is a record
+    device    on which a backend computes
 
     The facts that a backend's file has as plain literals, read without importing it; a variant has its library's:
 
@@ -67,6 +68,12 @@ class Source:
     dtypes: tuple[str, ...] = ()
     no_dtypes: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
+    device: str = PROCESSOR
+
+    @property
+    def label(self) -> str:
+        """Its name in results: with the device, unless that is the processor."""
+        return on_device(self.name, self.device)
 
     def refuses(self, device: str, dtype: str = FLOAT64) -> str:
         """Why it cannot compute on this device in this type; "" if it can."""

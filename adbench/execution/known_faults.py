@@ -174,7 +174,6 @@ def on_traps(
     backends: Iterable[Source],
     cases: Mapping[str, Case],
     checked: Iterable[str],
-    device: str = PROCESSOR,
     dtype: str = FLOAT64,
 ) -> KnownBugs:
     """For reports: the faults of these backends on traps, these traps and the checked ones, and how many a family has.
@@ -186,9 +185,9 @@ def on_traps(
     bugs_of = {}
     for source in backends:
         # A bad file is refused also of a backend that is not installed.
-        bugs = of_backend(source, cases, device, dtype).bugs
+        bugs = of_backend(source, cases, source.device, dtype).bugs
         if not source.missing:
-            bugs_of[source.name] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
+            bugs_of[source.label] = tuple(_shortened(bug, cases[bug.trap]) for bug in bugs if _is_trap(bug.trap, cases))
     named = dict.fromkeys((*checked, *(bug.trap for bugs in bugs_of.values() for bug in bugs)))
     traps = {name: described(cases[name]) for name in named if _is_trap(name, cases)}
     return KnownBugs(dict(families), traps, bugs_of)

@@ -61,8 +61,7 @@ class Session:
         self.catalog, self.settings = catalog, settings
         self._progress, self._journal = progress, journal
         self._sizes = sizes_by_case(self.plan.jobs) if sizes is None else sizes
-        # Costs on another device or in another type are others.
-        self._keeps = (settings.device, settings.dtype) == (PROCESSOR, FLOAT64)
+        self._keeps = settings.dtype == FLOAT64  # costs in another type are others
         self._costs = kept.read(cache_folder(), progress.head.run.machine) if self._keeps else Costs()
 
     def events(self, folder: Path | None = None, on: str | None = None) -> Generator[Event, None, None]:
@@ -80,7 +79,7 @@ class Session:
             refuse_too_many_threads(self.settings)
         with Supervisor(self.settings.mem_limit_bytes) as supervisor:
             context = Context(supervisor, self.catalog, self.settings)
-            for name in dict.fromkeys(job.backend for job in self._progress.unchecked):
+            for name in dict.fromkeys(self.catalog.backends[job.backend].name for job in self._progress.unchecked):
                 refuse_bad_file(context, name)
             if not self._progress.head.asked and (on is not None or folder is not None):
                 from adbench.results.run_files import with_files
@@ -173,8 +172,11 @@ def prepare(**asked: Any) -> Session:
     parts = selected(chosen.catalog, wanted, planned.jobs)
     check_inputs(chosen.catalog, planned.jobs, request.seed)
     backends = tuple(dict.fromkeys(job.backend for job in planned.jobs))
-    if request.reference is not None and request.reference not in backends:
-        raise UnknownName("selected backend", request.reference, backends)
+    if (reference := request.reference) is not None:
+        named = [name for name in backends if reference in (name, chosen.catalog.backends[name].name)]
+        if not named:
+            raise UnknownName("selected backend", reference, backends)
+        settings = replace(settings, reference_backend=named[0])
     described = machine.describe()  # before adbench itself causes load
     if request.budget is not None:  # a quick run's own budget is applied after the checks, not to guesses
         costs = kept.read(cache_folder(), described)
@@ -194,7 +196,8 @@ def refuse_too_many_threads(settings: Settings) -> None:
 
 
 def refuse_bad_file(context: Context, name: str) -> None:
-    """Load a user's backend file in a temporary process. Raises BadFile if it cannot be used.
+    """Load a user's backend file in a temporary process, on the processor, because a device may take seconds to start.
+    Raises BadFile if it cannot be used.
 
     A file that ends that process fails in its own cells only; the others are measured.
     """
@@ -203,7 +206,7 @@ def refuse_bad_file(context: Context, name: str) -> None:
         return
     try:
         with context.supervisor.start(context.plain_start()) as worker:
-            worker.ask(context.load_request(name), context.settings.timeout_seconds)
+            worker.ask({**context.load_request(name), "device": PROCESSOR}, context.settings.timeout_seconds)
     except NoAnswer as no:
         if no.is_bad_file:
             raise BadFile(no.reason) from no
@@ -296,7 +299,7 @@ def _known_bugs(catalog: Catalog, settings: Settings, backends: tuple[str, ...],
         if all(isinstance(catalog.cases[name].f, UserFunction | Sized) for name in cases):
             return KnownBugs()
     sources = [catalog.backends[name] for name in backends]
-    return known_faults.on_traps(sources, catalog.cases, cases, settings.device, settings.dtype)
+    return known_faults.on_traps(sources, catalog.cases, cases, settings.dtype)
 
 
 def exit_code(records: Iterable[Record], unjudged: Sequence[str] = ()) -> int:

@@ -63,6 +63,7 @@ must satisfy between calls, `OPTIONAL_RELATIONS` laws that LIMITS may decline. S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -187,12 +188,27 @@ class Device:
     name         as the library calls it, such as "NVIDIA H100"
     sync         sync(result) waits until the result is computed; it takes the place of the module's
     peak_bytes   peak_bytes(call) calls call() and returns the bytes allocated on the device at its peak, above those
-                 before it; None if the library has no such counter
+                 before it, without what was allocated earlier, as by compiling; None if the library has no such counter
     """
 
     name: str
     sync: Callable[[Any], Any]
     peak_bytes: Callable[[Callable[[], Any]], float] | None = None
+
+
+def peak_without_reset(
+    call: Callable[[], Any], in_use: Callable[[], float], peak: Callable[[], float], allocate: Callable[[int], Any]
+) -> float:
+    """The peak of one call, for `Device.peak_bytes`, by a counter that cannot be reset.
+
+    Memory is first allocated up to the old peak, that of compiling for example, so that the call alone exceeds it.
+    """
+    filler = allocate(max(0, math.ceil(peak() - in_use())))
+    before = in_use()
+    result = call()
+    above = peak() - before
+    del result, filler
+    return max(0.0, above)
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,20 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class CellSeconds:
-    """Seconds of one cell: preparing it, its first call, a later call."""
+    """Seconds of one cell: preparing it, its first call, a later call.
+
+    again   preparing it with programs that an earlier process compiled; None: like the first time
+    """
 
     prepare: float
     first_call: float
     call: float
+    again: float | None = None
+
+    @property
+    def preparing_again(self) -> float:
+        """Preparing it in any process but the first."""
+        return self.prepare if self.again is None else self.again
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,9 @@ class Launch:
     steady    whether three successive rounds of the warm-up agreed within 2 % and so ended it; else its time limit did
     background   the share of a processor that the worker used outside its turns, if it was paused for it; else None
     rounds    all rounds in execution order; round r pairs with round r of the other cells of its group and launch
+    unwaited  on a device, rounds that wait once, for the last result: calls follow each other without a wait
+    reuses_programs   whether it may load programs that an earlier launch compiled: its preparation counts only where
+              no launch compiled them
 
     Fields that files of an earlier adbench lack are None.
     """
@@ -148,10 +151,12 @@ class Launch:
     steady: bool | None
     rounds: tuple[Round, ...]
     background: float | None = None
+    unwaited: tuple[Round, ...] = ()
+    reuses_programs: bool = False
 
     @property
     def seconds_per_call(self) -> float:
-        """The median over rounds."""
+        """The median over rounds: of a call whose result is waited for, the latency."""
         return median(r.ns / r.calls for r in self.rounds) * 1e-9
 
     def __repr__(self) -> str:
@@ -174,6 +179,18 @@ class Time:
         return median(launch.seconds_per_call for launch in self.launches)
 
     @property
+    def throughput_seconds(self) -> float | None:
+        """Seconds per call if calls follow each other without a wait: the median over launches of all calls of a
+        launch. None if not measured, which it is on a device only."""
+        rounds = [launch.unwaited for launch in self.launches if launch.unwaited]
+        return median(sum(r.ns for r in of) / sum(r.calls for r in of) for of in rounds) * 1e-9 if rounds else None
+
+    @property
+    def compiled(self) -> tuple[Launch, ...]:
+        """The launches whose preparation counts: they compiled their programs."""
+        return tuple(launch for launch in self.launches if not launch.reuses_programs) or self.launches
+
+    @property
     def quartiles(self) -> tuple[float, float]:
         """Quartiles of the seconds per call: over launches, or over the rounds of a single launch."""
         if len(self.launches) > 1:
@@ -189,7 +206,7 @@ class Time:
     @property
     def prepare_seconds(self) -> float:
         """The median over launches."""
-        return median(launch.prepare_seconds for launch in self.launches)
+        return median(launch.prepare_seconds for launch in self.compiled)
 
     @property
     def first_call_seconds(self) -> float:
@@ -199,8 +216,8 @@ class Time:
     @property
     def phases(self) -> dict[str, float]:
         """The reported parts of `prepare`: the median of each over the launches that have it."""
-        names = dict.fromkeys(name for launch in self.launches for name in launch.phases)
-        return {n: median(launch.phases[n] for launch in self.launches if n in launch.phases) for n in names}
+        names = dict.fromkeys(name for launch in self.compiled for name in launch.phases)
+        return {n: median(launch.phases[n] for launch in self.compiled if n in launch.phases) for n in names}
 
     @property
     def background(self) -> float | None:

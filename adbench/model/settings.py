@@ -17,12 +17,24 @@ THREADS_VARIABLE = "ADBENCH_THREADS"
 PROCESSOR = "cpu"
 """The device that every backend has."""
 
+
+def on_device(backend: str, device: str) -> str:
+    """The name that a backend has in results of a device: "jax (cuda)"; on the processor its own."""
+    return backend if device == PROCESSOR else f"{backend} ({device})"
+
+
+def backend_and_device(name: str) -> tuple[str, str]:
+    """The backend and the device of such a name."""
+    backend, _, device = name.removesuffix(")").rpartition(" (") if name.endswith(")") else (name, "", "")
+    return backend or name, device if backend and device else PROCESSOR
+
+
 FLOAT64 = "float64"
 """The type in which every backend computes, unless its file says float32."""
 
 PROGRAMS_VARIABLE = "ADBENCH_PROGRAMS"
-"""Environment variable of a checking worker: the folder of compiled programs. Launches lack it because they measure
-compile time."""
+"""Environment variable of a checking worker: the folder of compiled programs. The first launch lacks it because it
+measures compile time; so do the others, except on a device."""
 
 MOST_SECONDS = 1_000_000
 """Of any duration that a user gives, eleven days: waiting in the system takes no more than 2**31 ms."""
@@ -54,7 +66,7 @@ class Settings:
 
     threads             that every library may use
     more_threads        further numbers of threads, "2, 4", at which libraries that use threads are measured too
-    device              on which the libraries compute: "cpu", or the name of another, such as "cuda"
+    device              on which the libraries compute: "cpu", another, such as "cuda", or several: "cpu,cuda"
     dtype               of arguments and results: a name in `adbench.oracle.evidence.PRECISIONS`
     transfers           whether copies of arguments to the device and of results from it are "outside" or "inside" the
                         clock

@@ -21,7 +21,7 @@ from adbench.measure.unpaired import FEWEST
 from adbench.model.errors import UsageError
 from adbench.model.operator import BATCH, EVERY_OPERATOR
 from adbench.model.record import Job, Memory, Outcome, Record, Run
-from adbench.model.settings import FLOAT64, PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device
 from adbench.results.analysis import floor
 from adbench.results.matched_samples import Array, log_seconds
 
@@ -145,7 +145,10 @@ def _command_of(run: Run) -> str:
     jobs = [record.job for record in run.records if record.job.case not in run.traps]
     chosen = {
         "-c": dict.fromkeys(run.sources.get(f"cases/{job.case}", job.case).partition(":")[0] for job in jobs),
-        "-b": dict.fromkeys(run.sources.get(f"backends/{job.backend}", job.backend).partition(":")[0] for job in jobs),
+        "-b": dict.fromkeys(
+            run.sources.get(f"backends/{job.backend}", backend_and_device(job.backend)[0]).partition(":")[0]
+            for job in jobs
+        ),
         "-n": dict.fromkeys(str(job.size) for job in jobs),
     }
     chosen |= {option: {value: None} for option, value in run.options.items()}
@@ -251,7 +254,7 @@ def _sample(record: Record) -> Sample:
             if np.isfinite(row).any():
                 logs[launch.number] = row
             first = launch.prepare_seconds + launch.first_call_seconds
-            if first > 0:
+            if first > 0 and launch in record.time.compiled:
                 prepare[launch.number] = float(np.log(first))
     how = " ".join(filter(None, (record.how, record.text)))
     counted = record.instructions.value if record.instructions is not None else None

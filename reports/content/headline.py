@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adbench.measure.statistics import Interval
 from adbench.model.record import Run, grouped
-from adbench.model.settings import FLOAT64, PROCESSOR
+from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device
 from adbench.oracle.evidence import FLOAT64_DIGITS
-from adbench.results.analysis import Floor
+from adbench.results.analysis import Floor, Ratio
 
 from . import formatting, ranking
 from .cells import Cell, Cells
@@ -177,15 +178,45 @@ def device_of(run: Run) -> str:
 
     "" for float64 on the processor.
     """
-    device, transfers = run.settings.get("device", PROCESSOR), run.settings.get("transfers")
+    device, transfers = str(run.settings.get("device", PROCESSOR)), run.settings.get("transfers")
     kind = "" if run.dtype == FLOAT64 else f"in {run.dtype}, judged by its rounding"
     if device == PROCESSOR:
         return kind
     names = formatting.listed(dict.fromkeys(record.device for record in run.records if record.device))
+    device = formatting.listed(device.split(","))
     what = f"on {device} ({names})" if names else f"on {device}, which no library used"
     included = "include" if transfers == "inside" else "exclude"
     what += f"; {kind}" if kind else ""
     return formatting.visible(f"{what}; times {included} copies of arguments to it and of results from it")
+
+
+def wins_of_devices(cells: Cells) -> list[str]:
+    """For each library on the processor and on a device, and each case: "jax on mlp: cuda is faster from n = 1,000".
+
+    The size from which the device is significantly faster at all measured sizes.
+    """
+    found = []
+    for name in cells.backends:
+        backend, device = backend_and_device(name)
+        for case in cells.subjects if device != PROCESSOR and backend in cells.backends else ():
+            rows = [[cells.cell(case, size, each) for each in (name, backend)] for size in cells.sizes[case]]
+            both = [ranking.pair(cells, here, there) for here, there in rows if here.ranked and there.ranked]
+            if pairs := [pair for pair in both if pair]:
+                found.append(f"{backend} on {case}: {_device_wins(device, pairs)}")
+    return found
+
+
+def _device_wins(device: str, pairs: Sequence[Ratio]) -> str:
+    """In words; the pairs compare the device with the processor, at ascending sizes."""
+    won = list(itertools.takewhile(lambda pair: pair.word == "faster", reversed(pairs)))
+    last = formatting.count(pairs[-1].size)
+    if won:
+        every = ", at every measured size" if len(won) == len(pairs) > 1 else ""
+        return f"{device} is faster from n = {formatting.count(won[-1].size)}{every}"
+    if pairs[-1].word == "slower":
+        return f"{device} is slower, up to n = {last}"
+    same = f"{device} and cpu differ too little to tell at n = {last}"
+    return same if pairs[-1].interval else "unknown: too few launches to compare"
 
 
 def install_command(run: Run) -> str:

@@ -89,13 +89,9 @@ class HeatMap:
 
 
 def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
-    """A line for each case, a square for each backend; the memory by the first method that any of the fastest has."""
+    """A line for each case, a square for each backend, the time and the memory of the fastest."""
     races = {case: ranking.lead(cells, case) for case in cells.subjects}
-    first = [race.leaders[0] for race in races.values() if race]
-    method, title = next(
-        (pair for pair in panels.MEMORY_METHODS if any(panels.memory_bytes(cell, pair[0])[0] for cell in first)),
-        ("", ""),
-    )
+    title, shown = panels.shown_memory([race.leaders[0] for race in races.values() if race])
     lines = []
     for number, (case, race) in enumerate(races.items()):
         size = race.size if race else cells.sizes[case][-1]
@@ -103,11 +99,11 @@ def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
         time = memory = ""
         if race:
             leader = race.leaders[0]
-            found = panels.memory_bytes(leader, method)[0] if method else None
+            found = shown(leader)
             time = formatting.seconds(leader.seconds) if leader.seconds else ""
             memory = formatting.byte_size(found) if found else ""
         lines.append(HeatMapRow(case, number, size, squares, time, memory))
-    return HeatMap(tuple(lines), tuple(_columns(cells)), title.lower())
+    return HeatMap(tuple(lines), tuple(_columns(cells)), title)
 
 
 def step(slowdown: float) -> int:

@@ -22,6 +22,12 @@ from .ranking import Lead, Place
 NO_GROWTH = "no growth"
 """For a peak of 0 bytes: the call reused memory that was there before, which is not the same as using none."""
 
+OVERLAPPED = 0.5
+"""Below this share of its latency, the throughput of a call shows that the latency is mostly that of launches."""
+
+FLAT = 1.25
+"""Below so many times the time, twice the size costs nothing: launches take the time."""
+
 ROUNDING = 1e-9
 """Of sums of times that would be equal."""
 
@@ -106,8 +112,8 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:
     """(method, its most frequent reason) for each method of which the run has no figure at all."""
-    found, has_device = [], cells.findings.run.settings.get("device", PROCESSOR) != PROCESSOR
-    for method, title in panels.MEMORY_METHODS[not has_device :]:
+    found, device = [], cells.findings.run.settings.get("device", PROCESSOR)
+    for method, title in panels.MEMORY_METHODS[device == PROCESSOR :]:
         if not any(_has_memory(cells, case, method) for case in cells.subjects):
             every = (panels.memory_bytes(cell, method)[1] for place in cells.places for cell in cells.row(*place))
             reasons = Counter(reason for reason in every if reason)
@@ -214,6 +220,39 @@ def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
                     yield MethodRow(size, tuple(entries), cell.job.backend)
 
     return _groups(run, cells, rows)
+
+
+def device_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """One row for each backend on a device, on a case at a size: latency, throughput, and what they measure."""
+
+    def rows(case: str) -> Iterator[MethodRow]:
+        for size in cells.sizes[case]:
+            for cell in cells.row(case, size):
+                if cell.time and cell.time.throughput_seconds:
+                    launches = size in launch_sizes(cells, case, cell.job.backend)
+                    times = (cell.seconds, cell.time.throughput_seconds)
+                    entries = [_figure(footnotes, cell, seconds, None) for seconds in times]
+                    what = TableEntry("launch of kernels" if launches else "work")
+                    yield MethodRow(size, (*entries, what), cell.job.backend)
+
+    return _groups(run, cells, rows)
+
+
+def launch_sizes(cells: Cells, case: str, backend: str) -> list[int]:
+    """The sizes at which a device mostly launches kernels: most of the latency overlaps with other calls, or a larger
+    size takes as long."""
+    column = [cells.cell(case, size, backend) for size in cells.sizes[case]]
+    timed = [(cell, cell.seconds, cell.time.throughput_seconds) for cell in column if cell.seconds and cell.time]
+    larger = [(other, seconds) for other, seconds, _ in timed]
+    return [
+        cell.job.size
+        for cell, latency, throughput in timed
+        if throughput is not None
+        and (
+            throughput < OVERLAPPED * latency
+            or any(other.job.size >= 2 * cell.job.size and seconds < FLAT * latency for other, seconds in larger)
+        )
+    ]
 
 
 def _scaled(cells: Cells, footnotes: Footnotes, cell: Cell, threads: int) -> Iterator[TableEntry]:

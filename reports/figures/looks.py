@@ -11,6 +11,8 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 
+from adbench.model.settings import PROCESSOR, backend_and_device
+
 COLOURS: tuple[tuple[str, str], ...] = (
     ("#0072b2", "#56a8e0"),  # blue
     ("#d55e00", "#f0813c"),  # vermilion
@@ -80,9 +82,12 @@ class Look:
 
 @cache
 def look(backend: str) -> Look:
-    """The look of a backend: listed, or made from its name; `jax_mine` takes the colour of jax."""
+    """The look of a backend: listed, or made from its name; `jax_mine` and `jax (cuda)` take the colour of jax."""
     if backend in KNOWN:
         return Look(*KNOWN[backend])
+    if backend_and_device(backend)[1] != PROCESSOR:
+        own = look(backend_and_device(backend)[0])
+        return Look(own.colour, (own.marker + MARKERS // 2) % MARKERS, (own.dashes + DASHES // 2) % DASHES)
     number = zlib.crc32(backend.encode("utf-8", "surrogatepass"))
     library = max((name for name in KNOWN if backend.startswith(f"{name}_")), key=len, default=None)
     colour = KNOWN[library][0] if library else number % (len(COLOURS) - 1)

@@ -19,8 +19,9 @@ from . import dots, plots
 from .looks import Look, look
 from .plots import DataPoint, Panel, Series
 
+DEVICE_PEAK: Quantity = "device_peak_bytes"
 MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
-    ("device_peak_bytes", "Device peak"),
+    (DEVICE_PEAK, "Device peak"),
     ("allocated_peak_bytes", "Allocated peak"),
     ("resident_peak_bytes", "Resident peak"),
     ("python_peak_bytes", "Python-visible peak"),
@@ -147,13 +148,32 @@ def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
         )
     for method, title in MEMORY_METHODS:
         what = f"Memory of a call, {title.lower()}"
-        if add(what, title.lower(), lead, method, partial(memory_point, method)):
-            break
+        if add(what, title.lower(), lead, method, partial(memory_point, method)) and method != DEVICE_PEAK:
+            break  # a run on the processor and on a device has two
     add("Preparation: time until the first result", "preparation", lead, None, preparation_point)
     return tuple(found)
 
 
 PointOf = Callable[[Cell], DataPoint | None]
+
+
+def shown_memory(cells: Sequence[Cell]) -> tuple[str, Callable[[Cell], float | None]]:
+    """The memory that tables show next to the times of these cells, in words, and the bytes of each: on a device the
+    device's peak, of the others the figure by the first method that any of them has."""
+    others = [cell for cell in cells if not is_on_device(cell)]
+    every = (method for method, _ in MEMORY_METHODS[1:] if any(memory_bytes(cell, method)[0] for cell in others))
+    of_others = next(every, MEMORY_METHODS[1][0])
+
+    def shown(cell: Cell) -> float | None:
+        return memory_bytes(cell, DEVICE_PEAK if is_on_device(cell) else of_others)[0]
+
+    used = {DEVICE_PEAK if is_on_device(cell) else of_others for cell in cells if shown(cell)}
+    return " or ".join(title.lower() for method, title in MEMORY_METHODS if method in used), shown
+
+
+def is_on_device(cell: Cell) -> bool:
+    """Whether another device than the processor computed it."""
+    return cell.record is not None and cell.record.device is not None
 
 
 def memory_bytes(cell: Cell, method: str) -> tuple[float | None, str | None]:

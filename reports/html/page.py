@@ -112,6 +112,8 @@ def render(run: Run, home: str = "") -> str:
         "batch_points": sections.batch_points_of(cells),
         "threads": sections.thread_table(run, cells, footnotes),
         "device": headline.device_of(run),
+        "devices": sections.device_table(run, cells, footnotes),
+        "device_wins": headline.wins_of_devices(cells),
         "traps": trap_map.trap_map(cells),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
         "offers": offers,

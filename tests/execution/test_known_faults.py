@@ -26,6 +26,7 @@ from adbench.model.errors import BadFile
 from adbench.model.operator import EVERY_OPERATOR, RELATIONS
 from adbench.model.record import Run
 from adbench.model.serialization import from_plain, to_plain
+from adbench.model.settings import on_device
 from adbench.results.journal import read as read_journal
 from adbench.results.store import dumps, from_data
 from tests.reports import runs
@@ -210,7 +211,7 @@ def test_a_fault_of_a_device_counts_on_that_device_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_run_lists_the_known_faults_of_its_device(device: str) -> None:
     session = prepare(cases=["trap_repeated_scatter"], backends=["jax"], device=device, time=False)
-    listed = [bug.trap for bug in session.result().known_bugs.backends["jax"]]
+    listed = [bug.trap for bug in session.result().known_bugs.backends[on_device("jax", device)]]
     assert ("trap_repeated_scatter" in listed) == (device == "cuda")
 
 

@@ -176,7 +176,7 @@ def test_the_seed_determines_the_randomisation_of_a_session(found: Found) -> Non
     seen = [json.loads(line) for line in (folder / "backends" / "seen.jsonl").read_text().splitlines()]
     keys = [WorkerKey(name) for name in run.versions] + [WorkerKey("hand", control=True)]
     for number, one in enumerate(one for one in seen if one["launch"]):
-        drawn = randomise(run.seed, number, keys, 1, {}).starts[WorkerKey("phased")].environment
+        drawn = randomise(run.seed, number, keys, 1).starts[WorkerKey("phased")].environment
         assert (one["hash"], one["padding"]) == (drawn["PYTHONHASHSEED"], len(drawn["ADBENCH_PADDING"]))
 
 

@@ -46,7 +46,7 @@ def launched(home: Path) -> Counter[tuple[int, int]]:
     launch_of = {
         start.environment["PYTHONHASHSEED"]: number
         for number in range(LAUNCHES)
-        for start in randomise(0, number, SEATS, 3, {}).starts.values()
+        for start in randomise(0, number, SEATS, 3).starts.values()
     }
     asked = (line.split() for line in (note.read_text().splitlines() if note.exists() else ()))
     return Counter((launch_of[seed], int(size)) for seed, size in asked if seed in launch_of)

@@ -255,7 +255,11 @@ worker_options = combined(
         help="Compute in this type: float64, float32, bfloat16 or float16. Results are judged by its rounding.",
     ),
     click.option(
-        "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
+        "--device",
+        metavar="NAME[,NAME...]",
+        default="cpu",
+        show_default=True,
+        help="Compute on this device, for example cuda; cpu,cuda measures libraries on both in turns.",
     ),
     click.option(
         "--transfers",

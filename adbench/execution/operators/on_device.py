@@ -43,7 +43,7 @@ def loaded(source: Source, device: str, transfers: str, dtype: str = FLOAT64) ->
         backend = replace(backend, to_numpy=in_numpy)
     if used is not None:
         backend = replace(backend, device=used, sync=used.sync)
-    return with_transfers(backend) if transfers == "inside" else backend
+    return with_transfers(backend) if transfers == "inside" and used is not None else backend
 
 
 def with_transfers(backend: Backend) -> Backend:

@@ -57,14 +57,14 @@ class CheckPhase:
     @cached_property
     def _refused(self) -> str:
         """Why nothing can be checked; "" if it can. Once: looking a package up takes longer than many checks."""
-        settings = self.context.settings
-        return self._source.not_installed or self._source.refuses(settings.device, settings.dtype)
+        source = self._source
+        return source.not_installed or source.refuses(source.device, self.context.settings.dtype)
 
     @cached_property
     def _known(self) -> KnownFaults:
         cases = self.context.catalog.cases
         of_jobs = {job.case: cases[job.case] for job in self.jobs}
-        return of_backend(self._source, of_jobs, self.context.settings.device, self.context.settings.dtype)
+        return of_backend(self._source, of_jobs, self._source.device, self.context.settings.dtype)
 
     @property
     def _source(self) -> Source:
@@ -81,7 +81,7 @@ class CheckPhase:
             yield from self._check_all(chain.from_iterable(portions))
 
     def _check_all(self, jobs: Iterator[Job]) -> Iterator[Event]:
-        start = self.context.checking_start(self.jobs[0].threads)
+        start = self.context.checking_start(self.jobs[0].threads, self.jobs[0].backend)
         with ResidentWorker(self.context, self.jobs[0].backend, start) as worker:
             own = References(self.context, worker) if self._is_of_functions else None
             for job in jobs:

@@ -1,5 +1,6 @@
 """The memory phase, without a clock: each method runs in separate processes, because methods disturb each other.
 
+Of a backend on a device, only the device's memory is measured.
 So does the counter of instructions, in one process of each backend.
 """
 
@@ -20,9 +21,9 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.measure import instructions, memory
 from adbench.model.events import Event, MemoryMeasured, Started
-from adbench.model.record import ON_PROCESSOR, Figure, Job, Memory
+from adbench.model.record import Figure, Job, Memory
 from adbench.model.serialization import from_plain
-from adbench.model.settings import PROCESSOR, Settings
+from adbench.model.settings import Settings
 
 TIMES_COUNTED = 3
 METHODS: Sequence[memory.Method] = ("allocated", "python", "resident")
@@ -30,6 +31,7 @@ LEFT_OUT = {
     "python": Figure(None, "the allocated figure has all that Python's allocators have"),
     "resident": Figure(None, "a quick run measures memory by one method"),  # if the settings ask for one
 }
+ON_DEVICE = Figure(None, "its memory is on the device")
 
 
 def measure_memory(
@@ -50,15 +52,16 @@ def measure_memory(
                 def method(name: memory.Method, stack: ExitStack = stack) -> MemoryMethod:
                     return MemoryMethod(context, name, stack.enter_context(_worker(context, name, backend)))
 
-                methods, on_device = {name: method(name) for name in METHODS}, method("device")
+                methods = {name: method(name) for name in ("device", *METHODS)}
                 for job in group:
                     if enough():
                         return
                     yield Started(job, "memory")
                     measured = None
-                    if settings.memory:
+                    if settings.memory and context.is_on_device(backend):
+                        measured = Memory(ON_DEVICE, ON_DEVICE, ON_DEVICE, methods["device"].measure(job))
+                    elif settings.memory:
                         measured = Memory(*figures(methods, job, one=settings.weigh_by_one_method))
-                        measured = replace(measured, device_peak_bytes=on_device.measure(job))
                     yield MemoryMeasured(job, measured, count(job))
 
 
@@ -80,14 +83,8 @@ class MemoryMethod:
 
     def measure(self, job: Job) -> Figure:
         """The figure, or the reason why it is missing."""
-        if self.name == "device" and self.context.settings.device == PROCESSOR:
-            return ON_PROCESSOR
         request = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
-        try:
-            return _figure(self.context, self.worker, job, request, self.lost)
-        finally:
-            if self.name == "device":  # a counter that cannot be reset must not have seen another cell
-                self.worker.close()
+        return _figure(self.context, self.worker, job, request, self.lost)
 
 
 @contextmanager
@@ -100,7 +97,7 @@ def _counting(context: Context, backend: str) -> Iterator[Callable[[Job], Figure
         yield lambda job: None
         return
     slower = replace(context.settings, timeout_seconds=context.settings.timeout_seconds * instructions.SLOWER)
-    context, start, lost = replace(context, settings=slower), context.checking_start(), Counter[str]()
+    context, start, lost = replace(context, settings=slower), context.checking_start(backend=backend), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="adbench-counts-") as folder:
         environment = {**start.environment, instructions.FOLDER_VARIABLE: folder}
         start = replace(start, environment=environment, prefix=instructions.command(Path(folder)))
@@ -129,13 +126,13 @@ def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: boo
     """The figure of each method. Python's is measured only if there is no allocated one; with `one`, those after the
     first one that has a value are left out."""
     measured = False
-    for name, method in methods.items():
-        figure = LEFT_OUT[name] if measured and (one or name == "python") else method.measure(job)
+    for name in METHODS:
+        figure = LEFT_OUT[name] if measured and (one or name == "python") else methods[name].measure(job)
         measured = measured or figure.value is not None
         yield figure
 
 
 def _worker(context: Context, method: memory.Method, backend: str) -> ResidentWorker:
-    start = context.checking_start()
+    start = context.checking_start(backend=backend)
     environment = dict(start.environment) | dict(memory.environment(method))
     return ResidentWorker(context, backend, replace(start, environment=environment))

@@ -19,7 +19,6 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerStart
 from adbench.execution.workers.randomisation import WorkerKey, randomise, turns
 from adbench.execution.workers.resident_worker import References, ResidentWorker
-from adbench.measure import machine
 from adbench.measure.machine.processors import usable_cpus
 from adbench.model.events import Event, Started, Timed
 from adbench.model.record import Group, Job, Launched, Record, group_of, grouped
@@ -43,10 +42,9 @@ class TimePhase:
         """Time these groups of the plan in launch `number`; the records of each differ only in the backend."""
         settings = self.context.settings
         order = tuple(dict.fromkeys(map(group_of, plan)))
-        environment = self.context.environment()
-        drawn = randomise(settings.seed, number, self._keys(plan), len(order), environment)
+        drawn = randomise(settings.seed, number, self._keys(plan), len(order))
         needed = {key for records in groups.values() for key in self._keys(record.job for record in records)}
-        starts = _apart([(key, start) for key, start in drawn.starts.items() if key in needed], settings.threads)
+        starts = self._apart([(key, start) for key, start in drawn.starts.items() if key in needed], number)
         with ExitStack() as stack:
             workers = {
                 key: stack.enter_context(ResidentWorker(self.context, key.backend, start, self._cpus_of(key)))
@@ -74,6 +72,22 @@ class TimePhase:
         """The workers that these jobs need: one for each backend and number of threads, and the control."""
         keys = list(dict.fromkeys(map(_key, jobs)))
         return keys + [replace(key, control=True) for key in keys if key == WorkerKey(self.reference_backend or "")]
+
+    def _apart(self, starts: Sequence[tuple[WorkerKey, WorkerStart]], number: int) -> dict[WorkerKey, WorkerStart]:
+        """The starts of workers with their numbers of threads and their devices: each on separate processors if there
+        are enough, so that imports run in parallel.
+
+        Compiling for a device takes seconds: only the first launch does, and the others load its programs.
+        """
+        usable, placed = usable_cpus(), {}
+        for i, (key, start) in enumerate(starts):
+            threads = key.threads or self.context.settings.threads
+            first = i % max(1, len(usable) // threads) * threads
+            environment = {**self.context.environment(threads, key.backend), **start.environment}
+            if number and self.context.is_on_device(key.backend):
+                environment |= self.context.programs
+            placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
+        return placed
 
     @property
     def _at_once(self) -> int:
@@ -166,15 +180,3 @@ def _key(job: Job) -> WorkerKey:
 def groups_to_time(records: Iterable[Record]) -> dict[Group, list[Record]]:
     """The records to time, in groups that differ only in the backend."""
     return grouped((record for record in records if record.may_be_timed), lambda record: group_of(record.job))
-
-
-def _apart(starts: Sequence[tuple[WorkerKey, WorkerStart]], own_threads: int) -> dict[WorkerKey, WorkerStart]:
-    """The starts of workers with their numbers of threads: each on separate processors if there are enough, so that
-    imports run in parallel."""
-    usable, placed = usable_cpus(), {}
-    for i, (key, start) in enumerate(starts):
-        threads = key.threads or own_threads
-        first = i % max(1, len(usable) // threads) * threads
-        environment = {**start.environment, **machine.thread_environment(threads)}
-        placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
-    return placed

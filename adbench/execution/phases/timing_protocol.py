@@ -2,7 +2,8 @@
 
     prepare   prepare the operator in the launch's process and call it once; the result must be the checked one
     warm up   call until three rounds in a row agree, which also tells how many calls make an epoch
-    round     time one epoch while the other workers wait; the cells of a group take turns, round after round
+    round     time one epoch while the other workers wait; the cells of a group take turns, round after round.
+              On a device, time also calls that follow each other without a wait for their results
     judge     after the last round: results of timed calls, at the case's inputs and at perturbed ones, must be right
     memory    in other processes, without a clock (memory_phase.py), because its methods slow calls down
 
@@ -23,7 +24,8 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.randomisation import WorkerKey
 from adbench.execution.workers.resident_worker import References, ResidentWorker
-from adbench.measure.clock import WarmUp
+from adbench.execution.workers.timed_call import SLOW_NS
+from adbench.measure.clock import FASTEST_GROWTH, WarmUp
 from adbench.measure.readings import Round
 from adbench.model.record import Launch, Record, Summary
 from adbench.model.serialization import from_plain
@@ -31,6 +33,10 @@ from adbench.oracle.verdict import Verdict
 
 ROUNDING = 1e-6
 """The allowed difference of two correct results, relative to the summed magnitudes: far above summation order."""
+
+
+LATENCIES = 8
+"""Calls that follow each other without a wait should take together so many times the latency of one."""
 
 
 @dataclass
@@ -49,6 +55,7 @@ class TimedCell:
     warmed_up: WarmUp | None = None
     calls: int = 1
     rounds: list[Round] = field(default_factory=list)
+    unwaited: list[Round] = field(default_factory=list)
     lost: Record | None = None
     beside: float = 0.0
 
@@ -79,6 +86,18 @@ class TimedCell:
     def round(self) -> None:
         """Time one epoch."""
         self.rounds.append(from_plain(self.worker.ask({"do": "epoch", "calls": self.calls}), Round))
+        if self.prepared["unwaited"]:
+            request = {"do": "epoch", "calls": self._unwaited_calls(), "unwaited": True}
+            self.unwaited.append(from_plain(self.worker.ask(request), Round))
+
+    def _unwaited_calls(self) -> int:
+        """As many as fill an epoch, and take several times as long as one call whose result is waited for."""
+        latency_ns = self.rounds[-1].ns // self.rounds[-1].calls
+        if not self.unwaited:
+            return self.calls if latency_ns > SLOW_NS else max(self.calls, LATENCIES)
+        last = self.unwaited[-1]
+        enough_ns = max(self.context.settings.epoch_ns, LATENCIES * latency_ns)
+        return last.calls * max(1, min(FASTEST_GROWTH, enough_ns // max(1, last.ns)))
 
     def judge(self) -> None:
         """Judge results of timed calls. A backend may detect a check; it cannot detect which round is judged."""
@@ -121,6 +140,8 @@ class TimedCell:
             steady=self.warmed_up.steady,
             rounds=tuple(self.rounds),
             background=background,
+            unwaited=tuple(self.unwaited),
+            reuses_programs=self.worker.reuses_programs,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -61,7 +61,7 @@ class Costs:
             return UNKNOWN
         near = min(sizes, key=lambda n: abs(n - job.size))
         known, ratio = sizes[near], job.size / near
-        return known if ratio == 1 else CellSeconds(known.prepare, known.first_call * ratio, known.call * ratio)
+        return known if ratio == 1 else replace(known, first_call=known.first_call * ratio, call=known.call * ratio)
 
     def is_untimed(self, job: Job) -> bool:
         """Whether the job cannot be timed, as far as known: at its size, or at all checked sizes of its cell."""
@@ -139,9 +139,10 @@ class Costs:
         for record in run.records:
             if record.time is not None:
                 time = record.time
-                self.learn(
-                    record.job, CellSeconds(time.prepare_seconds, time.first_call_seconds, time.seconds_per_call)
-                )
+                reused = [launch.prepare_seconds for launch in time.launches if launch.reuses_programs]
+                again = median(reused) if reused else None
+                figures = time.prepare_seconds, time.first_call_seconds, time.seconds_per_call, again
+                self.learn(record.job, CellSeconds(*figures))
 
 
 def read(folder: Path, machine: dict[str, Any]) -> Costs:

@@ -17,10 +17,11 @@ from functools import cache
 from adbench.execution.parallel import room
 from adbench.execution.phases.failure_policy import PREPARING, expected
 from adbench.execution.phases.memory_phase import jobs_to_measure
+from adbench.execution.phases.shared_jobs import WORTH_A_WORKER
 from adbench.execution.planning.costs import START_SECONDS, Costs, backends_of
 from adbench.measure.instructions import SLOWER
-from adbench.model.record import Job
-from adbench.model.settings import PREFERRED_REFERENCE, Settings
+from adbench.model.record import Job, grouped
+from adbench.model.settings import PREFERRED_REFERENCE, PROCESSOR, Settings, backend_and_device
 
 JUDGE_SECONDS = 0.02
 ASK_SECONDS = 0.003  # a request and its answer, and the collection before an epoch
@@ -63,21 +64,39 @@ class Estimate:
         self._checked, self._missing = frozenset(checked), frozenset(missing)
         self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # it asks for a job many times
         self.workers = room(settings.threads)
+        self._reference = settings.reference_backend or PREFERRED_REFERENCE
 
     def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> ExpectedSeconds:
         """All of these jobs; the cases named in `traps` are only checked."""
         jobs = [job for job in jobs if job.backend not in self._missing]
         timed = [job for job in jobs if job.case not in traps]
-        check = sum(map(self.check, jobs)) / self.workers + self.references(jobs)
-        if any(job not in self._checked for job in jobs):
-            check += sum(START_SECONDS + self.costs.of_import(name) for name in backends_of(jobs)) / self.workers
+        backends = backends_of(job for job in timed if not self._is_untimed(job))
+        if backends and self._reference not in backends:
+            self._reference = backends[0]
+        by_worker = grouped((job for job in jobs if job not in self._checked), lambda job: (job.backend, job.threads))
+        check = self._shared(map(self._checks, by_worker.values())) + self.references(jobs)
         if not self.settings.time:
             return ExpectedSeconds(check)
         launch = self.imports(timed) + sum(map(self.launch, timed))
-        time = launch * sum(map(self.undecided, range(self.settings.launches)))
-        measured = jobs_to_measure(timed, self.settings)
-        memory = (sum(map(self.memory, measured)) + self.memory_processes(measured)) / self.workers
-        return ExpectedSeconds(check, time, memory)
+        time = launch * sum(map(self.undecided, range(self.settings.launches))) + sum(map(self.compiling, timed))
+        return ExpectedSeconds(check, time, self.memory_phase(jobs_to_measure(timed, self.settings)))
+
+    def memory_phase(self, jobs: Sequence[Job]) -> float:
+        """Measuring the memory of these jobs."""
+        by_backend = grouped(jobs, lambda job: job.backend).values()
+        return self._shared(sum(map(self.memory, of)) + self._memory_processes(of) for of in by_backend)
+
+    def _checks(self, jobs: Sequence[Job]) -> float:
+        """The checks of one backend: others help where they take far longer than opening a worker, case by case."""
+        opening = START_SECONDS + self.costs.of_import(jobs[0].backend)
+        by_case = [sum(map(self.check, of)) for of in grouped(jobs, lambda job: job.case).values()]
+        whole = sum(by_case)
+        return opening + max(*by_case, whole / self.workers, min(whole, WORTH_A_WORKER * opening))
+
+    def _shared(self, tasks: Iterable[float]) -> float:
+        """Tasks that the workers share take at least as long as the longest of them."""
+        each = list(tasks)
+        return max(*each, sum(each) / self.workers) if each else 0.0
 
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, ExpectedSeconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
@@ -88,7 +107,7 @@ class Estimate:
             one = ExpectedSeconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
-                one += ExpectedSeconds(0.0, launches * self.launch(job), memory)
+                one += ExpectedSeconds(0.0, launches * self.launch(job) + self.compiling(job), memory)
             name = getattr(job, field)
             totals[name] = totals.get(name, ExpectedSeconds()) + one
         return totals
@@ -125,40 +144,53 @@ class Estimate:
         round_ = max(epoch, cost.call)
         warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
-        preparing = (cost.prepare + cost.first_call) / (self.workers if s.quick else 1)  # in parallel, if quick
-        once = preparing + warm + rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
-        return once * (2 if job.backend == self._reference and not job.threads else 1)
+        preparing = (cost.preparing_again + cost.first_call) / self._prepare_at_once
+        kinds = 1 + _is_on_device(job)  # of rounds: that wait for each result, and for the last one
+        once = preparing + warm + kinds * rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
+        return once * self._processes(job)
+
+    def compiling(self, job: Job) -> float:
+        """What the first launch takes longer than others, which load its programs."""
+        cost = self._cost(job)
+        more = 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
+        return more / self._prepare_at_once * self._processes(job)
+
+    def _processes(self, job: Job) -> int:
+        """In a launch: two if it has the control."""
+        return 2 if job.backend == self._reference and not job.threads else 1
+
+    @property
+    def _prepare_at_once(self) -> int:
+        return self.workers if self.settings.quick else 1
 
     def imports(self, jobs: Sequence[Job]) -> float:
         """Starting the workers of one launch."""
         backends = backends_of(jobs)
-        if not backends:
-            return 0.0
         control = [self._reference] if self._reference in backends else []
-        each = [START_SECONDS + self.costs.of_import(name) for name in (*backends, *control)]
-        return max(*each, sum(each) / self.workers)
+        return self._shared(START_SECONDS + self.costs.of_import(name) for name in (*backends, *control))
 
     def memory(self, job: Job) -> float:
         """One job by all methods, and the count of its instructions, the processes not included."""
         if self._is_untimed(job):
             return 0.0
         cost, calls = self._cost(job), 1 + self.settings.weighings
-        once = cost.prepare + cost.first_call + ASK_SECONDS
+        once = cost.preparing_again + cost.first_call + ASK_SECONDS
         counting = once + COUNTED_BLOCKS * max(COUNTED_SECONDS, cost.call)
+        slower = 1.0 if _is_on_device(job) else self._methods * MEMORY_SLOWS_DOWN
         return (
-            self.settings.memory * self._methods * MEMORY_SLOWS_DOWN * (once + calls * cost.call)
+            self.settings.memory * slower * (once + calls * cost.call)
             + (self.settings.instructions is not None) * SLOWER * counting
         )
 
-    def memory_processes(self, jobs: Sequence[Job]) -> float:
+    def _memory_processes(self, jobs: Sequence[Job]) -> float:
         """Starting the processes that measure the memory of these jobs, and count their instructions."""
-        pairs = dict.fromkeys((job.backend, "" if self.settings.weigh_all_in_one else job.case) for job in jobs)
-        measuring = sum(START_SECONDS + self.costs.of_import(backend) for backend, _ in pairs)
-        counting = sum(START_SECONDS + self.costs.of_import(backend) for backend in backends_of(jobs))
-        return (
-            self.settings.memory * self._methods * measuring
-            + (self.settings.instructions is not None) * SLOWER * counting
+        pairs = {(job.backend, "" if self.settings.weigh_all_in_one else job.case): job for job in jobs}
+        measuring = sum(
+            (START_SECONDS + self.costs.of_import(job.backend)) * (1 if _is_on_device(job) else self._methods)
+            for job in pairs.values()
         )
+        counting = sum(START_SECONDS + self.costs.of_import(backend) for backend in backends_of(jobs))
+        return self.settings.memory * measuring + (self.settings.instructions is not None) * SLOWER * counting
 
     def _is_untimed(self, job: Job) -> bool:
         """Whether there is nothing to time, or the check will find it too slow."""
@@ -171,11 +203,11 @@ class Estimate:
     def _methods(self) -> int:
         return 1 if self.settings.weigh_by_one_method else 2  # of three: `figures` leaves one out
 
-    @property
-    def _reference(self) -> str:
-        return self.settings.reference_backend or PREFERRED_REFERENCE
-
     def after(self, **changes: object) -> Estimate:
         """This estimate for other settings."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         return Estimate(settings, self.costs, self._checked, self._missing)
+
+
+def _is_on_device(job: Job) -> bool:
+    return backend_and_device(job.backend)[1] != PROCESSOR

@@ -94,8 +94,8 @@ class Forecast:
                 planned["time", number] = share * estimate.imports(jobs)
         wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], self._settings)
         unmeasured = [job for job in wanted if job not in progress.memories]
-        processes = estimate.memory_processes(unmeasured) / max(1, len(unmeasured))
-        return planned | {("memory", job): (estimate.memory(job) + processes) / estimate.workers for job in unmeasured}
+        each = estimate.memory_phase(unmeasured) / max(1, len(unmeasured))
+        return planned | {("memory", job): each for job in unmeasured}
 
     def _groups(self) -> dict[Group, list[Job]]:
         """The jobs that will be timed: allowed ones and unchecked ones."""

@@ -11,13 +11,13 @@ from zlib import crc32
 
 from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
-from adbench.catalog.source import LOW
+from adbench.catalog.source import LOW, Source
 from adbench.execution.planning.request import Request
 from adbench.model.case import Case, function_of
 from adbench.model.errors import UnknownName, UsageError, contained
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_TRAPS, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
-from adbench.model.settings import FLOAT64, MOST_SIZE, PROCESSOR
+from adbench.model.settings import FLOAT64, MOST_SIZE, PROCESSOR, on_device
 
 FIRST_LOOK: Mapping[str, tuple[int, ...]] = {
     "log_determinant": (8, 32, 128),
@@ -74,13 +74,16 @@ def plan(catalog: Catalog, request: Request) -> Plan:
         if name not in EVERY_OPERATOR and name != RELATIONS and not batch_points(name):
             raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
-    backends, not_installed = _backends(catalog, request, left_out)
+    names, not_installed = _backends(catalog, request, left_out)
+    backends = [on_device(name, device) for name in names for device in _devices_of(catalog.backends[name], request)]
     jobs: list[Job] = []
-    if all(catalog.backends[name].refuses(request.device) for name in backends):
-        there = sorted({PROCESSOR, *(device for source in catalog.backends.values() for device in source.devices)})
-        raise UsageError(f"no selected backend runs on {request.device!r}; --device takes {' or '.join(there)}")
+    for device in request.devices:
+        if all(catalog.backends[name].refuses(device) for name in names):
+            there = sorted({PROCESSOR, *(device for source in catalog.backends.values() for device in source.devices)})
+            several = f", or several: {','.join(there)}" if len(there) > 1 else ""
+            raise UsageError(f"no selected backend runs on {device!r}; --device takes {' or '.join(there)}{several}")
     _refuse_type(catalog, request, backends)
-    if request.transfers != "outside" and request.device == PROCESSOR:
+    if request.transfers != "outside" and request.devices == (PROCESSOR,):
         raise UsageError(f"--transfers {request.transfers} needs a device; add --device cuda")
     for name in _cases(catalog, request, left_out):
         case, cells = catalog.cases[name], _cells(catalog, name, request)
@@ -108,13 +111,19 @@ def plan(catalog: Catalog, request: Request) -> Plan:
     return Plan(tuple(jobs), tuple(left_out), not_installed)
 
 
+def _devices_of(source: Source, request: Request) -> Sequence[str]:
+    """On which a backend has cells: of several devices those that it has, or the first, where it is unsupported."""
+    return [device for device in request.devices if not source.refuses(device)] or request.devices[:1]
+
+
 def _refuse_type(catalog: Catalog, request: Request, backends: Sequence[str]) -> None:
     """Raise UsageError in one line for a type that is unknown, or that no selected backend has."""
     dtype, known = request.dtype, (FLOAT64, *LOW)
     if dtype not in known:
         raise UsageError(f"--dtype {dtype!r} is unknown; use {', '.join(known)}")
-    if all(catalog.backends[name].refuses(request.device, dtype) for name in backends):
-        having = [name for name, source in catalog.backends.items() if not source.refuses(request.device, dtype)]
+    sources = [catalog.backends[name] for name in backends]
+    if all(source.refuses(source.device, dtype) for source in sources):
+        having = [name for name, each in catalog.backends.items() if not each.refuses(sources[0].device, dtype)]
         raise UsageError(f"no selected backend computes in {dtype}; use {', '.join(having)}")
 
 

@@ -75,6 +75,11 @@ class Request:
     mem_limit: int | None = None
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """On which every backend that can is measured."""
+        return tuple(dict.fromkeys(name.strip() for name in self.device.split(",")))
+
+    @property
     def own_operators(self) -> tuple[str, ...] | None:
         """The operators to use for every case; None: each case's own."""
         return tuple(name for name in self.operators if name != RELATIONS) if self.operators else None
@@ -113,7 +118,7 @@ class Request:
             seed=self.seed,
             threads=self._thread_counts[0],
             more_threads=", ".join(map(str, self._thread_counts[1:])) or None,
-            device=self.device,
+            device=",".join(self.devices),
             dtype=self.dtype,
             transfers=self.transfers,
             timeout_seconds=self.timeout,

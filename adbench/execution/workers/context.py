@@ -23,26 +23,34 @@ class Context:
     catalog: Catalog
     settings: Settings
 
-    def plain_start(self, threads: int = 0) -> WorkerStart:
+    def plain_start(self, threads: int = 0, backend: str | None = None) -> WorkerStart:
         """Start a worker with so many threads, or the run's, without randomisation."""
-        return WorkerStart(self.environment(threads) | {"PYTHONHASHSEED": "0"})
+        return WorkerStart(self.environment(threads, backend) | {"PYTHONHASHSEED": "0"})
 
-    def environment(self, threads: int = 0) -> dict[str, str]:
-        """The variables for so many threads, or the run's; without `--device`, they also hide every GPU."""
-        devices = NO_GPU if self.settings.device == PROCESSOR else {"JAX_PLATFORMS": ""}  # "": jax looks for itself
+    def environment(self, threads: int = 0, backend: str | None = None) -> dict[str, str]:
+        """The variables for so many threads, or the run's; without a backend on a device, they also hide every GPU."""
+        devices = {"JAX_PLATFORMS": ""} if self.is_on_device(backend) else NO_GPU  # "": jax looks for itself
         return thread_environment(threads or self.settings.threads) | devices
 
-    def checking_start(self, threads: int = 0) -> WorkerStart:
+    def is_on_device(self, backend: str | None) -> bool:
+        """Whether this backend computes on another device than the processor."""
+        return backend is not None and self.catalog.backends[backend].device != PROCESSOR
+
+    def checking_start(self, threads: int = 0, backend: str | None = None) -> WorkerStart:
         """Start a worker that only checks: its backend may load the programs that an earlier check compiled."""
-        plain = self.plain_start(threads)
-        if self.settings.cache is None:
-            return plain
-        return replace(plain, environment={**plain.environment, PROGRAMS_VARIABLE: str(programs_folder())})
+        plain = self.plain_start(threads, backend)
+        return replace(plain, environment={**plain.environment, **self.programs})
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """The variable that lets a backend load compiled programs; none without a cache."""
+        return {} if self.settings.cache is None else {PROGRAMS_VARIABLE: str(programs_folder())}
 
     def load_request(self, backend: str) -> dict[str, Any]:
-        """The request to import a backend, and to use the run's device and type."""
-        device = {"device": self.settings.device, "transfers": self.settings.transfers, "dtype": self.settings.dtype}
-        return {"do": "load", "source": to_plain(self.catalog.backends[backend]), **device}
+        """The request to import a backend, and to use its device and the run's type."""
+        how = {"transfers": self.settings.transfers, "dtype": self.settings.dtype}
+        source = self.catalog.backends[backend]
+        return {"do": "load", "source": to_plain(source), "device": source.device, **how}
 
     def request(self, job: Job, do: str, **more: Any) -> dict[str, Any]:
         """A request about a job's case at its size."""
@@ -63,14 +71,14 @@ class Context:
         """One line of Python that checks the job's cell again, in any process."""
         case, backend = self.catalog.case_sources[job.case], self.catalog.backends[job.backend]
         which = job.case if case.builtin else f"{case.path}:{job.case}"
-        where = job.backend if backend.builtin else backend.path
-        if not backend.builtin and Path(backend.path).stem != job.backend:
-            where = f"{where}:{job.backend}"
-        if job.threads or (self.settings.device, self.settings.dtype) != (PROCESSOR, FLOAT64):
+        where = backend.name if backend.builtin else backend.path
+        if not backend.builtin and Path(backend.path).stem != backend.name:
+            where = f"{where}:{backend.name}"
+        if job.threads or (backend.device, self.settings.dtype) != (PROCESSOR, FLOAT64):
             cell = ["-c", which.rpartition(":")[0] or which, "-n", job.size, "-b", where, "--operator", job.operator]
             how = ["--seed", job.seed, "--threads", job.threads or self.settings.threads]
-            how += ["--device", self.settings.device, "--transfers", self.settings.transfers]
-            how += ["--dtype", self.settings.dtype]
+            how += ["--device", backend.device, "--dtype", self.settings.dtype]
+            how += ["--transfers", self.settings.transfers] if backend.device != PROCESSOR else []
             return f"from adbench.cli import cli; cli({['check', *map(str, [*cell, *how])]!r})"
         return (
             f"import adbench; print(adbench.check_cell({which!r}, {job.size}, {where!r}, {job.operator!r}, "

@@ -36,12 +36,10 @@ class Randomisation:
     groups: tuple[int, ...]
 
 
-def randomise(
-    seed: int, number: int, keys: Sequence[WorkerKey], groups: int, environment: Mapping[str, str]
-) -> Randomisation:
+def randomise(seed: int, number: int, keys: Sequence[WorkerKey], groups: int) -> Randomisation:
     """The randomisation of launch `number`: the same for the same arguments, different for another launch.
 
-    Each worker gets `environment`, and its own hash seed and paddings of environment and heap.
+    Each worker gets its own hash seed and paddings of environment and heap.
     """
     rng = np.random.default_rng([seed, number])
     starts: dict[WorkerKey, WorkerStart] = {}
@@ -50,7 +48,7 @@ def randomise(
             "PYTHONHASHSEED": str(rng.integers(1, 2**32)),
             "ADBENCH_PADDING": "x" * int(rng.integers(MOST_ENVIRONMENT_BYTES)),
         }
-        starts[key] = WorkerStart(dict(environment) | drawn, int(rng.integers(MOST_HEAP_BYTES)))
+        starts[key] = WorkerStart(drawn, int(rng.integers(MOST_HEAP_BYTES)))
     return Randomisation(starts, tuple(int(i) for i in rng.permutation(groups)))
 
 

@@ -14,7 +14,7 @@ from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProces
 from adbench.measure import machine
 from adbench.model.operator import needs
 from adbench.model.record import Job
-from adbench.model.settings import FLOAT64
+from adbench.model.settings import FLOAT64, PROGRAMS_VARIABLE
 
 PERTURBED_SHARE = 0.25
 """Share of a reference's time for the perturbed point, where fewer entries are examined."""
@@ -26,7 +26,7 @@ class ResidentWorker:
     start   its start; by default with the run's threads and no randomisation
     cpus    its processors after the import; none: those of its start
 
-    device           the name of the run's device, as the library calls it; None for the processor
+    device           the name of its device, as the library calls it; None for the processor
     import_seconds   time of the last import
     open_seconds     time of the last start, including the import; None before
     """
@@ -35,7 +35,7 @@ class ResidentWorker:
         self, context: Context, backend: str | None = None, start: WorkerStart | None = None, cpus: tuple[int, ...] = ()
     ) -> None:
         self._context, self._backend, self._cpus = context, backend, cpus
-        self._start = start or context.plain_start()
+        self._start = start or context.plain_start(backend=backend)
         self._process: WorkerProcess | None = None
         self._is_paused = False
         self._refusal: NoAnswer | None = None  # so that a hanging import is waited for only once
@@ -81,6 +81,11 @@ class ResidentWorker:
     def name(self) -> str:
         """Its backend."""
         return self._backend or "the references"
+
+    @property
+    def reuses_programs(self) -> bool:
+        """Whether its backend may load programs that an earlier process compiled."""
+        return PROGRAMS_VARIABLE in self._start.environment
 
     @property
     def pids(self) -> list[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import cycle, islice, starmap
 from random import SystemRandom
 from typing import Any
 
@@ -31,11 +33,13 @@ _random = SystemRandom()  # a library can neither foresee nor seed it
 class TimedCall:
     """A call and its sets of native inputs: the case's, and perturbed ones if there are any.
 
+    unwaited  the call on a device, without the wait for its result, and the wait
     results   (number of the set) -> a random timed round's result for that set, with equal chances for all rounds
     """
 
     call: Call
     sets: list[tuple[Any, ...]]
+    unwaited: tuple[Call, Callable[[Any], Any]] | None = None
     results: dict[int, Any] = field(default_factory=dict)
     _epochs: int = 0
     _drawn_from: dict[int, int] = field(default_factory=dict)
@@ -58,6 +62,13 @@ class TimedCall:
             if _random.randrange(self._drawn_from[which]) == 0:
                 self.results[which] = result
         return timed
+
+    def unwaited_epoch(self, calls: int) -> Round:
+        """Time calls that follow each other without a wait, and one wait for the last result."""
+        assert self.unwaited is not None
+        call, sync = self.unwaited
+        inputs = islice(cycle([self.sets[which] for which in self._next()]), calls)
+        return replace(clock.epoch(lambda: sync(deque(starmap(call, inputs), maxlen=1).pop()), 1), calls=calls)
 
     def after_exchange(self) -> Iterator[tuple[int, Any]]:
         """Exchange the sets' contents, in the same arrays if writable, and call again in the same loop: (number of the

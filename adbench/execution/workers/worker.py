@@ -215,6 +215,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.remote = bound(prepared.call, native)
     state.timed = TimedCall(clock.waited(prepared.call, backend.sync), [native])
     state.judge = Judge(backend, operator, state.timed.call)
+    if backend.device is not None and backend.sync is not None:
+        state.timed.unwaited = prepared.call, backend.sync
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     if request.get("keep") and prepared.how == fallback.NATIVE:
@@ -238,7 +240,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     del first, numbers
     if is_timed:
         gc.freeze()
-    answer["call_seconds"] = None
+    answer["call_seconds"], answer["unwaited"] = None, state.timed.unwaited is not None
     if (slow := request.get("slow")) is not None:
         ns = first_call_ns
         if ns * 1e-9 > slow:  # it may have compiled
@@ -290,9 +292,11 @@ def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Time one epoch."""
+    """Time one epoch; with `unwaited`, one that waits for its last result only."""
     timed, calls = _timed(state), request["calls"]
-    measured: dict[str, Any] = to_plain((state.remote or timed).epoch(calls))
+    measured: dict[str, Any] = to_plain(
+        timed.unwaited_epoch(calls) if request.get("unwaited") else (state.remote or timed).epoch(calls)
+    )
     return measured
 
 

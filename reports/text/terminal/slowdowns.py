@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
-
-from adbench.results.scaling import Quantity
 
 from ...content import formatting, ranking
 from ...content.cells import Cell, Cells
 from ...content.formatting import Word
 from ...content.ranking import Lead
-from ...content.run_findings import QUANTITIES
 from ...content.standings import slowdown, standings
-from ...figures.panels import memory_bytes
+from ...figures.panels import shown_memory
 from ..marks import mark
 
 NONE = "–"  # not part of the run, or not timed
@@ -40,14 +38,13 @@ def order(cells: Cells) -> list[str]:
 
 
 def lines(cells: Cells) -> list[SlowdownRow]:
-    """One for each case that is there to be measured. All memory is by one method, the first that has figures."""
+    """One for each case that is there to be measured."""
     races = {case: ranking.lead(cells, case) for case in cells.subjects}
-    firsts = [race.leaders[0] for race in races.values() if race]
-    method = next((m for m in QUANTITIES[1:] if any(memory_bytes(first, m)[0] for first in firsts)), QUANTITIES[1])
-    return [_line(cells, case, race, method) for case, race in races.items()]
+    _, memory = shown_memory([race.leaders[0] for race in races.values() if race])
+    return [_line(cells, case, race, memory) for case, race in races.items()]
 
 
-def _line(cells: Cells, case: str, race: Lead | None, method: Quantity) -> SlowdownRow:
+def _line(cells: Cells, case: str, race: Lead | None, memory: Callable[[Cell], float | None]) -> SlowdownRow:
     size = race.size if race else cells.sizes[case][-1]
     row = cells.row(case, size)
     first = race.leaders[0] if race else None
@@ -57,7 +54,7 @@ def _line(cells: Cells, case: str, race: Lead | None, method: Quantity) -> Slowd
         {cell.job.backend: _entry(race, cell) for cell in row},
         {cell.job.backend: cell.word for cell in row},
         first.seconds if first else None,
-        memory_bytes(first, method)[0] if first else None,
+        memory(first) if first else None,
     )
 
 

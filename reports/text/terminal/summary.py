@@ -12,8 +12,8 @@ from adbench.model.record import grouped
 from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
-from ...content.headline import GradientCost, Headline, device_of, headline, install_command
-from ...content.sections import fastest_batches, speedups_of
+from ...content.headline import GradientCost, Headline, device_of, headline, install_command, wins_of_devices
+from ...content.sections import fastest_batches, launch_sizes, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
 from ..marks import UNBROKEN
@@ -42,6 +42,7 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
         yield from _threads(cells)
         if device := device_of(cells.findings.run):
             yield Sentence("Computed", device)
+        yield from _devices(cells)
         yield from _source(cells)
         yield Sentence("Noise", _noise(cells))
         if found.background:
@@ -131,6 +132,26 @@ def _threads(cells: Cells) -> Iterator[Sentence]:
         parts = [f"speed-up with {count}: {_joined(spans)}"] if spans else []
         parts += [f"wrong with {count}: {_counts(wrong)} of {_results(of_count)}"] if wrong else []
         yield Sentence("Threads", "; ".join(parts) or f"no speed-up with {count}: too few launches to compare")
+
+
+def _devices(cells: Cells) -> Iterator[Sentence]:
+    """From which size on a device wins, and its two times: of the first cases; the page has all."""
+    for about, found in (("Devices", wins_of_devices(cells)), ("Latency", list(_latencies(cells)))):
+        more = f"; {len(found) - MOST_NAMES} more on the page" if len(found) > MOST_NAMES else ""
+        if found:
+            yield Sentence(about, "; ".join(found[:MOST_NAMES]) + more)
+
+
+def _latencies(cells: Cells) -> Iterator[str]:
+    """For each case and backend on a device: latency and throughput at the largest size, and where both measure
+    launches."""
+    for case in cells.subjects:
+        for cell in cells.row(case, cells.sizes[case][-1]):
+            if cell.seconds and cell.time and (throughput := cell.time.throughput_seconds):
+                launches = launch_sizes(cells, case, cell.job.backend)
+                only = f" ({formatting.sizes(launches)}: mostly the launch of kernels)" if launches else ""
+                times = f"{formatting.seconds(cell.seconds)}, throughput {formatting.seconds(throughput)} a call"
+                yield f"{cell.job.backend} on {case} at {formatting.sizes([cell.job.size])}: {times}{only}"
 
 
 def _source(cells: Cells) -> Iterator[Sentence]:
