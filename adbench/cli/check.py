@@ -144,7 +144,8 @@ def check(
 
         faster = "for less: adbench check -b NAME, -c NAME or --suite quick"
         click.echo(f"adbench: {planned.sentence(session)}; {faster}", err=True)
-    found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing)
+    needs = {"allow_nothing": allow_nothing, "needs_device": own is not None and not allow_nothing}
+    found, code = execute(session, None, on=on, fail_fast=fail_fast, **needs)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
     for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):

@@ -229,6 +229,10 @@ def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {"-c": asked["cases"], "-b": asked["backends"], "-n": asked["sizes"]}
 
 
+device_option = click.option(
+    "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
+)
+
 threads_option = click.option(
     "--threads",
     type=WholeNumber(1, MOST_THREADS),
@@ -254,9 +258,7 @@ worker_options = combined(
         show_default=True,
         help="Compute in this type: float64, float32, bfloat16 or float16. Results are judged by its rounding.",
     ),
-    click.option(
-        "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
-    ),
+    device_option,
     click.option(
         "--transfers",
         type=click.Choice(["outside", "inside"]),

@@ -3,6 +3,7 @@ the device, its memory."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
@@ -30,6 +31,8 @@ def loaded(source: Source, device: str, transfers: str, dtype: str = FLOAT64) ->
 
     Raises BadFile if the file cannot be used, NoDevice if the library does not see the device.
     """
+    if source.refuses(device):
+        raise NoDevice(f"it has no device {device}")
     module = discovery.load(source)
     used = None if device == PROCESSOR else _used(module, device)  # before its names are read: they may depend on it
     if is_told := dtype in source.dtypes:
@@ -66,6 +69,12 @@ def peak(backend: Backend, call: Callable[[], Any], times: int) -> Figure:
     if count is None:
         return Figure(None, f"{backend.name} has no counter of the device's memory")
     return median_of(lambda one: Figure(float(count(one))), call, times)
+
+
+def create_there(backend: Backend) -> None:
+    """On a device: also code that names no device creates torch's tensors there. For checks: it slows calls down."""
+    if backend.device is not None and backend.name.startswith("torch"):
+        importlib.import_module("torch").set_default_device(backend.to_native(0.0).device)
 
 
 def _used(module: ModuleType, device: str) -> Device:
