@@ -107,6 +107,7 @@ def render(run: Run, home: str = "") -> str:
         "cost": sections.cost_table(run, cells, footnotes),
         "ablations": ablations.rows(cells, footnotes),
         "memory": sections.memory_table(run, cells, footnotes),
+        "limits": sections.limits_table(run, cells, footnotes),
         "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],
         "batches": sections.batch_table(run, cells, footnotes),
@@ -250,6 +251,7 @@ def environment() -> Environment:
         # Long names may be broken after an underscore.
         "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
         "count": formatting.count,
+        "digits": formatting.digits,
         "moment": formatting.moment,
         "plural": formatting.plural,
         "ratio": formatting.ratio,

@@ -172,6 +172,7 @@ class CheckPhase:
             how=answer["how"],
             text=answer["text"],
             summary=from_plain(answer["summary"], Summary),
+            least_bytes=answer["least_bytes"],
             unperturbed=unperturbed,
             entries=tuple(from_plain(entry, EntryEvidence) for entry in answer["entries"]),
         )
