@@ -26,7 +26,6 @@ from adbench.measure.readings import Rates
 from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Group, Job, Record, group_of, grouped
 from adbench.model.run_progress import Progress, applied, assemble
-from adbench.model.serialization import from_plain
 from adbench.model.settings import PREFERRED_REFERENCE, PROCESSOR, Settings
 
 CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
@@ -234,7 +233,7 @@ class Scheduler:
         device, start = self.settings.device, replace(self.context.plain_start(), cpus=self.cpus[self.settings.threads])
         for backend in backends if device != PROCESSOR else (None,):
             with suppress(NoAnswer), ResidentWorker(self.context, backend, start) as worker:
-                return {device: from_plain(worker.ask({"do": "rates", "dtype": self.settings.dtype}), Rates)}
+                return {device: worker.rates()}
         return {}
 
 

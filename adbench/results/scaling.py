@@ -114,7 +114,9 @@ def bytes_per_operation(
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call does at least, in shares of what the device does in the same time; above 1, caches hold the data.
+    """Lower bounds of a call's work, in shares of the work that the device does in the same time.
+
+    Above 1, caches hold the data.
 
     copy         least_bytes (inputs read once, result written once) against the copy rate
     arithmetic   operations of one evaluation of the function against the rate of a product of matrices

@@ -112,7 +112,8 @@ def limits_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         if cell.record is None:
             return _dash(footnotes, cell, NOT_TIMED)
         found = limits(cell.record, run)
-        more = f"{formatting.percent(found.arithmetic.value)} of arithmetic" if found.arithmetic.value else ""
+        arithmetic = f"; {formatting.percent(found.arithmetic.value)} of arithmetic" if found.arithmetic.value else ""
+        more = f"at least {formatting.byte_size(cell.record.least_bytes or 0.0)}{arithmetic}"
         return replace(_figure(footnotes, cell, found.copy.value, found.copy.reason, formatting.percent), more=more)
 
     def rows(case: str) -> Iterator[MethodRow]:

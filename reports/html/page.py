@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adbench.doctor.findings import in_words
 from adbench.model.record import Run
 from adbench.version import __version__
 
@@ -108,6 +109,7 @@ def render(run: Run, home: str = "") -> str:
         "ablations": ablations.rows(cells, footnotes),
         "memory": sections.memory_table(run, cells, footnotes),
         "limits": sections.limits_table(run, cells, footnotes),
+        "rates": {device: in_words(of) for device, of in run.rates.items()},
         "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],
         "batches": sections.batch_table(run, cells, footnotes),
@@ -251,7 +253,6 @@ def environment() -> Environment:
         # Long names may be broken after an underscore.
         "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
         "count": formatting.count,
-        "digits": formatting.digits,
         "moment": formatting.moment,
         "plural": formatting.plural,
         "ratio": formatting.ratio,

@@ -184,6 +184,20 @@ print(adbench.check(f, jnp.array([1.0]), 2, backend="jax_eager"))
 
 
 @pytest.mark.slow
+def test_a_library_copies_and_multiplies_on_its_device() -> None:
+    shown = printed(f"""
+from adbench.catalog.source import Source
+from adbench.execution.operators import on_device
+from adbench.measure.machine import rates
+rates.ON_DEVICE_BYTES, rates.ORDER_ON_DEVICE = 1 << 20, 64
+source = Source("backends", "jax_second", {JAX!r}, builtin=False, devices=("cuda",))
+found = on_device.rates(on_device.loaded(source, "cuda", "outside"), "float64")
+print(found.copy.per_second > 1e7, found.arithmetic.per_second > 1e6)
+""")
+    assert shown == "True True\n"
+
+
+@pytest.mark.slow
 def test_the_arguments_of_a_kernel_are_placed_on_the_device() -> None:
     shown = printed(f"""{SECOND}
 from unittest import mock

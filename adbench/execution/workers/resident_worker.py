@@ -12,9 +12,11 @@ from typing import Any
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess, WorkerStart
 from adbench.measure import machine
+from adbench.measure.readings import Rates
 from adbench.model.errors import UsageError
 from adbench.model.operator import needs
 from adbench.model.record import Job
+from adbench.model.serialization import from_plain
 from adbench.model.settings import FLOAT64, PROCESSOR
 
 PERTURBED_SHARE = 0.25
@@ -71,6 +73,10 @@ class ResidentWorker:
         except WorkerLost:
             self.close()
             raise
+
+    def rates(self) -> Rates:
+        """How fast the backend's device, or this processor, copies and computes. Raises NoAnswer."""
+        return from_plain(self.ask({"do": "rates", "dtype": self._context.settings.dtype}), Rates)
 
     def close(self) -> None:
         """End the process, if any."""

@@ -16,11 +16,12 @@ import numpy as np
 from adbench.measure.machine.system_files import SYS, word
 from adbench.measure.readings import Rate, Rates
 
-REPETITIONS = 7
-LARGER = 4  # an array is so many times as large as the last cache
-LEAST_BYTES, MOST_BYTES = 1 << 26, 1 << 29
+REPETITIONS, FEWEST = 5, 3
+ENOUGH_NS = 2 * 10**8  # fewer repetitions after this time
+LARGER = 3  # an array is so many times as large as the last cache
+LEAST_BYTES, MOST_BYTES = 1 << 25, 1 << 28
 ON_DEVICE_BYTES = 1 << 28
-ORDER = 640  # of the matrices
+ORDER = 384  # of the matrices
 ORDER_ON_DEVICE = 4096
 SLOW_IN_NUMPY = ("bfloat16", "float16")
 
@@ -29,12 +30,16 @@ def rate(
     work: Callable[[], object], amount: float, *, repetitions: int = REPETITIONS, clock: Callable[[], int] | None = None
 ) -> Rate:
     """The amount that the work does in a second: the median, after one repetition that does not count."""
-    clock, rates = clock or perf_counter_ns, list[float]()
+    clock, rates, spent = clock or perf_counter_ns, list[float](), 0
     for number in range(repetitions + 1):
         begun = clock()
         work()
+        ns = max(1, clock() - begun)
+        spent += ns
         if number:
-            rates.append(amount * 1e9 / max(1, clock() - begun))
+            rates.append(amount * 1e9 / ns)
+        if number >= FEWEST and spent > ENOUGH_NS:
+            break
     low, middle, high = quantiles(rates, n=4)
     return Rate(median(rates), (high - low) / middle)
 

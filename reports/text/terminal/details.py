@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from adbench.doctor.findings import in_words
 from adbench.model.record import grouped
 from adbench.results.scaling import limits
 
@@ -109,6 +110,8 @@ def _floor(cells: Cells, width: int) -> Text:
 
 def _limits(cells: Cells, width: int) -> Iterator[Text]:
     """For each case at its largest size, what shares of the copy rate and the arithmetic rate each backend reaches."""
+    for device, rates in cells.findings.run.rates.items():
+        yield Text(wrapped(plain(f"{formatting.short(device, 40)}: {in_words(rates)}"), width, "  "))
     for case in cells.subjects:
         size, parts, most = cells.sizes[case][-1], [], 0.0
         for cell in cells.row(case, size):
