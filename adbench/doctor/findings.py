@@ -27,7 +27,6 @@ State = Literal["ok", "warning", "unknown"]
 
 LOOP_TARGET_NS = 20
 QUIET = 0.01  # share of a second that other processes may take
-UNSTEADY = 0.5  # spread of rates above which they say little
 EVEN = 0.02  # share by which equal work may differ: the margin of a local comparison
 MEGABYTE = 1 << 20
 UNBROKEN = "\u00a0"  # a no-break space, between a number and its unit
@@ -268,9 +267,7 @@ def loop(system: System) -> Answer:
 @check("copy rate", "A run sets the bytes of each call in relation to it.")
 def copy_rate(system: System) -> Answer:
     """How fast numpy copies an array that no cache holds, and multiplies matrices."""
-    measured = rates.on_processor()
-    is_unsteady = max(one.spread or 0.0 for one in (measured.copy, measured.arithmetic)) > UNSTEADY
-    return in_words(measured), "keep the machine idle" if is_unsteady else None
+    return in_words(rates.on_processor()), None
 
 
 def in_words(found: Rates) -> str:

@@ -229,12 +229,16 @@ class Scheduler:
             return None
 
     def _rates(self, backends: Iterable[str]) -> dict[str, Rates]:
-        """How fast the device copies and computes, by the first of the backends that gives an answer."""
-        device, start = self.settings.device, replace(self.context.plain_start(), cpus=self.cpus[self.settings.threads])
-        for backend in backends if device != PROCESSOR else (None,):
-            with suppress(NoAnswer), ResidentWorker(self.context, backend, start) as worker:
-                return {device: worker.rates()}
-        return {}
+        """How fast each device copies and computes, by the first of the backends that gives an answer."""
+        found = dict[str, Rates]()
+        for device in self.settings.device.split(","):
+            context = replace(self.context, settings=replace(self.settings, device=device))
+            start = replace(context.plain_start(), cpus=self.cpus[self.settings.threads])
+            for backend in backends if device != PROCESSOR else (None,):
+                with suppress(NoAnswer), ResidentWorker(context, backend, start) as worker:
+                    found[device] = worker.rates()
+                    break
+        return found
 
 
 def _worker(job: Job) -> Worker:
