@@ -17,13 +17,17 @@ from adbench.findings.script_libraries import LIBRARIES
 from adbench.findings.variants.forms import FORMS, FormResult, FormsOfCase
 from adbench.model import tree
 from adbench.model.atomic_file import write_whole
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.evidence import EntryEvidence
 
 Answers = Sequence[Mapping[str, Any]]
 
 
 def compared_forms(
-    truths: Sequence[OperationReferences], answers: Mapping[str, Answers], scripts: Path | None, device: str
+    truths: Sequence[OperationReferences],
+    answers: Mapping[str, Answers],
+    scripts: Path | None,
+    device: str = PROCESSOR,
 ) -> list[FormsOfCase]:
     """Both forms of each library of which these are the answers of all backends, at all points of an operation."""
     found = [
