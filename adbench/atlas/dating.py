@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from adbench.atlas.table import FAULTS, NONE, Atlas, AtlasRow
 from adbench.execution.known_faults import FaultFile, KnownFault
+from adbench.model.settings import PROCESSOR
 
 
 def thread_of(faults: Iterable[KnownFault], row: AtlasRow) -> str:
@@ -23,7 +24,7 @@ def updated(file: FaultFile, atlas: Atlas) -> FaultFile:
     names. Entries of other backends, of a device and of a type, and those of traps that the table lacks, stay as they
     are. `checked` gets the releases that ran every trap.
     """
-    on_processor = [fault for fault in file.faults if not (fault.device or fault.dtypes)]
+    on_processor = [fault for fault in file.faults if fault.device in ("", PROCESSOR) and not fault.dtypes]
     ours = [fault for fault in on_processor if atlas.backend in (fault.backends or file.backends)]
     faults = [fault for fault in file.faults if fault not in ours]
     rows = [one for row in atlas.traps for one in _by_kind(row)]

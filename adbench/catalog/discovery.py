@@ -39,6 +39,10 @@ class Catalog:
     case_sources: Mapping[str, Source]
     backends: Mapping[str, Source] = field(default_factory=dict)
 
+    def on(self, device: str) -> Catalog:
+        """The same with every backend on this device, under its own name."""
+        return replace(self, backends={name: replace(one, device=device) for name, one in self.backends.items()})
+
 
 class OnDemand(Mapping[str, Value]):
     """A mapping that reads its entries when they are needed.

@@ -38,7 +38,7 @@ from adbench.cli.support.options import (
     "--definition",
     metavar="MODULE:D",
     help="Judge --function, a kernel that adbench cannot translate, by this function, which computes the same. "
-    "--inputs can make its arguments in any type, on any device.",
+    "--inputs can make its arguments in any type, on any device; --device places them.",
 )
 @click.option(
     "--same-bits",
@@ -144,7 +144,8 @@ def check(
 
         faster = "for less: adbench check -b NAME, -c NAME or --suite quick"
         click.echo(f"adbench: {planned.sentence(session)}; {faster}", err=True)
-    found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing)
+    needs = own is not None and not allow_nothing
+    found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing, needs_device=needs)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
     for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):

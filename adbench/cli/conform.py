@@ -11,7 +11,8 @@ from typing import NoReturn
 import click
 
 from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, name_option
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_option, name_option
+from adbench.model.settings import PROCESSOR
 
 
 @click.command(short_help="Examine every operation of a library.")
@@ -44,6 +45,7 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, name_option
     help="With --every-input: this type; default: both.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draw random points with this seed.")
+@device_option
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the page to FILE.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the result to FILE as JSON, for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Report only faults that this result of --save lacks.")
@@ -66,6 +68,7 @@ def conform(
     every_input: bool,
     types: tuple[str, ...],
     seed: int,
+    device: str,
     output: Path | None,
     save: Path | None,
     against: Path | None,
@@ -81,7 +84,7 @@ def conform(
     \b
     adbench conform -b torch -o torch.html
     adbench conform -b jax --operation gelu --operation 'log*'
-    adbench conform -b torch --points 20 --seconds 120
+    adbench conform -b torch --points 20 --seconds 120 --device cuda
     adbench conform -b torch --save baseline.json
     adbench conform -b torch --against baseline.json
     adbench conform -b torch --seconds 300 --save part.json
@@ -96,7 +99,7 @@ def conform(
     """
     if every_input:
         ignored = {"--points": points, "--seconds": seconds, "--float32": single, "--against": against}
-        ignored |= {"--continue": earlier, "--variants": variants}
+        ignored |= {"--continue": earlier, "--variants": variants, "--device": device != PROCESSOR}
         _every_input(backends, operations, types, output, save, as_json, listed, ignored)
     if types:
         raise click.UsageError("--dtype needs --every-input")
@@ -128,11 +131,11 @@ def conform(
     before = None if earlier is None else sweep.unfinished(earlier, names)
     if before is not None:
         wanted = tuple(name for name in wanted if name in before.missing)
-        seed, single = before.seed, before.precision == "float32"
+        seed, single, device = before.seed, before.precision == "float32", before.device
     interrupt.listen()
     show = shown.ConformProgress(len(wanted))
     found = sweep.conform(
-        chosen, names, wanted, seed=seed, most_points=points, single=single, seconds=seconds or math.inf,
+        chosen, names, wanted, seed=seed, device=device, most_points=points, single=single, seconds=seconds or math.inf,
         variants=variants, scripts=scripts, told=show.told,
     )  # fmt: skip
     show.end()

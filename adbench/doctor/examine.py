@@ -31,7 +31,7 @@ MIXED = "a memory method misreads known amounts on this machine: do not quote it
 
 @dataclass(frozen=True)
 class Examination:
-    """The result: facts about the machine, versions, findings, and on request memory and backends."""
+    """The result: facts about the machine, versions, findings, and on request memory, backends and a device's rates."""
 
     facts: dict[str, machine.Fact]
     fingerprint: str
@@ -39,6 +39,7 @@ class Examination:
     findings: tuple[MachineFinding, ...]
     memory: tuple[MachineFinding, ...] | None = None
     backends: tuple[dict[str, Any], ...] | None = None
+    rates: tuple[MachineFinding, ...] | None = None
 
 
 def examine(

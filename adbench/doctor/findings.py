@@ -17,9 +17,10 @@ from typing import Literal
 
 from adbench.catalog.installed import OURS, installed_version, pip_command
 from adbench.measure import clock, memory_truth
-from adbench.measure.machine import COMPILERS, GIGABYTE, cgroup, disturbance, first_program, processors
+from adbench.measure.machine import COMPILERS, GIGABYTE, cgroup, disturbance, first_program, processors, rates
 from adbench.measure.machine.system_files import PROC, SYS, fields, text, word
 from adbench.measure.machine.system_noise import Noise, clock_step_ns
+from adbench.measure.readings import Rates
 from adbench.optional import EXTRAS
 
 State = Literal["ok", "warning", "unknown"]
@@ -261,6 +262,21 @@ def loop(system: System) -> Answer:
     ns = clock.loop_overhead_ns()
     fix = "check noise and python: another process, a slow clock rate, or a slow build"
     return f"{ns:.1f}{UNBROKEN}ns a call", fix if ns > LOOP_TARGET_NS else None
+
+
+@check("copy rate", "A run sets the bytes of each call in relation to it.")
+def copy_rate(system: System) -> Answer:
+    """How fast numpy copies an array that no cache holds, and multiplies matrices."""
+    return in_words(rates.on_processor()), None
+
+
+def in_words(found: Rates) -> str:
+    """Both rates, with the spread of their repetitions; a copy counts the bytes read and written."""
+    parts = []
+    for one, unit in ((found.copy, "GB/s"), (found.arithmetic, "Gflop/s")):
+        spread = f" (±{50 * (one.spread or 0):.1f}{UNBROKEN}%)"
+        parts.append(f"{one.per_second / 1e9:.3g}{UNBROKEN}{unit}{spread}" if one.per_second else str(one.reason))
+    return f"copies {parts[0]}, multiplies matrices at {parts[1]}"
 
 
 @check(

@@ -38,7 +38,7 @@ class KnownFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     trap       the name of a trap, or of another case
     operators  names or globs of the wrong operators; none: the gradient, and whatever shows the same
     backends   that have the fault; none: those of the file
-    device     the only one on which they have it, such as "cuda"; "": every device
+    device     the only one on which they have it, such as "cuda"; "": seen on the CPU, and expected on every device
     dtypes     the only types in which they have it, such as "bfloat16"; none: float64, and other types that show it
     got        what they return, "nan" or "raises"; without a reason, the case's own `faults` explain it
     thread     where it is discussed: "owner/repository#7", or "as …" for a thread of another library
@@ -144,7 +144,8 @@ def of_backend(source: Source, cases: Mapping[str, Case], device: str = PROCESSO
             if is_mine and fault.occurs_in(release):
                 text = reason_of(fault.got, fault.reason, fault.thread)
                 advice = _advice(fault, file) if release else ""
-                bugs.append(_bug(fault.trap, fault.operators, text, cases, advice))
+                bug = _bug(fault.trap, fault.operators, text, cases, advice)
+                bugs.append(replace(bug, device=fault.device))
         if release is not None and file.checked and release not in file.checked:
             last = max(file.checked)
             unchecked = unchecked or f"not known for {library} {release}; known faults were last checked with {last}"

@@ -17,13 +17,13 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.execution.operators.references import known_at, lost_digits_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
-from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of
+from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of, places_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
 from adbench.functions.outputs import Output
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import takes_xp
-from adbench.functions.user_arguments import Wrt, arguments_of, name_of
+from adbench.functions.user_arguments import Wrt, arguments_of, listed, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
@@ -188,15 +188,17 @@ def _in_given_precision(
     made: UserFunction,
     settings: Settings | None,
 ) -> Callable[[Backend], Backend]:
-    """in_given(backend) -> the backend for arguments in their own types; the backend itself if all are float64."""
+    """in_given(backend) -> the backend for arguments in their own types, where they are; the backend itself if all are
+    float64 on the CPU."""
     if settings is None or not made.library.keeps_types:
         return lambda backend: backend
     given = arguments_of(f, args, kwargs, wrt, xp=takes_xp(f), double=False)
-    low = lowest_of(given)
-    if low is None:
+    low, places = lowest_of(given), places_of(given)
+    if low is None and not places:
         return lambda backend: backend
     given = replace(given, outputs=made.arguments.outputs)
     made.keep_types(given, low)
+    made.notes += [f"computed on {place}: {listed(names)}" for place, names in places.items()]
     return lambda backend: InGivenPrecision.of(backend, made.library, given, settings)
 
 

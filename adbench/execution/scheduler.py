@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -19,12 +20,13 @@ from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.plan import sizes_by_case
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
-from adbench.execution.workers.resident_worker import References
+from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
+from adbench.measure.readings import Rates
 from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Group, Job, Record, group_of, grouped
 from adbench.model.run_progress import Progress, applied, assemble
-from adbench.model.settings import PREFERRED_REFERENCE, Settings
+from adbench.model.settings import PREFERRED_REFERENCE, PROCESSOR, Settings
 
 CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
 MEMORY_SHARE = 1.2  # of a budget; memory unmeasured by then is left out
@@ -145,6 +147,8 @@ class Scheduler:
             yield Learned({"reference_backend": self.settings.reference_backend or first})
         if self.progress.head.run.loop_overhead_ns is None:
             yield Learned({"loop_overhead_ns": self._loop_overhead_ns()})
+        if not self.progress.head.run.rates:
+            yield Learned({"rates": self._rates(backends)})
 
     def _time(self) -> Iterator[Event]:
         """Run launches, as many as the budget allows."""
@@ -223,6 +227,18 @@ class Scheduler:
                 return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds))
         except NoAnswer:
             return None
+
+    def _rates(self, backends: Iterable[str]) -> dict[str, Rates]:
+        """How fast each device copies and computes, by the first of the backends that gives an answer."""
+        found = dict[str, Rates]()
+        start = replace(self.context.plain_start(), cpus=self.cpus[self.settings.threads])
+        by_device = grouped(backends, lambda name: self.context.catalog.backends[name].device)
+        for device, names in by_device.items():
+            for backend in names if device != PROCESSOR else (None,):
+                with suppress(NoAnswer), ResidentWorker(self.context, backend, start) as worker:
+                    found[device] = worker.rates()
+                    break
+        return found
 
 
 def _worker(job: Job) -> Worker:

@@ -14,6 +14,7 @@ import numpy as np
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.model.errors import BadFile
 from adbench.model.serialization import converted
+from adbench.model.settings import PROCESSOR
 from adbench.vocabulary import FUNCTIONS
 
 Kind = Literal["wrong", "nan", "raises", "crashes", "hangs", "differs"]
@@ -53,6 +54,7 @@ class Finding:
     where      the source of the expected number: "power series over balls, proved"
     known      the backend's known bug that explains it, as "trap_x_sqrt_x: nan (owner/repository#7)", or ""
     peer       the variant from which it differs
+    device     that the library computes on
     edge       whether an operation has no derivative at this point (a tie, √0), although the program has one;
                libraries differ there by convention
     origin     how to make it again: "adbench fuzz --seed 3, program 1204"
@@ -72,6 +74,7 @@ class Finding:
     origin: str = ""
     edge: bool = False
     peer: str = ""
+    device: str = PROCESSOR
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from adbench.model.namespace import aliases
 from adbench.model.operator import DEFINITIONS
+from adbench.model.settings import PROCESSOR
 from adbench.vocabulary import FUNCTIONS
 
 THIRD = "third_order"
@@ -45,6 +46,7 @@ class ScriptLibrary:
     module     whose version the script prints; numpy: what its text calls for `xp`
     names      function of the array API -> the library's, if it is spelled otherwise; helpers: its text, if it has none
     modes      "reverse" and "forward" -> the text of that function
+    on_device  a line of the head, and what takes its place on a device, "{}"
     run        "{}" in place of a text that computes; "jax.jit(lambda at: {})(at)" for a compiled one
     """
 
@@ -54,6 +56,7 @@ class ScriptLibrary:
     modes: Mapping[str, str]
     names: Mapping[str, str] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
+    on_device: tuple[str, ...] = ()
     run: str = "{}"
     nests: bool = True
 
@@ -67,9 +70,13 @@ class ScriptLibrary:
             return None
         return self.run.format(text.replace("total(", f"{self.numpy}.sum("))
 
-    def head_for(self, computed: str) -> str:
-        """The imports and the modes that a text needs."""
-        return "\n\n\n".join([self.head, *(text for mode, text in self.modes.items() if f"{mode}(" in computed)])
+    def head_for(self, computed: str, device: str = PROCESSOR) -> str:
+        """The imports and the modes that a text needs; arrays are created on the device."""
+        head = self.head
+        if device != PROCESSOR and self.on_device:
+            line, there = self.on_device
+            head = head.replace(line, there.format(device))
+        return "\n\n\n".join([head, *(text for mode, text in self.modes.items() if f"{mode}(" in computed)])
 
     def called(self, name: str) -> str:
         """The library's text for a function of the array API."""

@@ -127,18 +127,20 @@ def arguments_of(
     *,
     xp: bool = False,
     double: bool = True,
+    place: Any = "cpu",
 ) -> Arguments:
     """The arguments of ``f(*args, **kwargs)``; with `xp` f takes a namespace before them.
 
     wrt      the active arguments: positions, names, or names of leaves below them; by default every leaf
-    double   modules of torch compute in float64 on the CPU; otherwise in their own types, where they are
+    double   modules of torch compute in float64 on the device `place`, where other tensors are too; otherwise in their
+             own types, where they are
 
     Raises UsageError if f does not take these arguments, if `wrt` matches none, or if nothing is floating-point.
     """
     names = _names(f, args, kwargs, xp=xp)
     wanted = None if wrt is None else _wanted(wrt, names, len(args))
     for whole_arrays in (False, True) if wanted is None else (False,):
-        found = _Leaves(wanted or (), whole_arrays=whole_arrays, double=double)
+        found = _Leaves(wanted or (), whole_arrays=whole_arrays, double=double, place=place)
         function = found.function(f)
         positional = [found.take(arg, name) for arg, name in zip(args, names, strict=False)]
         named = {name: found.take(arg, name) for name, arg in kwargs.items()}
@@ -261,8 +263,10 @@ class _Leaves:
     Integers are leaves only if named in `whole`, or in arrays and lists with `whole_arrays`.
     """
 
-    def __init__(self, whole: Sequence[str], *, whole_arrays: bool = False, double: bool = True) -> None:
-        self.whole, self.whole_arrays, self.double = whole, whole_arrays, double
+    def __init__(
+        self, whole: Sequence[str], *, whole_arrays: bool = False, double: bool = True, place: Any = "cpu"
+    ) -> None:
+        self.whole, self.whole_arrays, self.double, self.place = whole, whole_arrays, double, place
         self.names: list[str] = []
         self.values: list[Leaf] = []
         self.given: list[Any] = []
@@ -329,7 +333,7 @@ class _Leaves:
             return self._complex(value, name)
         is_whole = kind.startswith(("int", "uint")) and self._takes_whole(name, value.shape)
         if not kind.startswith(("float", "bfloat")) and not is_whole:
-            static = value.cpu() if self.double and _is_tensor(value) else value
+            static = value.to(self.place) if self.double and _is_tensor(value) else value
             return lambda leaves: static
         self._note(kind, name)
         array = value
@@ -354,7 +358,7 @@ class _Leaves:
             for parameter, tensor in value.named_parameters():
                 self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
             own = copy.deepcopy(value)
-            own = own.cpu().double() if self.double else own
+            own = own.to(self.place).double() if self.double else own
             first = len(self.names)
             slots = {}
             for number, (parameter, tensor) in enumerate(value.named_parameters()):
@@ -384,18 +388,19 @@ class _Leaves:
 
     def _note(self, kind: Any, name: str) -> None:
         if str(kind) != "float64":
-            self.converted.setdefault(str(kind), []).append(name)
+            self.converted.setdefault(f"as {kind}", []).append(name)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Conversions, one sentence for each kind."""
         return tuple(
-            f"checked in float64 on the CPU, though given as {kind}: {_listed(names)}"
+            f"checked in float64 on the CPU, though given {kind}: {listed(names)}"
             for kind, names in self.converted.items()
         )
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -123,12 +123,18 @@ def _probed(
 ) -> tuple[UserFunction, Any]:
     """The function in this library, and its value at the given point. Raises UsageError as `UserFunction.probed`."""
     import_library(library)
-    own, copied = f, tuple[str, ...]()
-    if library.name == "torch":
-        from adbench.functions.from_torch.float64_copies import in_float64
+    copied = tuple[str, ...]()
 
-        own, copied = in_float64(f)
-    function = UserFunction(f, library, arguments_of(own, args, kwargs, wrt, xp=takes_xp(f)))
+    def arguments(place: Any = "cpu") -> Arguments:
+        nonlocal copied
+        own = f
+        if library.name == "torch":
+            from adbench.functions.from_torch.float64_copies import in_float64
+
+            own, copied = in_float64(f, place)
+        return arguments_of(own, args, kwargs, wrt, xp=takes_xp(f), place=place)
+
+    function = UserFunction(f, library, arguments(), cache(arguments))
     if copied:
         function.notes.append(f"{COPIED}: {', '.join(copied)}")
     return function, function.probed(output)
@@ -138,11 +144,13 @@ class UserFunction:
     """``f(xp, **inputs)`` of a case: the user's function of its floating-point leaves.
 
     On plain numpy it runs in its library in float64; on the oracle's numbers its translation runs; on other inputs the
-    function itself. See `library`, `arguments` and `notes`.
+    function itself, on their device. See `library`, `arguments` and `notes`.
     """
 
-    def __init__(self, f: Callable[..., Any], library: Library, arguments: Arguments) -> None:
-        self.f, self.library, self.arguments = f, library, arguments
+    def __init__(
+        self, f: Callable[..., Any], library: Library, arguments: Arguments, there: Callable[[Any], Arguments]
+    ) -> None:
+        self.f, self.library, self.arguments, self._there = f, library, arguments, there
         self.__name__ = name_of(f)
         self.notes: list[str] = list(arguments.notes)
         self.prints = self.branchwise = False
@@ -167,7 +175,7 @@ class UserFunction:
         """The lowest arithmetic on the way from the inputs, float64, to the value."""
         return lowest(*(low.precision for low in (self.low, self.low_argument) if low), DOUBLE)
 
-    def keep_types(self, arguments: Arguments, low: Low) -> None:
+    def keep_types(self, arguments: Arguments, low: Low | None) -> None:
         """Results are computed in the arguments' own types, `low` the lowest. Points are numbers of them."""
         gone = (*self.arguments.notes, COPIED)
         self.notes = [note for note in self.notes if not note.startswith(gone)]
@@ -209,8 +217,14 @@ class UserFunction:
             return self._plain(*leaves)
         if any(map(_is_of_oracle, leaves)):
             return self.text(leaves)(xp, *leaves)
-        value = self.arguments.call(leaves)
+        value = self._placed_like(leaves).call(leaves)
         return widened(value) if self.low else value
+
+    def _placed_like(self, leaves: Sequence[Any]) -> Arguments:
+        """The arguments, whose other tensors and modules are on the device of these leaves."""
+        of_torch = leaves if self.library.name == "torch" else ()
+        place = next((leaf.device for leaf in of_torch if hasattr(leaf, "device") and leaf.device.type != "cpu"), None)
+        return self.arguments if place is None else replace(self._there(place), outputs=self.arguments.outputs)
 
     def plain(self, leaves: Sequence[Leaf]) -> Any:
         """The value in numpy, computed by the function's library in float64."""

@@ -25,3 +25,25 @@ class Figure:
 
     value: float | None
     reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An amount per second, or None and the reason.
+
+    spread   the quartiles of the repetitions lie so far apart, relative to their median
+    """
+
+    per_second: float | None
+    spread: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a machine or a device does in a second: bytes of a copy, read and written; operations of a product of
+    matrices.
+    """
+
+    copy: Rate
+    arithmetic: Rate

@@ -81,7 +81,7 @@ from adbench.model.operator import OPERATORS as OPERATORS
 from adbench.model.operator import OPTIONAL_RELATIONS, TRANSFORMS
 from adbench.model.operator import WITH_VECTOR as WITH_VECTOR
 from adbench.model.operator import Operator as Operator
-from adbench.model.settings import FLOAT64
+from adbench.model.settings import FLOAT64, PROCESSOR
 
 Call = Callable[..., Any]
 HERE = ". Here: "
@@ -138,6 +138,7 @@ class KnownBug:
     operators  names or globs of the operators that are wrong; none: all of them
     got        what the backend returns, in the words of its file: "nan", "0", "raises"
     thread     where it is discussed, as owner/repository#number; "as …" is a thread of another library, on the same bug
+    device     the only one that has it; "": it was seen on the CPU, and others may have it
     """
 
     trap: str
@@ -145,15 +146,20 @@ class KnownBug:
     got: str
     reason: str
     thread: str
+    device: str = ""
 
     def concerns(self, operator: str) -> bool:
         """Whether this operator is wrong."""
         return are_concerned(self.operators, operator)
 
-    def is_certain(self, operator: str) -> bool:
+    def was_seen_on(self, device: str) -> bool:
+        """Whether the bug was seen on this device, or on one of several: "cpu,cuda"."""
+        return (self.device or PROCESSOR) in device.split(",")
+
+    def is_certain(self, operator: str, device: str = PROCESSOR) -> bool:
         """Whether a right result means that the entry is out of date: it names the operator in full, or no operator and
-        this is the gradient."""
-        return operator in (self.operators or ("gradient",))
+        this is the gradient, and the bug was seen on this device."""
+        return operator in (self.operators or ("gradient",)) and self.was_seen_on(device)
 
     @property
     def text(self) -> str:

@@ -14,6 +14,7 @@ from statistics import StatisticsError, median, quantiles
 from typing import Literal, TypeVar
 
 from adbench.measure.readings import Figure as Figure
+from adbench.measure.readings import Rates
 from adbench.measure.readings import Round as Round
 from adbench.model.backend import KnownBugs
 from adbench.model.settings import EARLIER_ROLES, FLOAT64, PROCESSOR, Role
@@ -294,6 +295,7 @@ class Record:
     entries       of an ad-hoc case: the worst of the compared numbers, in order
     unperturbed   why the timed calls had the case's own inputs only, instead of alternating with perturbed ones
     instructions  of one warmed-up call, by the counter that the run's settings name; None if not counted
+    least_bytes   that a call moves: its inputs read once and its result written once
     """
 
     job: Job
@@ -314,6 +316,7 @@ class Record:
     entries: tuple[EntryEvidence, ...] = ()
     device: str | None = None
     instructions: Figure | None = None
+    least_bytes: float | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -366,6 +369,7 @@ class Run:
     threaded    the same cells with further numbers of threads (Job.threads), timed in turns with the others
     reference_backend   the backend measured twice in every launch, the second time as the control
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
+    rates               device -> how fast it copies and computes, measured in this session
     flops               case -> size as a string -> elementary operations of one evaluation, if known
     not_installed       missing backend that the user did not name -> the packages that `pip install` needs for it
     commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
@@ -387,6 +391,7 @@ class Run:
     traps: tuple[str, ...] = ()  # the cases of this run that test for a known mistake: checked, never timed
     reference_backend: str | None = None
     loop_overhead_ns: float | None = None
+    rates: dict[str, Rates] = field(default_factory=dict)
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
     not_installed: dict[str, str] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check

@@ -11,8 +11,10 @@ import numpy as np
 
 from adbench.measure import growth as fitting
 from adbench.measure.growth import Growth
+from adbench.measure.readings import Rate
 from adbench.measure.statistics import FEWEST_LAUNCHES, Interval, hodges_lehmann
 from adbench.model.record import Figure, Record, Run
+from adbench.model.settings import PROCESSOR
 from adbench.results.matched_samples import Array, launch_medians
 
 Quantity = Literal["seconds", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes", "device_peak_bytes"]
@@ -108,6 +110,41 @@ def bytes_per_operation(
     if not 0 < operations < math.inf:
         return Figure(None, f"the case {job.case} states {operations} operations; correct its `flops`")
     return Figure(found.value / operations) if found.value is not None else found
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Lower bounds of a call's work, in shares of the work that the device does in the same time.
+
+    Above 1, caches hold the data.
+
+    copy         least_bytes (inputs read once, result written once) against the copy rate
+    arithmetic   operations of one evaluation of the function against the rate of a product of matrices
+    """
+
+    copy: Figure
+    arithmetic: Figure
+
+
+def limits(record: Record, run: Run) -> Limits:
+    """The shares of a cell, or the reasons why they are unknown."""
+    where = PROCESSOR if record.device is None else next((name for name in run.rates if name != PROCESSOR), "")
+    rates, operations = run.rates.get(where), run.flops.get(record.job.case, {}).get(str(record.job.size))
+    unknown = f"define `flops` in the file of the case {record.job.case}"
+
+    def share(amount: float | None, rate: Rate | None, reason: str) -> Figure:
+        if record.time is None or not record.outcome.is_measured:
+            return Figure(None, record.reason or "it was not timed")
+        if rate is None or not rate.per_second:
+            return Figure(None, rate.reason if rate and rate.reason else "the run did not measure the rate")
+        if amount is None or not 0 < amount < math.inf:
+            return Figure(None, reason)
+        return Figure(amount / record.time.seconds_per_call / rate.per_second)
+
+    return Limits(
+        share(record.least_bytes, rates.copy if rates else None, "the run did not count the bytes"),
+        share(operations, rates.arithmetic if rates else None, f"the number of operations is unknown; {unknown}"),
+    )
 
 
 def _cost(case: str, backend: str, seed: int, gradients: Sequence[Record], primals: Sequence[Record]) -> Cost:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from adbench.model.operator import BATCH, batch_points
 from adbench.model.record import Job, Run
 from adbench.model.settings import PROCESSOR
-from adbench.results.scaling import Quantity, bytes_per_operation
+from adbench.results.scaling import Quantity, bytes_per_operation, limits
 
 from ..figures import panels
 from . import formatting, operator_support, ranking
@@ -108,6 +108,27 @@ def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
                     yield MethodRow(size, entries, label=title.lower())
 
     return _groups(run, cells, rows)
+
+
+def limits_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """For each case and size and each backend: the least bytes of a call in shares of the copy rate, and its operations
+    in shares of the arithmetic rate. None without measured rates."""
+
+    def entry(cell: Cell) -> TableEntry:
+        if cell.record is None:
+            return _dash(footnotes, cell, NOT_TIMED)
+        found = limits(cell.record, run)
+        arithmetic = f"; {formatting.percent(found.arithmetic.value)} of arithmetic" if found.arithmetic.value else ""
+        more = f"at least {formatting.byte_size(cell.record.least_bytes or 0.0)}{arithmetic}"
+        return replace(_figure(footnotes, cell, found.copy.value, found.copy.reason, formatting.percent), more=more)
+
+    def rows(case: str) -> Iterator[MethodRow]:
+        for size in cells.sizes[case]:
+            entries = tuple(entry(cell) for cell in cells.row(case, size))
+            if any(one.value is not None for one in entries):
+                yield MethodRow(size, entries)
+
+    return _groups(run, cells, rows) if run.rates else []
 
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:

@@ -98,9 +98,10 @@ def _title(found: Conformance) -> str:
     if len(found.libraries) == 1:
         (name,) = found.libraries
         examined, faulty, _ = _counts(found, name)
-        return f"{formatting.short(name, 40)} is at fault in {faulty} of {formatting.plural(examined, 'operation')}"
+        every = formatting.plural(examined, "operation")
+        return f"{formatting.short(name, 40)}{found.place} is at fault in {faulty} of {every}"
     operations = formatting.plural(len({cell.operation for cell in found.cells}), "operation")
-    return f"Derivatives of {operations} by {formatting.short(formatting.listed(found.libraries), 80)}"
+    return f"Derivatives of {operations} by {formatting.short(formatting.listed(found.libraries), 80)}{found.place}"
 
 
 def _counts(found: Conformance, library: str) -> tuple[int, int, int]:

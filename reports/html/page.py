@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adbench.doctor.findings import in_words
 from adbench.model.record import Run
 from adbench.version import __version__
 
@@ -106,6 +107,8 @@ def render(run: Run, home: str = "") -> str:
         "matrices": matrices.matrices(cells),
         "cost": sections.cost_table(run, cells, footnotes),
         "memory": sections.memory_table(run, cells, footnotes),
+        "limits": sections.limits_table(run, cells, footnotes),
+        "rates": {device: in_words(of) for device, of in run.rates.items()},
         "without_memory": sections.without_memory(cells),
         "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],
         "batches": sections.batch_table(run, cells, footnotes),

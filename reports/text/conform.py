@@ -66,9 +66,10 @@ def _summary(found: Conformance, library: str) -> Text:
     faulty = [cell for cell in examined if cell.faults]
     results = formatting.count(sum(cell.checked for cell in examined))
     version = f" {found.libraries[library]}" if found.libraries[library] else ""
+    where = f"{library}{version}{found.place}"
     own = sum(bool(cell.own) for cell in examined)
     by = f" ({own} by the library's own function)" if own else ""
-    return Text(f"{library}{version}: {len(faulty)} of {len(examined)} operations are at fault{by}; {results} results")
+    return Text(f"{where}: {len(faulty)} of {len(examined)} operations are at fault{by}; {results} results")
 
 
 def described(fault: Fault) -> str:

@@ -35,6 +35,10 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
         yield ""
         yield "Memory: MB measured for a known amount; in brackets where a method cannot see it"
         yield _findings(found.memory)
+    if found.rates is not None:
+        yield ""
+        yield "The device, by library"
+        yield _findings(found.rates)
     if found.backends is not None:
         yield ""
         yield "Backends: the version, or the command that installs it"

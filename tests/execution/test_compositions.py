@@ -215,13 +215,15 @@ def test_a_known_fault_of_second_order_does_not_excuse_a_wrong_gradient() -> Non
     assert known_bug(KNOWN, "c", "hessian") is None
     case, known = replace(CASE, sizes=(1,)), KnownFaults(KNOWN)
 
-    def status(operator: str, word: str) -> str:
+    def status(operator: str, word: str, device: str = "cpu") -> str:
         verdict = Verdict(word, "", None, None, 1, 0, 0, 0, "", "")  # type: ignore[arg-type]
         record = Record(Job("b", 1, "some", operator), "wrong" if word == "wrong" else "ok", "off", verdict)
-        return _as_known(record, known, case, "float64").status
+        return _as_known(record, known, case, "float64", device).status
 
     assert status("gradient", "wrong") == "wrong"
     assert status("hessian", "wrong") == "known"
     assert status("hessian", "right") == "surprise"
+    assert status("hessian", "wrong", "cuda") == "known"
+    assert status("hessian", "right", "cuda") == "ok"  # it was seen on the CPU
     assert status("hessian", "blind") == "ok"
     assert status("hvp", "right") == "ok"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from contextlib import closing
 from fnmatch import filter as matching
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import msgspec
@@ -19,12 +19,13 @@ from adbench.catalog.source import Source
 from adbench.cli import cli
 from adbench.execution import known_faults
 from adbench.execution.known_faults import FaultFile, described, file_of, of_backend, on_traps, read_file, text_of
+from adbench.execution.phases.check_phase import _as_known
 from adbench.execution.session import prepare, resume
 from adbench.model.backend import KnownBug, KnownBugs, Trap, known_bug
 from adbench.model.case import THREAD
 from adbench.model.errors import BadFile
 from adbench.model.operator import EVERY_OPERATOR, RELATIONS
-from adbench.model.record import Run
+from adbench.model.record import Job, Record, Run
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import on_device
 from adbench.results.journal import read as read_journal
@@ -59,6 +60,9 @@ def problems(file: FaultFile) -> list[str]:
         found += [f"{name} does not use {file.library}" for name in fault.backends if not uses(name, file.library)]
         if fault.thread and not THREAD.fullmatch(fault.thread.removeprefix("as ")):
             found.append(f"{fault.thread} is no thread")
+        of = [BACKENDS[name].devices for name in fault.backends or file.backends if name in BACKENDS]
+        if fault.device not in ("", "cpu", *chain.from_iterable(of)):
+            found.append(f"no backend has the device {fault.device}")
         if fault.since and fault.repaired and fault.since >= fault.repaired:
             found.append(f"{fault.trap} is repaired before it is there")
     found += [f"{a.trap} comes after {b.trap}" for a, b in pairwise(file.faults) if a.place > b.place]
@@ -84,7 +88,7 @@ def test_the_rules_for_files_refuse_what_they_should() -> None:
         {"trap": "trap_x_sqrt_x", "got": "nan", "since": "2", "repaired": "1", "thread": "a thread"},
         {"trap": "trap_gone", "got": "nan", "operators": ["hvpp"], "backends": ["tape"]},
         {"trap": "trap_gone", "got": "0", "operators": ["hvpp"], "backends": ["tape"]},
-        {"trap": "solve", "got": "wrong"},
+        {"trap": "solve", "got": "wrong", "device": "gpu"},
     ]
     plain = {"library": "jax", "backends": ["jax"], "fault": faults}
     assert problems(msgspec.convert(plain, FaultFile, dec_hook=lambda kind, text: kind(text))) == [
@@ -92,6 +96,7 @@ def test_the_rules_for_files_refuse_what_they_should() -> None:
         "trap_x_sqrt_x is repaired before it is there",
         *["there is no trap trap_gone", "no operator is hvpp", "tape does not use jax"] * 2,
         "solve has no reason",
+        "no backend has the device gpu",
         "trap_x_sqrt_x comes after trap_gone",
         "trap_gone comes after solve",
         "trap_gone is there twice",
@@ -205,7 +210,18 @@ def test_a_fault_of_a_device_counts_on_that_device_alone(tmp_path: Path) -> None
     file_of("lib", tmp_path).write_text(text)
     source = Source("backends", "mine", str(tmp_path / "mine.py"), builtin=False, requires=("lib",))
     assert [bug.trap for bug in of_backend(source, CASES).bugs] == ["trap_cosh"]
-    assert [bug.trap for bug in of_backend(source, CASES, "cuda").bugs] == ["trap_cosh", "trap_x_sqrt_x"]
+    bugs = of_backend(source, CASES, "cuda").bugs
+    assert [bug.trap for bug in bugs] == ["trap_cosh", "trap_x_sqrt_x"]
+    assert [bug.was_seen_on("cuda") for bug in bugs] == [False, True]
+
+
+def test_torchs_log_determinant_is_a_known_fault_on_cuda_alone() -> None:
+    case, torch = CASES["log_determinant"], BACKENDS["torch"]
+    job = Job("log_determinant", 10, "torch", RELATIONS)
+    record = Record(job, "wrong", "nan: in 8 operators")
+    for device, status in (("cpu", "wrong"), ("cuda", "known")):
+        faults = of_backend(torch, {case.name: case}, device)
+        assert _as_known(record, faults, case, "float64", device).status == status
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

@@ -70,6 +70,14 @@ def numbers(found: TrapMap) -> dict[str, list[tuple[int, int, int]]]:
     return {r.backend: [(s.wrong, s.others, s.of) for s in (*r.squares, r.total)] for r in found.rows}
 
 
+def test_the_bugs_of_a_device_are_those_that_were_seen_on_it() -> None:
+    mixed = replace(KNOWN, backends={"good": (NAN,), "bad": (NAN, replace(SECOND, device="cuda"), POWER)})
+    run = replace(LISTED, known_bugs=mixed)
+    on_cuda = replace(run, settings=run.settings | {"device": "cuda"})
+    assert numbers(of(run))["bad"][-1] == (2, 0, 7)
+    assert numbers(of(on_cuda)) == {"bad": [(0, 1, 3), (0, 0, 4), (0, 1, 7)]}
+
+
 def test_listed_bugs_are_counted_by_family_and_second_derivatives_apart() -> None:
     found = of(LISTED)
     assert numbers(found) == {"fair": [(1, 1, 3), (0, 0, 4), (1, 1, 7)], "bad": [(1, 1, 3), (1, 0, 4), (2, 1, 7)]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from adbench.cli.support.console import print_json, width
-from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, json_option, name_option
+from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_option, json_option, name_option
 
 
 @click.command()
@@ -20,13 +20,14 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, json_option,
 @click.option("--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S", help="Stop after this time.")
 @click.option("--programs", type=COUNT, metavar="N", help="Stop after N programs.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draw the programs of this seed.")
+@device_option
 @click.option(
     *("-o", "--output"), type=PATH, default=Path("findings"), show_default=True, metavar="DIR",
     help="Write findings to DIR.",
 )  # fmt: skip
 @json_option
 def fuzz(
-    backends: tuple[str, ...], seconds: float, programs: int | None, seed: int, output: Path, as_json: bool
+    backends: tuple[str, ...], seconds: float, programs: int | None, seed: int, device: str, output: Path, as_json: bool
 ) -> None:
     """Search for wrong derivatives with random programs.
 
@@ -41,7 +42,7 @@ def fuzz(
 
     \b
     adbench fuzz -b jax -b torch --seconds 60
-    adbench fuzz -b jax -b jax_eager --seed 3
+    adbench fuzz -b jax -b jax_eager --seed 3 --device cuda
     adbench minimise findings/torch_nan_sqrt.json
     """
     from adbench.catalog.selection import installed, resolve
@@ -64,7 +65,7 @@ def fuzz(
     chosen = resolve(backends=backends or ("tape",))
     names = installed(chosen)
     with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings())
+        context = Context(supervisor, chosen.catalog.on(device), Settings(device=device))
         with Laboratory.of_workers(context, names, seed) as laboratory:
             campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking())
             try:

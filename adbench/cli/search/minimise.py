@@ -39,7 +39,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     chosen = resolve(backends=(given.library, *filter(None, [given.peer])))
     names = installed(chosen)
     with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings())
+        context = Context(supervisor, chosen.catalog.on(given.device), Settings(device=given.device))
         with Laboratory.of_workers(context, names) as laboratory:
             now = still(laboratory, replace(given, edge=True), given.program)  # at an edge or not
             if now is None:

@@ -71,6 +71,7 @@ def execute(
     first: str = "",
     fail_fast: bool = False,
     allow_nothing: bool = False,
+    needs_device: bool = False,
 ) -> tuple[Run, int]:
     """Run the session under a progress bar, a short check only on a terminal; returns the run and the exit code.
 
@@ -78,12 +79,14 @@ def execute(
     on              the cluster whose hosts measure; None for this machine
     first           a line that is printed once the session has begun
     allow_nothing   whether a selected backend or case may be judged nowhere
+    needs_device    raise UsageError if no library sees the run's device
 
     After an interruption by signal n: the finished part, and 128 + n; after the loss of the cluster, and 4. Reports on
     stderr how many cells are unchecked, and what was judged nowhere.
     """
     from adbench.execution import interrupt
     from adbench.execution.session import exit_code
+    from adbench.execution.workers.resident_worker import no_device
     from adbench.model.errors import LostCluster
 
     interrupt.listen()
@@ -110,6 +113,9 @@ def execute(
     found = session.result()
     if found.interruption is not None:
         click.echo(f"adbench: {found.interruption}", err=True)
+    absent = {record.job.backend: record.reason or "" for record in found.records if record.status == "skipped"}
+    if needs_device and absent and all(record.status in ("skipped", "unsupported") for record in found.records):
+        raise no_device(absent)
     for text in found.unjudged:
         from adbench.reports.content.formatting import visible
 

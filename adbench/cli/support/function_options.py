@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 SEVERAL = ("--at", "--wrt", "--arg", "-n", "--size")
 OWN = ("at", "arg", "wrt", "inputs", "branchwise", "constants")
 OF_KERNELS = {"--function", "--definition", "--at", "--arg", "--wrt", "--inputs", "-n", "--points", "--seed", "--json"}
+OF_KERNELS |= {"--device"}
 """Options with a meaning for `--definition`."""
 
-OF_SAME_BITS = (OF_KERNELS - {"--definition", "--points"}) | {"--same-bits", "-b", "--backends"}
+OF_SAME_BITS = (OF_KERNELS - {"--definition", "--points", "--device"}) | {"--same-bits", "-b", "--backends"}
 
 function_options = combined(
     click.option(
@@ -191,7 +192,8 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
     _refuse_for("--definition", asked, OF_KERNELS)
     with redirect_stdout(sys.stderr):
         named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
-        tables = kernel_checks(named, definition, asked["sizes"], asked["points"], asked["seed"], REFERENCE_SECONDS)
+        how = {name: asked[name] for name in ("sizes", "points", "seed", "device")}
+        tables = kernel_checks(named, definition, **how, seconds=REFERENCE_SECONDS)
     if as_json:
         print_json([table.to_dict() for table in tables])
     else:

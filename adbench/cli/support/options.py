@@ -229,6 +229,10 @@ def selection(asked: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {"-c": asked["cases"], "-b": asked["backends"], "-n": asked["sizes"]}
 
 
+device_option = click.option(
+    "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
+)
+
 threads_option = click.option(
     "--threads",
     type=WholeNumber(1, MOST_THREADS),

@@ -25,7 +25,7 @@ from adbench.model.events import CellSeconds, Checked, Event, Started
 from adbench.model.operator import RELATIONS
 from adbench.model.record import Job, Record, Relations, Summary
 from adbench.model.serialization import from_plain
-from adbench.model.settings import FLOAT64
+from adbench.model.settings import FLOAT64, PROCESSOR
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.verdict import Verdict
 
@@ -106,7 +106,8 @@ class CheckPhase:
         self._failures.note(checked.record, call if settings.time else checked.seconds)
         if _is_faulty(checked.record):
             self._faulty.add(job)
-        record = _as_known(_folded(checked.record, self._faulty), self._known, catalog.cases[job.case], settings.dtype)
+        where = settings.dtype, self._source.device
+        record = _as_known(_folded(checked.record, self._faulty), self._known, catalog.cases[job.case], *where)
         if record.may_be_timed and (slow := self._failures.too_slow(job, call, preparing)):
             record = replace(record, reason=f"not timed: {slow}")
         if record.outcome.is_fault or record.outcome.word == "wrong":
@@ -171,6 +172,7 @@ class CheckPhase:
             how=answer["how"],
             text=answer["text"],
             summary=from_plain(answer["summary"], Summary),
+            least_bytes=answer["least_bytes"],
             unperturbed=unperturbed,
             entries=tuple(from_plain(entry, EntryEvidence) for entry in answer["entries"]),
         )
@@ -217,8 +219,9 @@ def _folded(record: Record, faulty: Collection[Job]) -> Record:
     return replace(record, status="wrong", reason="; ".join(wrong)) if wrong else record
 
 
-def _as_known(record: Record, known: KnownFaults, case: Case, dtype: str) -> Record:
-    """A known fault is not an alarm; one that does not occur is noted, in float64: few faults show in every type.
+def _as_known(record: Record, known: KnownFaults, case: Case, dtype: str, device: str = PROCESSOR) -> Record:
+    """A known fault is not an alarm; one that does not occur is noted, in float64 and on the device where it was seen:
+    few faults show in every type.
 
     A fault of a case as a whole excuses all its operators, because most are computed from the gradient. A case with
     several sizes may have its fault at one of them only, or in a relation; then nothing is noted.
@@ -231,7 +234,7 @@ def _as_known(record: Record, known: KnownFaults, case: Case, dtype: str) -> Rec
         if word == "wrong" and case.is_trap and known.unchecked:
             return replace(record, reason=f"{record.reason}; {known.unchecked}")
         return record
-    is_certain = bug is not None and bug.is_certain(operator) and len(case.sizes) == 1 and dtype == FLOAT64
+    is_certain = bug is not None and bug.is_certain(operator, device) and len(case.sizes) == 1 and dtype == FLOAT64
     if bug is not None and is_certain and word in ("right", "approximate"):
         return replace(record, status="surprise", reason=f"right, but listed as a known fault: {bug.text}")
     return record

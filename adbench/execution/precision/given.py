@@ -44,6 +44,18 @@ def active_of(arguments: Arguments) -> list[Any]:
     return [given for name, given in zip(arguments.names, arguments.given, strict=True) if name in arguments.active]
 
 
+def places_of(arguments: Arguments) -> dict[str, list[str]]:
+    """The devices other than the CPU on which arguments lie, and the names of these; jax has several of the CPU."""
+    names_on = dict[str, list[str]]()
+    for name, given in zip(arguments.names, arguments.given, strict=True):
+        place = str(getattr(given, "device", "cpu"))
+        if hasattr(given, "devices") and all(one.platform == "cpu" and not one.id for one in given.devices()):  # jax
+            place = "cpu"
+        if place != "cpu":
+            names_on.setdefault(place, []).append(name)
+    return names_on
+
+
 @dataclass(frozen=True)
 class InGivenPrecision(Backend):
     """Another backend, whose inputs have the types, devices and strides of the given arguments.

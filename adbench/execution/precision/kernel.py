@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
@@ -28,6 +29,7 @@ from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import (
     LIBRARIES,
     ORDER,
+    Library,
     double_precision,
     library_name_of_value,
     own_settings,
@@ -40,6 +42,7 @@ from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of,
 from adbench.functions.user_function import UserFunction, function_case, told
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.compute import value_reference
 from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.leaves import random_weights
@@ -60,6 +63,7 @@ class KernelCheck:
 
     wrt       the active arguments, by default all floating-point ones
     seconds   for each reference
+    device    on which the kernel gets its arrays and tensors; those that are on another one stay there without it
 
     Raises UsageError if kernel and definition take or return something else.
     """
@@ -73,11 +77,14 @@ class KernelCheck:
         wrt: Wrt,
         seed: int,
         seconds: float,
+        device: str = PROCESSOR,
     ) -> None:
         self.name, self.seed, self.seconds = name_of(kernel), seed, seconds
         self.rows, self.values, self.notes = list[CheckedMode](), list[CheckedMode](), list[str]()
         self._settings = own_settings()
         with double_precision():
+            if device != PROCESSOR:
+                args, kwargs = self._placed(kernel, args, kwargs, device)
             plain = [_plain(arg) for arg in args], {name: _plain(arg) for name, arg in kwargs.items()}
             takes_tensors = library_of(definition, *plain).name in ("torch", "jax")
             own = (args, kwargs) if takes_tensors else plain
@@ -113,15 +120,41 @@ class KernelCheck:
         )
         return replace(made, function=f"{self.name} against {self.f.__name__}")
 
-    def _called(
-        self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
-    ) -> tuple[CalledKernel, Low | None]:
-        """The kernel, and the lowest type of its arguments and its result."""
+    def _library(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Library:
         every: Any = [*args, *kwargs.values()]
         names = set(map(library_name_of_value, optree.tree_leaves(every)))
         library = next((LIBRARIES[name] for name in ORDER if name in names), library_of(kernel, args, kwargs))
         if not library.keeps_types:
             raise UsageError(f"{self.name} is written for {library.name}; pass arrays of torch or jax to a kernel")
+        return library
+
+    def _placed(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], device: str) -> Any:
+        """The arguments on this device of the kernel's library. Raises UsageError if it sees none."""
+        from adbench.execution.operators.on_device import NoDevice, loaded
+        from adbench.execution.workers.resident_worker import no_device
+
+        library = self._library(kernel, args, kwargs)
+        try:
+            backend = loaded(resolve(backends=[library.backend]).catalog.backends[library.backend], device, "outside")
+        except NoDevice as absent:
+            raise no_device({library.backend: str(absent)}) from absent
+        there = backend.to_native(0.0).device
+        of_library = importlib.import_module(library.name)
+
+        def placed(leaf: Any) -> Any:
+            if library.name == "jax":
+                return of_library.device_put(leaf, there) if isinstance(leaf, of_library.Array | np.ndarray) else leaf
+            leaf = of_library.from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
+            return leaf.to(there) if hasattr(leaf, "to") else leaf
+
+        every: Any = list(args), dict(kwargs)
+        return optree.tree_map(placed, every)
+
+    def _called(
+        self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt
+    ) -> tuple[CalledKernel, Low | None]:
+        """The kernel, and the lowest type of its arguments and its result."""
+        library = self._library(kernel, args, kwargs)
         arguments = arguments_of(kernel, args, kwargs, wrt, double=False)
         self._refuse_other_arguments(arguments)
         native = [guarded(library.name, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]

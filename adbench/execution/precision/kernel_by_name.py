@@ -11,11 +11,11 @@ from adbench.model.errors import UsageError, contained
 
 
 def kernel_checks(
-    named: AdHoc, definition: str, sizes: Sequence[str], points: int, seed: int, seconds: float
+    named: AdHoc, definition: str, sizes: Sequence[str], points: int, seed: int, seconds: float, device: str
 ) -> list[FunctionCheck]:
     """The check of the kernel for each size, for which `named.inputs` makes the arguments; one check without them.
 
-    Raises UsageError in one line for a fault in the kernel, the definition or the arguments.
+    Raises UsageError in one line for a fault in the kernel, the definition or the arguments, and without the device.
     """
     if sizes and named.inputs is None:
         raise UsageError("-n has no meaning without --inputs; remove it, or give a function of n with --inputs")
@@ -24,7 +24,7 @@ def kernel_checks(
         kernel, reference = named.function(), named.named(definition, "--definition")
         arguments = named.arguments_by_size()
         for size in map(_whole, sizes or (str(SIZES[0]),)):
-            check = KernelCheck(kernel, reference, *arguments(size), named.wrt or None, seed, seconds)
+            check = KernelCheck(kernel, reference, *arguments(size), named.wrt or None, seed, seconds, device)
             made.append(check.table(points))
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
@@ -12,9 +12,12 @@ from typing import Any
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost, WorkerProcess, WorkerStart
 from adbench.measure import machine
+from adbench.measure.readings import Rates
+from adbench.model.errors import UsageError
 from adbench.model.operator import needs
 from adbench.model.record import Job
-from adbench.model.settings import FLOAT64, PROGRAMS_VARIABLE
+from adbench.model.serialization import from_plain
+from adbench.model.settings import FLOAT64, PROCESSOR, PROGRAMS_VARIABLE
 
 PERTURBED_SHARE = 0.25
 """Share of a reference's time for the perturbed point, where fewer entries are examined."""
@@ -71,6 +74,10 @@ class ResidentWorker:
             self.close()
             raise
 
+    def rates(self) -> Rates:
+        """How fast the backend's device, or this processor, copies and computes. Raises NoAnswer."""
+        return from_plain(self.ask({"do": "rates", "dtype": self._context.settings.dtype}), Rates)
+
     def close(self) -> None:
         """End the process, if any."""
         if self._process is not None:
@@ -122,6 +129,26 @@ class ResidentWorker:
             raise self._refusal from no
         self.import_seconds, self.device = loaded["import_seconds"], loaded["device"]
         self.move(self._cpus, process)
+
+
+def require_device(workers: Iterable[ResidentWorker], device: str) -> None:
+    """Raise UsageError in one line if no worker's library has this device. Starts workers for another than the CPU."""
+    reasons = dict[str, str]()
+    for worker in workers if device != PROCESSOR else ():
+        try:
+            worker.open()
+            return
+        except NoAnswer as no:
+            if no.status != "skipped":  # its requests get this reason
+                return
+            reasons[worker.name] = no.reason
+    if reasons:
+        raise no_device(reasons)
+
+
+def no_device(reasons: Mapping[str, str]) -> UsageError:
+    """The error for backends none of which has the run's device, with the reason of each."""
+    return UsageError(f"{'; '.join(f'{name}: {why}' for name, why in reasons.items())}; use --device cpu")
 
 
 class References:

@@ -222,13 +222,15 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("keep") and prepared.how == fallback.NATIVE:
         _kept(state, at)[operator] = prepared.call, interruption
     numbers = backend.numpy_result(first.result)
+    summary = summary_of(numbers)
     answer = {
         "prepare_seconds": first.prepare_ns * 1e-9,
         "phases": parts,
         "first_call_seconds": first_call_ns * 1e-9,
         "how": prepared.how,
         "text": backend.text,
-        "summary": to_plain(summary_of(numbers)),
+        "summary": to_plain(summary),
+        "least_bytes": on_device.least_bytes(backend, at.args, summary),
         "claimed": backend.claimed_relative_error,
     }
     if "reference" in request:
@@ -334,6 +336,11 @@ def overhead(state: WorkerState, request: Mapping[str, Any]) -> float:
     return clock.loop_overhead_ns()
 
 
+def rates(state: WorkerState, request: Mapping[str, Any]) -> Any:
+    """How fast the backend's device, or this processor, copies and computes."""
+    return to_plain(on_device.rates(state.backend, request["dtype"]))
+
+
 def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
     call = _prepared(state)
@@ -377,6 +384,7 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "epoch": epoch,
     "judge": judge,
     "overhead": overhead,
+    "rates": rates,
     "memory": measure_memory,
     "instructions": count_instructions,
     "call": call,

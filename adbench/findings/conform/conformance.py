@@ -23,7 +23,7 @@ from adbench.catalog.selection import Selection
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
-from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
@@ -37,7 +37,7 @@ from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.model.errors import BadFile
 from adbench.model.operator import definition
 from adbench.model.serialization import converted, to_plain
-from adbench.model.settings import Settings
+from adbench.model.settings import PROCESSOR, Settings
 
 TIMEOUT_SECONDS = 120.0
 OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
@@ -86,6 +86,7 @@ class Conformance:
     forms         for each operation, where the eager and the compiled form of a library differ most
     missing       operations that were not examined, because of a time limit or an interruption
     interrupted   the exit code for the signal that ended the sweep; 0: none did
+    device        that the libraries compute on
     """
 
     libraries: Mapping[str, str]
@@ -95,6 +96,12 @@ class Conformance:
     missing: tuple[str, ...] = ()
     interrupted: int = 0
     forms: tuple[FormsOfCase, ...] = ()
+    device: str = PROCESSOR
+
+    @property
+    def place(self) -> str:
+        """ " on cuda", or "" for the CPU."""
+        return f" on {self.device}" if self.device != PROCESSOR else ""
 
     @property
     def faults(self) -> list[Fault]:
@@ -120,6 +127,7 @@ def conform(
     operations: Sequence[str],
     *,
     seed: int = 0,
+    device: str = PROCESSOR,
     most_points: int | None = None,
     single: bool = False,
     seconds: float = math.inf,
@@ -134,12 +142,15 @@ def conform(
     seconds       begin no operation after this time
     variants      compare the eager and the compiled form of each library; scripts: the folder for programs
     told          called after each operation with its cells
+
+    Raises UsageError if no library has the device.
     """
     cells, forms = list[ConformanceCell](), list[FormsOfCase]()
     interrupted, deadline = 0, monotonic() + seconds
     with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings(seed=seed))
+        context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device))
         libraries = [_Library(name, context, single) for name in backends]
+        require_device((library.worker for library in libraries), device)
         rows = [OPERATIONS[name] for name in operations]
         try:
             with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
@@ -148,7 +159,7 @@ def conform(
                     examined = _examined(operation, truths, libraries, futures)
                     if variants:
                         by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
-                        forms += compared_forms(truths, by_name, scripts)
+                        forms += compared_forms(truths, by_name, scripts, device)
                     told(operation, examined)
                     cells += examined
                     if monotonic() > deadline:
@@ -159,7 +170,7 @@ def conform(
     done = {cell.operation for cell in cells}
     missing = tuple(name for name in operations if name not in done)
     precision = "float32" if single else "float64"
-    return Conformance(versions, tuple(cells), seed, precision, missing, interrupted, tuple(forms))
+    return Conformance(versions, tuple(cells), seed, precision, missing, interrupted, tuple(forms), device)
 
 
 def _examined(
@@ -173,7 +184,8 @@ def _examined(
     for cell, library, future in zip(results, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)
-        cell.faults = [with_thread(fault, library.known) for fault in _worst_of_each(cell.faults)]
+        worst = _worst_of_each(cell.faults)
+        cell.faults = [replace(with_thread(fault, library.known), device=library.device) for fault in worst]
     return results
 
 
@@ -275,7 +287,8 @@ class _Library:
 
     def __init__(self, name: str, context: Context, single: bool) -> None:
         self.name, self.worker, self._single = name, ResidentWorker(context, name), single
-        self.known = of_backend(context.catalog.backends[name], context.catalog.cases).bugs
+        self.device = context.settings.device
+        self.known = of_backend(context.catalog.backends[name], context.catalog.cases, self.device).bugs
         self._flushes: bool | None = None
 
     def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
@@ -326,6 +339,7 @@ def as_plain(result: Conformance) -> dict[str, Any]:
         "adbench conform": 1,
         "seed": result.seed,
         "precision": result.precision,
+        "device": result.device,
         "libraries": dict(result.libraries),
         "missing": list(result.missing),
         "cells": [
@@ -359,7 +373,7 @@ def from_plain(data: Any, file: Path) -> Conformance:
         if unknown := [cell.library for cell in cells if cell.library not in libraries]:
             raise ValueError(f"cells of {unknown[0]!r}, which is not among its libraries")
         about = int(data["seed"]), str(data["precision"]), converted(data["missing"], tuple[str, ...])
-        return Conformance(libraries, tuple(cells), *about)
+        return Conformance(libraries, tuple(cells), *about, device=str(data.get("device", PROCESSOR)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
 

@@ -12,6 +12,7 @@ from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.as_text import text_of
 from adbench.findings.programs.random_program import PLACE
 from adbench.findings.script_libraries import INNER, LIBRARIES, OF_ONE_ENTRY, OF_ONE_NUMBER, THIRD, in_library
+from adbench.model.settings import PROCESSOR
 
 ENTRY = re.compile(r"(?P<name>[a-z])(?:\[(?P<index>[\d, ]+)\])?$")
 
@@ -31,8 +32,9 @@ def script(fault: Fault, expression: str, peer: str = "") -> str:
         expression, helpers, has_all = in_library(f"{definition}\n\n\n{expression}".strip(), library)
         definition, _, expression = expression.rpartition("\n\n\n")
     if library is None or computed is None or not expression or not has_all:
-        return f"adbench conform -b {fault.library} --operation {fault.operation}\n"
-    head, number = library.head_for(computed), ENTRY.match(fault.entry)
+        on = f" --device {fault.device}" if fault.device != PROCESSOR else ""
+        return f"adbench conform -b {fault.library} --operation {fault.operation}{on}\n"
+    head, number = library.head_for(computed, fault.device), ENTRY.match(fault.entry)
     if fault.precision != "float64":
         head = head.replace("torch.float64", f"torch.{fault.precision}").replace(
             '"jax_enable_x64", True', '"jax_enable_x64", False'

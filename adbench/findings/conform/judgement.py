@@ -20,6 +20,7 @@ from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, case_of, 
 from adbench.findings.conform.places import Floats, Place
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.compute import reference
 from adbench.oracle.evidence import DOUBLE, MOST_DIGITS, ROUNDINGS, SINGLE, EntryEvidence, Precision
 from adbench.oracle.leaves import DIRECTION, Point
@@ -88,6 +89,7 @@ class Fault:
     vector: tuple[Any, ...] = ()
     thread: str = ""
     precision: str = "float64"
+    device: str = PROCESSOR
     program: str = ""
 
     @property

@@ -16,6 +16,7 @@ import numpy as np
 
 from adbench.catalog.discovery import first_line
 from adbench.execution.operators import fallback
+from adbench.execution.operators.on_device import create_there
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.source_text_call import imported
 from adbench.execution.python_check import REFUSAL
@@ -75,6 +76,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
     request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives;
               single: whether to compute in float32
     """
+    create_there(backend)
     if request["single"]:
         backend = in_single(backend)
     places = [unpacked(one) for one in request["places"]]

@@ -17,6 +17,7 @@ from adbench.findings.programs.laboratory import Laboratory
 from adbench.findings.programs.random_program import Program
 from adbench.findings.programs.shrinking import shrunk
 from adbench.model.case import Case
+from adbench.model.settings import PROCESSOR
 
 SHRINK_SECONDS = 20.0
 BELIEVED = 3
@@ -135,7 +136,8 @@ class Campaign:
                 self.times[key] += 1
                 return None
         started = time.monotonic()
-        command = f"adbench fuzz --seed {self.seed} -b {one.library}, program {self.programs - 1}"
+        on = f" --device {one.device}" if one.device != PROCESSOR else ""
+        command = f"adbench fuzz --seed {self.seed} -b {one.library}{on}, program {self.programs - 1}"
         seconds = max(2.0, min(SHRINK_SECONDS, deadline - started))
         small = minimised(self.laboratory, replace(one, origin=command), seconds)
         self.shrinking += time.monotonic() - started

@@ -14,11 +14,12 @@ from typing import Any, Protocol
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
-from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
 from adbench.model.backend import Backend, KnownBug
+from adbench.model.settings import PROCESSOR
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
 LACKING = "adbench.findings.programs.program_worker:lacking"
@@ -81,20 +82,22 @@ class Laboratory:
         versions: Mapping[str, str] | None = None,
         seed: int = 0,
         known: Mapping[str, Sequence[KnownBug]] | None = None,
+        device: str = PROCESSOR,
     ) -> None:
-        self.libraries, self.judge, self.seed = dict(libraries), judge, seed
+        self.libraries, self.judge, self.seed, self.device = dict(libraries), judge, seed, device
         self.versions, self.known = dict(versions or {}), dict(known or {})
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(self.libraries)))
 
     @staticmethod
     def of_workers(context: Context, backends: Sequence[str], seed: int = 0) -> Laboratory:
-        """One worker for each backend, and one that judges."""
-        sources = context.catalog.backends
+        """One worker for each backend, and one that judges. Raises UsageError if none has the run's device."""
+        sources, device = context.catalog.backends, context.settings.device
         versions = {name: sources[name].version or "" for name in backends}
         start = context.checking_start()
         workers = {name: ResidentWorker(context, name, start) for name in backends}
-        known = {name: of_backend(sources[name], context.catalog.cases).bugs for name in backends}
-        return Laboratory(workers, ResidentWorker(context, start=start), versions, seed, known)
+        require_device(workers.values(), device)
+        known = {name: of_backend(sources[name], context.catalog.cases, device).bugs for name in backends}
+        return Laboratory(workers, ResidentWorker(context, start=start), versions, seed, known, device)
 
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""
@@ -141,7 +144,7 @@ class Laboratory:
 
     def _finding(self, program: Program, name: str, operator: str, fault: AnswerFault) -> Finding:
         version = self.versions.get(name, "")
-        return Finding(program, operator, name, **vars(fault), version=version)
+        return Finding(program, operator, name, **vars(fault), version=version, device=self.device)
 
     def close(self) -> None:
         """End the threads; the supervisor ends the workers."""

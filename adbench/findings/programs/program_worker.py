@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.execution.operators.on_device import create_there
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
 from adbench.findings.programs.expressions import table
@@ -23,6 +24,7 @@ CALLS = re.compile(r"\bxp\.((?:linalg\.|fft\.)?\w+)")
 
 def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
     """The library's results for a program; request: the program, operators, seed."""
+    create_there(backend)
     trial = ProgramTrial(program_of(request["program"]), request["seed"])
     text = trial.program.source(backend.name.partition("_")[0])
     results = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])

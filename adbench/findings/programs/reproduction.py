@@ -13,6 +13,7 @@ import numpy as np
 from adbench.findings.finding import Finding, write
 from adbench.findings.programs.scripts import literal, script
 from adbench.model.atomic_file import write_whole
+from adbench.model.settings import PROCESSOR
 
 SCRIPT_SECONDS = 120.0
 
@@ -45,6 +46,7 @@ def issue(finding: Finding, text: str) -> str:
         f"### {finding.title}", "", f"{_sentence(finding)}", "", "```python", text.rstrip(), "```", "",
         f"- got: `{finding.got}`", f"- expected: `{finding.expected}` ({finding.where or 'an answer'})",
         f"- library: {finding.library} {finding.version}",
+        *([f"- device: {finding.device}"] if finding.device != PROCESSOR else []),
         f"- Python {platform.python_version()}, numpy {np.__version__}, {platform.platform()}", "",
     ]  # fmt: skip
     if finding.known:

@@ -38,7 +38,7 @@ def _own(finding: Finding, library: ScriptLibrary) -> str | None:
     computed = library.computed(operator)
     if computed is None or not has_all:
         return None
-    head = library.head_for(computed)
+    head = library.head_for(computed, finding.device)
     modules = {*re.findall(r"\b(numpy|scipy)\.", text), "numpy"} - set(
         re.findall(r"^import (\w+)$", head, re.MULTILINE)
     )

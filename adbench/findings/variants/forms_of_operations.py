@@ -17,17 +17,21 @@ from adbench.findings.script_libraries import LIBRARIES
 from adbench.findings.variants.forms import FORMS, FormResult, FormsOfCase
 from adbench.model import tree
 from adbench.model.atomic_file import write_whole
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.evidence import EntryEvidence
 
 Answers = Sequence[Mapping[str, Any]]
 
 
 def compared_forms(
-    truths: Sequence[OperationReferences], answers: Mapping[str, Answers], scripts: Path | None
+    truths: Sequence[OperationReferences],
+    answers: Mapping[str, Answers],
+    scripts: Path | None,
+    device: str = PROCESSOR,
 ) -> list[FormsOfCase]:
     """Both forms of each library of which these are the answers of all backends, at all points of an operation."""
     found = [
-        _widest(library, truths, answers[eager], answers[compiled], scripts)
+        _widest(library, truths, answers[eager], answers[compiled], scripts, device)
         for library, (eager, compiled) in FORMS.items()
         if {eager, compiled} <= answers.keys()
     ]
@@ -35,7 +39,12 @@ def compared_forms(
 
 
 def _widest(
-    library: str, truths: Sequence[OperationReferences], eager: Answers, compiled: Answers, scripts: Path | None
+    library: str,
+    truths: Sequence[OperationReferences],
+    eager: Answers,
+    compiled: Answers,
+    scripts: Path | None,
+    device: str,
 ) -> FormsOfCase | None:
     """The derivative and the point with the largest difference of correct digits; None if nothing can be compared.
 
@@ -64,7 +73,7 @@ def _widest(
     place = ", ".join(f"{name} = {np.asarray(value).tolist()}" for name, value in truth.place.inputs.items())
     where = f"at {place[:200]}: eager {both[0].got!r}, compiled {both[1].got!r}, expected {worse.truth}"
     found = {operator: (results[0], results[1])}
-    file = _written(library, truth, operator, worse, scripts) if scripts is not None and widest >= 1 else ""
+    file = _written(library, truth, operator, worse, scripts, device) if scripts is not None and widest >= 1 else ""
     return FormsOfCase(truth.operation.name, 0, 0, library, found, where, file)
 
 
@@ -81,7 +90,9 @@ def _digits(one: EntryEvidence) -> float:
     return one.digits_correct if one.digits_correct < one.digits_resolvable else 15.9
 
 
-def _written(library: str, truth: OperationReferences, operator: str, worst: EntryEvidence, folder: Path) -> str:
+def _written(
+    library: str, truth: OperationReferences, operator: str, worst: EntryEvidence, folder: Path, device: str
+) -> str:
     """The file of the program with both forms; "" for a library without one."""
     eager, compiled = FORMS[library]
     if eager not in LIBRARIES:
@@ -93,7 +104,7 @@ def _written(library: str, truth: OperationReferences, operator: str, worst: Ent
     numbers = (entry, repr(worst.got), worst.truth, active, vector)
     fault = Fault(
         truth.operation.name, eager, operator, "digits", worst.digits_correct, inputs, truth.place.kind, *numbers,
-        precision=truth.precision.name,
+        precision=truth.precision.name, device=device,
     )  # fmt: skip
     file = folder / f"{library}_{truth.operation.name}_{operator}.py"
     folder.mkdir(parents=True, exist_ok=True)

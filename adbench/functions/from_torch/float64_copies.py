@@ -1,4 +1,4 @@
-"""A torch function with float64 copies of the modules and tensors in its globals and its closure.
+"""A torch function with float64 copies of the modules and tensors in its globals and its closure, on one device.
 
 torch creates parameters in float32, so `lambda x: net(x).sum()` of float64 numbers would raise. The user's objects are
 unchanged.
@@ -17,18 +17,19 @@ from adbench.functions.libraries import names_in
 LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
 
 
-def in_float64(f: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """The function with copies, and the names of the copied objects; f itself if all are float64."""
+def in_float64(f: Callable[..., Any], place: Any = "cpu") -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """The function with copies, and the names of the copied objects; f itself if all are float64 on this device."""
     if "torch" not in sys.modules:
         return f, ()
-    copies = _Copies()
+    copies = _Copies(sys.modules["torch"].device(place))
     return copies.of_function(f), tuple(dict.fromkeys(copies.names))
 
 
 class _Copies:
     """Remembers copies, so that functions that share a module share its copy."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Any) -> None:
+        self._place = place
         self.names: list[str] = []
         self._known: dict[int, Any] = {}
         self._kept: list[Any] = []  # keeps objects alive, so that ids stay unique
@@ -81,9 +82,10 @@ class _Copies:
 
     def _doubled(self, value: Any) -> Any:
         torch = sys.modules["torch"]
-        if isinstance(value, torch.Tensor):
-            return value.detach().cpu().double() if str(value.dtype) in LESS else value
-        tensors = [*value.parameters(), *value.buffers()]
-        if not any(str(tensor.dtype) in LESS for tensor in tensors):
+        is_tensor = isinstance(value, torch.Tensor)
+        tensors = [value] if is_tensor else [*value.parameters(), *value.buffers()]
+        is_less = any(str(tensor.dtype) in LESS for tensor in tensors)
+        if not is_less and all(tensor.device == self._place for tensor in tensors):
             return value
-        return copy.deepcopy(value).cpu().double()
+        own = (value.detach() if is_tensor else copy.deepcopy(value)).to(self._place)
+        return own.double() if is_less else own

@@ -15,6 +15,7 @@ from adbench.model.backend import HERE, KnownBugs, Trap
 from adbench.model.case import ARROW, parts_of_reason
 from adbench.model.operator import EVERY_OPERATOR, OF_SECOND_ORDER
 from adbench.model.record import grouped
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.evidence import EntryEvidence
 
 from .. import formatting
@@ -156,7 +157,9 @@ def trap_map(cells: Cells) -> TrapMap | None:
         found = _checked(cells, known)
     else:
         families = Counter(known.families)
-        found = {b: _listed(known, b) for b in cells.backends if known.backends.get(b)}
+        device = str(cells.findings.run.settings.get("device", PROCESSOR))
+        listed = {b: _listed(known, b, device) for b in cells.backends if b in known.backends}
+        found = {backend: bugs for backend, bugs in listed.items() if bugs}
     if not found:
         return None
     lists, numbers = _lists(families, found)
@@ -171,10 +174,12 @@ def trap_map(cells: Cells) -> TrapMap | None:
     )
 
 
-def _listed(known: KnownBugs, backend: str) -> _ByFamily:
-    """What is known of a backend."""
+def _listed(known: KnownBugs, backend: str, device: str) -> _ByFamily:
+    """What is known of a backend on this device."""
     found: dict[str, _FamilyBugs] = {}
     for bug in known.backends[backend]:
+        if not bug.was_seen_on(device):
+            continue
         trap = known.traps.get(bug.trap, Trap(NO_FAMILY, bug.trap, ""))
         wrong = [name for name in EVERY_OPERATOR if bug.concerns(name)]
         first = _is_first(wrong)

@@ -8,7 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from adbench.doctor.findings import in_words
 from adbench.model.record import grouped
+from adbench.results.scaling import limits
 
 from ...content import formatting, operator_support, ranking
 from ...content.cells import Cell, Cells
@@ -46,6 +48,7 @@ def parts(cells: Cells, width: int) -> Iterator[RenderableType]:
         texts = _texts(cells)
         columns = _columns(cells, texts, width)
         yield from _lists(cells, texts, width) if columns is None else _side_by_side(cells, texts, *columns, width)
+        yield from _limits(cells, width)
     if cells.traps:
         yield ""
         yield _traps(cells)
@@ -85,6 +88,25 @@ def _floor(cells: Cells, width: int) -> Text:
     if run.loop_overhead_ns is not None:
         line += f" The clock's loop takes {formatting.seconds(run.loop_overhead_ns * 1e-9)} a call."
     return Text(wrapped(line, width, ""), "bold yellow" if floor.noisy else "")
+
+
+def _limits(cells: Cells, width: int) -> Iterator[Text]:
+    """For each case at its largest size, what shares of the copy rate and the arithmetic rate each backend reaches."""
+    for device, rates in cells.findings.run.rates.items():
+        yield Text(wrapped(plain(f"{formatting.short(device, 40)}: {in_words(rates)}"), width, "  "))
+    for case in cells.subjects:
+        size, parts, most = cells.sizes[case][-1], [], 0.0
+        for cell in cells.row(case, size):
+            found = limits(cell.record, cells.findings.run) if cell.record else None
+            if cell.record and found and found.copy.value is not None:
+                most = max(most, cell.record.least_bytes or 0.0)
+                operations = found.arithmetic.value
+                more = f" ({formatting.percent(operations)} of arithmetic)" if operations else ""
+                parts.append(f"{formatting.short(cell.job.backend, 24)} {formatting.percent(found.copy.value)}{more}")
+        if parts:
+            moves = f"{formatting.short(case, 40)}, n = {formatting.count(size)}, moves at least"
+            line = f"{moves} {formatting.byte_size(most)}: share of the copy rate {', '.join(parts)}"
+            yield Text(wrapped(plain(line), width, "  "))
 
 
 def _lists(cells: Cells, texts: Texts, width: int) -> Iterator[Text]:

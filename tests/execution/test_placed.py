@@ -1,0 +1,221 @@
+"""`--device` of conform, fuzz, minimise and `check --function`, and arguments that are on a device: computed there.
+
+The devices are a second one that jax makes of the CPU, and one that torch lets Python define.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adbench.findings.conform.fault_script import script as conform_script
+from adbench.findings.conform.judgement import Fault
+from adbench.findings.finding import Finding, write
+from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.findings.programs.reproduction import issue
+from adbench.findings.programs.scripts import script
+from tests.support.command import adbench
+
+HERE = Path(__file__).parent
+FAKE, JAX, TORCH = (str(HERE / f"{name}.py") for name in ("fake_device", "jax_second", "torch_second"))
+SECOND = f"""
+import sys
+from adbench.catalog.discovery import load
+from adbench.catalog.source import Source
+SOURCE = Source("backends", "torch_second", {TORCH!r}, builtin=False, devices=("cuda",))
+load(SOURCE)
+import torch
+"""
+SINE = Finding(
+    Program((Input.of(1.5),), (Step("sin", "xp.sin({0})", (0,)),)),
+    *("gradient", "torch", "wrong", "1.0", "0.0707372016677029", "x0", "x0 is wrong"),
+    device="cuda",
+)
+
+
+def printed(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("conform", "-b", FAKE, "--operation", "gelu"),
+        ("fuzz", "-b", FAKE, "--programs", "1"),
+        ("check", "-b", FAKE, "--function", "f.py:f", "--at", "1.0"),
+        ("minimise", "finding.json"),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_an_absent_device_is_one_line_and_exit_code_2(asked: Sequence[str], tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text("def f(xp, x):\n    return xp.exp(x)\n")
+    write(replace(SINE, library=FAKE), tmp_path / "finding.json")
+    how = () if asked[0] == "minimise" else ("--device", "cuda")
+    done = adbench(tmp_path, *asked, *how, FAKE_DEVICE="0 0 absent")
+    reason = "fake_device: no CUDA device: the fake sees cpu only; use --device cpu"
+    assert (done.code, done.out, done.err) == (2, "", f"adbench: {reason}\n")
+
+
+def test_a_device_that_a_library_lacks_is_exit_code_2(tmp_path: Path) -> None:
+    for command in (("conform", "--operation", "gelu"), ("fuzz", "--programs", "1")):
+        done = adbench(tmp_path, *command, "-b", "tape", "--device", "cuda")
+        assert (done.code, done.err) == (2, "adbench: tape: it has no device cuda; use --device cpu\n")
+
+
+def test_a_kernel_needs_its_device(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text("import torch\n\n\ndef k(x):\n    return torch.exp(x)\n")
+    done = adbench(
+        tmp_path, "check", "--function", "k.py:k", "--definition", "k.py:k", "--at", "1.0", "--device", "cuda"
+    )
+    reason = "torch: no CUDA device: torch sees cpu only; use --device cpu"
+    assert (done.code, done.out, done.err) == (2, "", f"adbench: {reason}\n")
+
+
+@pytest.mark.slow
+def test_operations_on_a_device_are_judged_as_on_the_cpu(tmp_path: Path) -> None:
+    asked = ("conform", "-b", JAX, "--operation", "log1p", "--points", "8", "--json")
+    there, here = (adbench(tmp_path, *asked, *how) for how in (["--device", "cuda"], []))
+    assert there.code == here.code
+    on_device, on_cpu = json.loads(there.out), json.loads(here.out)
+    assert (on_device.pop("device"), on_cpu.pop("device")) == ("cuda", "cpu")
+    assert on_device["cells"][0]["checked"] > 50
+    assert on_device == on_cpu
+
+
+@pytest.mark.slow
+def test_programs_on_a_device_are_judged(tmp_path: Path) -> None:
+    done = adbench(tmp_path, "fuzz", "-b", JAX, "--programs", "2", "--seconds", "60", "--device", "cuda", "--json")
+    campaign = json.loads(done.out)
+    assert campaign["programs"] == 2
+    assert campaign["judged"] + campaign["compared"] == 2
+
+
+def test_a_script_puts_its_arrays_on_the_device() -> None:
+    text = script(SINE)
+    assert "- device: cuda" in issue(SINE, text)
+    assert '"jax_platforms", "cuda,cpu"' in script(replace(SINE, library="jax"))
+    assert "cuda" not in script(replace(SINE, device="cpu"))
+    place = 'torch.set_default_device("cuda")\n'
+    assert place in text
+    fault = Fault("sin", "torch", "gradient", "wrong", 0.0, {"x": 1.5}, "special", "x", "1", "0", ("x",), device="cuda")
+    assert place in conform_script(fault, "torch.sin(x)")
+    assert conform_script(replace(fault, library="tape"), "").endswith("--operation sin --device cuda\n")
+
+
+@pytest.mark.slow
+def test_the_script_of_a_device_computes_on_it() -> None:
+    text = script(SINE).replace('device("cuda")', 'device("second")').replace("sys.exit", "print")
+    text = text.replace("= torch.tensor", '= lambda x: torch.tensor(x, device="cpu").to("second:0")')
+    shown = printed(f"{SECOND}\n{text}\nprint(x0.device)")
+    assert "gradient got 0.0707372" in shown
+    assert shown.endswith("second:0\n")
+
+
+FUNCTION = """
+import torch
+
+WEIGHTS = torch.tensor([0.5, 2.0])
+NET = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).eval()
+
+
+def loss(x, labels, net):
+    return torch.nn.functional.cross_entropy(NET(net(x)) * WEIGHTS, labels)
+
+
+def inputs(n):
+    return torch.randn(n, 2, dtype=torch.float64), torch.arange(n) % 2, NET
+"""
+
+
+@pytest.mark.slow
+def test_a_function_and_all_that_it_uses_are_on_the_device(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(FUNCTION)
+    asked = ("check", "--function", "f.py:loss", "--inputs", "f.py:inputs", "-n", "3", "-b", TORCH, "--device", "cuda")
+    done = adbench(tmp_path, *asked)
+    assert done.code == 0, done.out + done.err
+    assert "✓ right: gradient of loss by torch_second" in done.out
+
+
+@pytest.mark.slow
+def test_tensors_of_torch_are_checked_where_they_are() -> None:
+    shown = printed(f"""{SECOND}
+import adbench
+places = set()
+def f(x, index):
+    places.add(x.device.type)
+    return (torch.sin(x) * scale)[index].sum()
+x, scale, index = (torch.tensor(values).to("second") for values in ([1.0, 2.0], [3.0, 4.0], [1, 0]))
+print(adbench.check(f, x, index), adbench.check(f, x, index, precision="float64"), places)
+print(adbench.check(lambda x, net: net(x).sum(), x, torch.nn.Linear(2, 2).to("second")))
+print(adbench.check(f, x.cpu(), index.cpu()) if scale.device.type == "cpu" else "")
+""")
+    first, float64, _ = shown.split("✓ right:")[1:]
+    assert "computed on second:0: x" in first
+    assert "given on second:0: x" in float64
+    assert "second" in float64.splitlines()[-1]
+    assert "computed on second:0: x, net.weight, net.bias" in shown
+
+
+def test_arrays_of_jax_are_checked_where_they_are() -> None:
+    shown = printed("""
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import adbench, jax, jax.numpy as jnp
+jax.config.update("jax_enable_x64", True)
+places = set()
+def f(x, n):
+    if not isinstance(x, jax.core.Tracer):
+        places.update(str(one) for one in x.devices())
+    return jnp.sum(jnp.sin(x) ** n)
+x, n = (jax.device_put(jnp.asarray(values), jax.devices()[1]) for values in ([1.0, 2.0], [1, 2]))
+print(adbench.check(f, x, n, backend="jax_eager", modes=["gradient", "hvp"]), places)
+print(adbench.check(f, jnp.array([1.0]), 2, backend="jax_eager"))
+""")
+    first, second = shown.split("✓ right:")[1:]
+    assert "computed on cpu:1: x" in first
+    assert "'cpu:1'" in first.splitlines()[-1]
+    assert "computed on" not in second
+
+
+@pytest.mark.slow
+def test_a_library_copies_and_multiplies_on_its_device() -> None:
+    shown = printed(f"""
+from adbench.catalog.source import Source
+from adbench.execution.operators import on_device
+from adbench.measure.machine import rates
+rates.ON_DEVICE_BYTES, rates.ORDER_ON_DEVICE = 1 << 20, 64
+source = Source("backends", "jax_second", {JAX!r}, builtin=False, devices=("cuda",))
+found = on_device.rates(on_device.loaded(source, "cuda", "outside"), "float64")
+print(found.copy.per_second > 1e7, found.arithmetic.per_second > 1e6)
+""")
+    assert shown == "True True\n"
+
+
+@pytest.mark.slow
+def test_the_arguments_of_a_kernel_are_placed_on_the_device() -> None:
+    shown = printed(f"""{SECOND}
+from unittest import mock
+import numpy as np
+from adbench.execution.operators import on_device
+from adbench.execution.precision.kernel import KernelCheck
+from adbench.model.settings import FLOAT64
+real, places = on_device.loaded, set()
+def kernel(x, w):
+    places.add(f"{{x.device}} {{w.device}}")
+    return torch.softmax(x, -1) * w
+with mock.patch.object(on_device, "loaded", lambda source, *where: real(SOURCE, *where)):
+    check = KernelCheck(kernel, kernel, (torch.randn(2, 3), np.ones(3)), {{}}, None, 0, 3.0, "cuda")
+print(check.table(1), places)
+place = real(SOURCE, "cuda", "outside")
+on_device.create_there(place)
+print(torch.zeros(1).device)
+""")
+    assert "✓ right: 2 derivatives of kernel against kernel" in shown
+    assert "'second:0 second:0'" in shown
+    assert shown.endswith("second:0\n")
