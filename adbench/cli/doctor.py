@@ -61,7 +61,9 @@ def _rates(catalog: Catalog, device: str) -> Iterator[MachineFinding]:
     if not names:
         raise UsageError(f"no installed backend runs on {device!r}; omit --device")
     with Supervisor() as supervisor:
-        workers = [ResidentWorker(Context(supervisor, catalog.on(device), Settings(device=device)), name) for name in names]
+        workers = [
+            ResidentWorker(Context(supervisor, catalog.on(device), Settings(device=device)), name) for name in names
+        ]
         require_device(workers, device)
         for worker in workers:
             try:
