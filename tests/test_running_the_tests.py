@@ -72,10 +72,10 @@ def test_of_many_variants_a_few_run_by_default() -> None:
     together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
     thin_out([*most, *many, *few, *together, *of_cases])  # type: ignore[list-item]
-    assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == [0, 20, 40, 60]
-    assert [k for k, item in enumerate(most) if "slow" in item.markers] == [20, 40]
-    assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 3, 6, 9]
-    assert [k for k, item in enumerate(many) if "slow" in item.markers] == [3, 6]
+    assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == [0, 27, 54]
+    assert [k for k, item in enumerate(most) if "slow" in item.markers] == [27, 54]
+    assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 4, 8]
+    assert [k for k, item in enumerate(many) if "slow" in item.markers] == [4, 8]
     assert not any(item.markers.keys() & {"slow", "exhaustive"} for item in (*few, *together, *of_cases))
 
 

@@ -22,7 +22,7 @@ from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
 from adbench.oracle.differences import slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLong, on_series
+from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLongOnSeries, on_series
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, PartialDerivative, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
@@ -64,7 +64,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     if subject.text is not None:
         try:
             rows = on_series(subject, effort, numbers, examine)
-        except TooLong as error:
+        except TooLongOnSeries as error:
             reason = str(error)
             if effort.enclosures and not subject.shape:
                 try:

@@ -54,7 +54,7 @@ class NotPrecise(Exception):
     """The source does not run on series, or not within the time limit; the message is the reason."""
 
 
-class TooLong(NotPrecise):
+class TooLongOnSeries(NotPrecise):
     """The source runs on series, but takes too long."""
 
 
@@ -95,7 +95,7 @@ def plan(
             break
         directions -= 1
     if entries < 1:
-        raise TooLong(too_long(total, max_entries, int(total * evaluations / (3 * each))))
+        raise TooLongOnSeries(too_long(total, max_entries, int(total * evaluations / (3 * each))))
     # Powers of two, so that a slightly slower machine takes the same sample.
     few = 1 << (entries.bit_length() - 1) if entries < min(total, max_entries) else entries
     return ExaminationPlan(few, directions, draws)
@@ -183,7 +183,7 @@ def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> S
     arguments: Any = subject.point.args
     affordable = MOST_PER_SECOND * effort.max_seconds
     if sum(map(np.size, optree.tree_leaves(arguments))) > affordable:
-        raise TooLong(too_long(sum(subject.point.sizes), effort.max_entries, int(affordable / 20)))
+        raise TooLongOnSeries(too_long(sum(subject.point.sizes), effort.max_entries, int(affordable / 20)))
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
     evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
     truth = Truth(evaluations)
@@ -206,7 +206,7 @@ def on_series(
     try:
         return examine(examination(subject, effort, numbers))
     except TooSlow:
-        raise TooLong(too_long(sum(subject.point.sizes), effort.max_entries)) from None
+        raise TooLongOnSeries(too_long(sum(subject.point.sizes), effort.max_entries)) from None
     except NotPrecise:
         raise
     except (Insufficient, NotTold) as error:

@@ -58,7 +58,8 @@ def test_an_absent_device_is_one_line_and_exit_code_2(asked: Sequence[str], tmp_
     write(replace(SINE, library=FAKE), tmp_path / "finding.json")
     how = () if asked[0] == "minimise" else ("--device", "cuda")
     done = adbench(tmp_path, *asked, *how, FAKE_DEVICE="0 0 absent")
-    reason = "fake_device: no CUDA device: the fake sees cpu only; use --device cpu"
+    name = "fake_device (cuda)" if asked[0] == "check" else "fake_device"
+    reason = f"{name}: no CUDA device: the fake sees cpu only; use --device cpu"
     assert (done.code, done.out, done.err) == (2, "", f"adbench: {reason}\n")
 
 

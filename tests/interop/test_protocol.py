@@ -318,7 +318,7 @@ def test_a_log_becomes_a_run_with_its_own_figures() -> None:
     assert run.settings["made_by"] == "gradbench"
 
 
-@pytest.mark.parametrize("form", [name for name, form in FORMATS.items() if not form.folder])
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_log_has_every_form_of_report(form: str) -> None:
     assert "gradbench" in text_of(read_log(SESSION), form)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from adbench.execution.operators.relations.setting import PreparedSubject
 from adbench.execution.operators.rounding_spread import CALLS, Judge, noise, spread_of
 from adbench.execution.session import prepare
 from adbench.model.backend import from_module
-from adbench.oracle.evidence import MOST_WIDER, EntryEvidence, widened
+from adbench.oracle.evidence import MOST_WIDER, EntryEvidence, ErrorSpread, widened
 from adbench.oracle.operators import judge_entries
 from tests.interop.programs import command
 
@@ -184,10 +184,10 @@ def test_what_could_hide_in_a_sum_grows_with_its_bound() -> None:
     known, (x,) = known_at(at, second_order=False, seconds=0.1).first, at.args
     found = [
         judge_entries("gradient", (np.exp(x - np.logaddexp.reduce(x)),), known, spread=spread)[0].hidden
-        for spread in (None, lambda _: np.inf)
+        for spread in (None, ErrorSpread({}, np.inf))
     ]
     assert found[0] is not None
-    assert found[1] == found[0].times(MOST_WIDER)
+    assert asdict(found[1]) == pytest.approx(asdict(found[0].times(MOST_WIDER)))
 
 
 def test_a_spread_counts_at_its_own_one_of_many_points() -> None:
@@ -198,18 +198,18 @@ def test_a_spread_counts_at_its_own_one_of_many_points() -> None:
     assert x.shape == rows[0].shape
     assert examined(at, "batch_gradient_3", (rows,), known, None)[0].word == "wrong"
     for wide, word in (("point 3: x[0]", "right"), ("point 2: x[0]", "wrong")):
-        spread = lambda place, wide=wide: np.inf if place == wide else 0.0  # noqa: E731 - for one line
+        spread = ErrorSpread({wide: np.inf})
         assert examined(at, "batch_gradient_3", (rows,), known, None, spread=spread)[0].word == word
 
 
 def test_a_spread_widens_a_bound_by_one_digit_at_most() -> None:
     item = EntryEvidence("x", (), 1.0 + 5e-14, 1.0, (1.0, 1.0), 1e-14, "wrong", 13.3, 14.0)
-    assert widened(item, lambda _: 0.0) is item
-    near = widened(item, lambda _: 1e-15)
+    assert widened(item, ErrorSpread({})) is item
+    near = widened(item, ErrorSpread({"x": 1e-15}))
     assert near.word == "wrong"
     assert near.bound == pytest.approx(3e-14)
     for spread in (1e-9, np.inf):
-        far = widened(item, lambda _, spread=spread: spread)
+        far = widened(item, ErrorSpread({}, spread))
         assert far.word == "right"
         assert far.bound == pytest.approx(MOST_WIDER * 1e-14)
         assert far.digits_resolvable == pytest.approx(13.0)

@@ -120,9 +120,7 @@ class Judge:
         ):
             return first
         last = first
-        if (
-            judged(spread=ErrorSpread({}, math.inf))[0].word != "wrong"
-        ):  # else it is wrong by more than a spread may allow
+        if judged(spread=ErrorSpread({}, math.inf))[0].word != "wrong":  # or by more than a spread may allow
             with suppress(Exception):  # the program may fail at other inputs; then the verdict stays
                 last = judged(spread=ErrorSpread(self._spread_at(at, known)))
         if last[0].word == "wrong" and at.types and self.operator == "gradient":
