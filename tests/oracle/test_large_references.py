@@ -73,6 +73,14 @@ def test_what_enclosures_do_not_bound_is_left_to_differences(function: Any, reas
     assert reason in found.reason
 
 
+def test_the_values_decide_where_a_program_branches() -> None:
+    def branching(xp: Any, x: Any) -> Any:
+        return xp.sum(x * x) if x[0] > -9.0 else 0.0 * xp.sum(x)
+
+    for decide, method in ((True, DIFFERENCES), (False, enclosed_row.METHOD)):
+        assert large(branching, max_evaluations=300, against_values=lambda decide=decide: decide).method == method
+
+
 def test_too_many_numbers_on_the_way_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enclosed_row, "MOST", 3 * N)
     assert "more than 600,000 numbers" in large(max_evaluations=300).reason

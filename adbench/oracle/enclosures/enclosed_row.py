@@ -43,6 +43,8 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
     """
     point, seed = subject.point, effort.seed
     value, *parts = _bounds(subject, Enclosure)
+    if EnclosedArray.branched and effort.against_values():
+        raise NotPrecise("it branches on numbers that depend on its arguments")
     if not all(np.isfinite(rad).all() for _, rad in (value, *parts)):
         raise NotPrecise("enclosures do not bound all of its numbers")
     rounded = [_bounds(subject, RoundedOnTheWay.drawn(SINGLE, [seed, draw])) for draw in range(FEWEST_DRAWS)]
@@ -76,7 +78,7 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
 
 def _bounds(subject: Subject, arithmetic: Any) -> list[tuple[Floats, Floats]]:
     """Midpoints and radii of the value, then of the gradient by each active leaf."""
-    EnclosedArray.left = MOST
+    EnclosedArray.left, EnclosedArray.branched = MOST, False
     point = subject.point
     inputs = [EnclosedArray(arithmetic.of(leaf.values), is_input=True) for leaf in point.leaves]
     assert subject.text is not None

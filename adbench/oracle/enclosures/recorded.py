@@ -52,6 +52,8 @@ class EnclosedArray:
     __array_ufunc__ = None
     left = math.inf
     """How many more numbers may be made: they are kept for the reverse sweep."""
+    branched = False
+    """Whether single numbers that depend on inputs were compared, as by an `if`."""
 
     def __init__(
         self, value: Value, parents: Sequence[tuple[EnclosedArray, Pullback]] = (), is_input: bool = False
@@ -178,7 +180,9 @@ class EnclosedArray:
     def _sure(self, other: Any) -> NDArray[np.int8]:
         if other is self and np.isfinite(self.value.bounds()[1]).all():
             return np.zeros(self.shape, dtype=np.int8)
-        signs: NDArray[np.int8] = (self - other).value.signs()
+        gap = self - other
+        EnclosedArray.branched |= gap.moves and gap.size == 1
+        signs: NDArray[np.int8] = gap.value.signs()
         if (signs == 2).any():
             raise WithinRadii("a comparison depends on rounding")
         return signs
