@@ -20,7 +20,7 @@ from adbench.oracle.subject import Effort, Subject, chosen_entries
 METHOD = "enclosures by midpoint and radius in float64"
 NOISE = "the same program with random roundings in float32, scaled to float64"
 
-MOST = 40_000_000
+MOST = 100_000_000
 """Numbers on the way to the value."""
 
 SUMMED = 64 * DOUBLE.unit
