@@ -14,6 +14,9 @@ from adbench.measure.machine.processors import usable_cpus
 
 T = TypeVar("T")
 
+SIGNAL_SECONDS = 0.2
+"""Python handles a signal after this time at most: one that arrives just before a wait does not end the wait."""
+
 
 def in_parallel(tasks: Iterable[Generator[T, None, None]], context: Context) -> Generator[T, None, None]:
     """The items of these generators in the order of arrival, while the run's workers compute."""
@@ -55,7 +58,10 @@ def parallel(
     running = len(threads)
     try:
         while running:
-            kind, item = arrived.get()
+            try:
+                kind, item = arrived.get(timeout=SIGNAL_SECONDS)
+            except queue.Empty:
+                continue
             if kind == "end":
                 running -= 1
             elif kind == "error":
