@@ -324,7 +324,7 @@ def test_the_printed_page_is_short_and_shows_the_map_and_the_charts(opened: Open
     assert page.locator(".live-charts:visible").count() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_forty_backends_and_thirty_cases_print_on_fifteen_pages(opened: Open) -> None:
     places = product(range(30), (1, 10, 100), range(40), ("value", "gradient"))
     records = [runs.record(f"case_{c}", n, f"b{b}", op, seconds=1e-6 * n * (1 + b)) for c, n, b, op in places]

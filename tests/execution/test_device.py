@@ -366,7 +366,7 @@ def test_launches_on_a_device_share_programs_and_the_first_one_has_the_time_of_c
     assert list(of_run(run, "run").samples[records["fake_device (cuda)"].job].prepare) == [0]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_plan_knows_what_a_device_takes_to_start_and_compile(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -533,7 +533,7 @@ def test_the_tables_of_a_large_run_are_packed_and_what_matters_is_in_sight(monke
     assert "no x" in found.one("ol", class_="notes").words
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_page_of_forty_backends_and_thirty_cases_stays_light() -> None:
     text = html.render(_large(30, 40))
     assert len(text.encode()) < 2_000_000
