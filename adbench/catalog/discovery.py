@@ -41,7 +41,8 @@ class Catalog:
 
     def on(self, device: str) -> Catalog:
         """The same with every backend on this device, under its own name."""
-        return replace(self, backends={name: replace(one, device=device) for name, one in self.backends.items()})
+        placed = OnDemand(lambda: self.backends, lambda name: replace(self.backends[name], device=device))
+        return replace(self, backends=placed)
 
 
 class OnDemand(Mapping[str, Value]):

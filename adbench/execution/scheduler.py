@@ -231,10 +231,11 @@ class Scheduler:
     def _rates(self, backends: Iterable[str]) -> dict[str, Rates]:
         """How fast each device copies and computes, by the first of the backends that gives an answer."""
         found = dict[str, Rates]()
-        start = replace(self.context.plain_start(), cpus=self.cpus[self.settings.threads])
+        cpus = self.cpus[self.settings.threads]
         by_device = grouped(backends, lambda name: self.context.catalog.backends[name].device)
         for device, names in by_device.items():
             for backend in names if device != PROCESSOR else (None,):
+                start = replace(self.context.plain_start(backend=backend), cpus=cpus)
                 with suppress(NoAnswer), ResidentWorker(self.context, backend, start) as worker:
                     found[device] = worker.rates()
                     break

@@ -51,6 +51,7 @@ def answered(worker: WorkerState, **request: Any) -> Any:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_PLATFORMS", "")  # or it would be hidden in this process
     monkeypatch.setenv("FAKE_DEVICE", f"launch={WORK} copy={COPY}")
 
 

@@ -63,6 +63,12 @@ def test_an_absent_device_is_one_line_and_exit_code_2(asked: Sequence[str], tmp_
     assert (done.code, done.out, done.err) == (2, "", f"adbench: {reason}\n")
 
 
+def test_fuzz_does_not_hide_the_device_from_its_workers(tmp_path: Path) -> None:
+    """As `NO_GPU` does, which the fake device obeys."""
+    done = adbench(tmp_path, "fuzz", "-b", FAKE, "--programs", "1", "--device", "cuda")
+    assert (done.code == 2, "no CUDA device" in done.err) == (False, False), done.err
+
+
 def test_a_device_that_a_library_lacks_is_exit_code_2(tmp_path: Path) -> None:
     for command in (("conform", "--operation", "gelu"), ("fuzz", "--programs", "1")):
         done = adbench(tmp_path, *command, "-b", "tape", "--device", "cuda")

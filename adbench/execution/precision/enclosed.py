@@ -21,6 +21,7 @@ from adbench.functions.user_function import UserFunction, told
 from adbench.model.errors import Unsupported, contained
 from adbench.oracle.enclosures.ball_arrays import BITS, BallArray
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
+from adbench.oracle.enclosures.enclosed_row import METHOD
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
 from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, gradient
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
@@ -30,7 +31,6 @@ MOST: Mapping[Any, int] = {Enclosure: 200_000_000, BallArray: 25_000_000}
 """Numbers on the way to the value: with more, enclosures take too much memory, and balls too much time."""
 
 Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
-METHOD = "enclosures by midpoint and radius in float64"
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.execution.precision import enclosed
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers
 from adbench.execution.precision.enclosed import Enclosed, rounded
 from adbench.execution.precision.given import precision_of
 from adbench.functions.derivative_table import CheckedMode
 from adbench.functions.user_function import UserFunction, told
 from adbench.model.errors import Unsupported, UsageError, contained
+from adbench.oracle.enclosures import enclosed_row
 from adbench.oracle.evidence import EntryEvidence, Precision, compare, judging_in, place_of, worst
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known
 from adbench.oracle.verdict import Verdict
@@ -199,7 +199,7 @@ def _concluded(
     seldom = counts["verified"] + counts["blind"]
     verdict = Verdict(
         word, sentence, None, least, total, counts["right"], counts["wrong"], seldom,
-        enclosed.METHOD if is_proved else METHOD, reason, blind=counts["blind"], digits=digits, proved=is_proved,
+        enclosed_row.METHOD if is_proved else METHOD, reason, blind=counts["blind"], digits=digits, proved=is_proved,
     )  # fmt: skip
     return verdict, entries
 

@@ -93,11 +93,12 @@ class Laboratory:
         """One worker for each backend, and one that judges. Raises UsageError if none has the run's device."""
         sources, device = context.catalog.backends, context.settings.device
         versions = {name: sources[name].version or "" for name in backends}
-        start = context.checking_start()
-        workers = {name: ResidentWorker(context, name, start) for name in backends}
+        workers = {name: ResidentWorker(context, name, context.checking_start(backend=name)) for name in backends}
         require_device(workers.values(), device)
         known = {name: of_backend(sources[name], context.catalog.cases, device).bugs for name in backends}
-        return Laboratory(workers, ResidentWorker(context, start=start), versions, seed, known, device)
+        return Laboratory(
+            workers, ResidentWorker(context, start=context.checking_start()), versions, seed, known, device
+        )
 
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""
