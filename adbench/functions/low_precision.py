@@ -11,6 +11,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
@@ -19,6 +20,10 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.evidence import PRECISIONS, Precision
+
+WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
+"""Whether a translated function's types below float64 count as float64, so that a conversion changes nothing; otherwise
+they are refused."""
 
 LESS = re.compile(r"float32|float16|bfloat16|complex64|float8\w*")
 PARTS = {"complex64": "float32"}
@@ -43,6 +48,21 @@ class Low:
         """For a note below the table."""
         where = f" ({self.place})" if self.place else ""
         return f"computes in {self.name} on the way{where}: judged with {self.name}'s tolerance"
+
+
+@contextlib.contextmanager
+def widening(widens: bool) -> Iterator[None]:
+    """Set `WIDENS` in the block."""
+    before = WIDENS.set(widens)
+    try:
+        yield
+    finally:
+        WIDENS.reset(before)
+
+
+def as_decomposed(matrix: Any) -> Any:
+    """A matrix of float64 or complex128 as libraries decompose it; where `WIDENS`, in the only type below, 32 bits."""
+    return matrix.astype("F" if matrix.dtype.kind == "c" else "f") if WIDENS.get() else matrix
 
 
 def low_type(dtype: Any) -> str:

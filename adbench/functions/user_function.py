@@ -34,7 +34,7 @@ from adbench.functions.libraries import (
     raised_in_callback,
     translator_of,
 )
-from adbench.functions.low_precision import Low, is_of_user, low_of, low_type, lowest_inside, widened
+from adbench.functions.low_precision import Low, is_of_user, low_of, low_type, lowest_inside, widened, widening
 from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
@@ -160,6 +160,7 @@ class UserFunction:
         self.low: Low | None = None  # inside, given float64
         self.low_argument: Low | None = None  # if arguments keep their types
         self.types: Mapping[str, Precision] = {}  # of arguments below float64
+        self.typed: Arguments | None = None  # if they keep their types
         self._refused = ""
         self._ran: set[CodeType] = set()
         self._forwards: set[CodeType] = set()
@@ -179,7 +180,7 @@ class UserFunction:
         """Results are computed in the arguments' own types, `low` the lowest. Points are numbers of them."""
         gone = (*self.arguments.notes, COPIED)
         self.notes = [note for note in self.notes if not note.startswith(gone)]
-        self.low_argument = low
+        self.low_argument, self.typed = low, arguments
         given = zip(arguments.names, arguments.given, strict=True)
         lows = ((name, low_of(like)) for name, like in given)
         self.types = {name: low.precision for name, low in lows if low is not None}
@@ -396,19 +397,24 @@ class UserFunction:
             raise
 
         arguments = self.arguments  # not self, which holds earlier translations
+        widens = (self.low or self.low_argument) is not None
 
         def flat(*leaves: Any) -> Any:
             return arguments.call(leaves)
 
         try:
-            made: Callable[..., Any] = translate(
-                flat, examples, **({"widened": True} if self.low or self.low_argument else {})
-            )
+            with widening(widens):
+                made: Callable[..., Any] = translate(flat, examples)
         except Unsupported:
             raise
         except Exception as error:  # raised by a library while tracing, for example for a branch that depends on data
             raise Unsupported(f"its translation raises {told(error)}") from error
-        return made
+
+        def text(xp: Any, *leaves: Any) -> Any:
+            with widening(widens):
+                return made(xp, *leaves)
+
+        return text
 
 
 def _in_type(leaf: Leaf, precision: Precision) -> Leaf:

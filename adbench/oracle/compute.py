@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.oracle.diagnosis.branches import settled_by_values, slope_of_values
+from adbench.oracle.diagnosis.branches import TOLERANCE, settled_by_values, slope_of_values
 from adbench.oracle.differences import slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.leaves import FloatArray, Point
@@ -100,6 +100,9 @@ def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, examination: SeriesExamination) -> Row:
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
     most = examination.effort.max_evaluations
+    here = nearby_value(f, subject.point.args)
+    if abs(here - row.value.nearest(here)) > TOLERANCE * max(abs(here), row.value.size):
+        return row  # the values follow another branch, as with the other sign of an eigenvector
     settled, hidden = settled_by_values(row, lambda *args: nearby_value(f, args), subject.point, most)
     if settled == row:
         return row

@@ -61,7 +61,7 @@ def programs(request: pytest.FixtureRequest) -> list[tuple[Program, Any, Sequenc
         try:
             with double_precision():
                 f = function_of(program, request.param)
-                text = translator_of(LIBRARIES[request.param])(f, args, widened=True)
+                text = translator_of(LIBRARIES[request.param])(f, args)
                 balls = bounds_of(BallArray, text, args, program.wrt)
                 bounds_of(Enclosure, text, args, program.wrt)
                 made.append((program, text, args, balls))
@@ -129,7 +129,7 @@ OPERATIONS = [
 def test_derivatives_of_arranged_and_running_numbers_agree_with_power_series(library: str, f: Any) -> None:
     args = [np.random.default_rng(3).normal(size=(4, 3))]
     with double_precision():
-        text = translator_of(LIBRARIES[library])(f, args, widened=True)
+        text = translator_of(LIBRARIES[library])(f, args)
         enclosures = bounds_of(Enclosure, text, args, (0,))
         assert all(np.isfinite(rad).all() for _, rad in enclosures)
         assert not outside(enclosures, bounds_of(BallArray, text, args, (0,)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from adbench.catalog.double_precision import LessThanDouble
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences
+from adbench.execution.precision.given import in_numpy, native_leaf
 from adbench.functions.declared_constants import are_held, are_met, declaring
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
@@ -265,7 +266,10 @@ def _evaluations(at: CasePoint, seconds: float) -> int:
 
 
 def _another_value(at: CasePoint, first: Reference) -> str:
-    """Why the reference is invalid: its translation has another value than the function. Otherwise ""."""
+    """Why the reference is invalid: its translation has another value than the function. Otherwise "".
+
+    The function in the types of its arguments may also give the value: eigenvectors have other signs in other types.
+    """
     f = at.case.f
     if not isinstance(f, UserFunction) or not f.translated:
         return ""
@@ -276,6 +280,9 @@ def _another_value(at: CasePoint, first: Reference) -> str:
     if not first.all_outputs.proved:
         return ""
     verdict = judge_operator("value", value, first, within=at.within)
+    if verdict.word == "wrong" and f.typed is not None:
+        leaves = [native_leaf(f.library.name, leaf, like) for leaf, like in zip(at.args, f.typed.given, strict=True)]
+        verdict = judge_operator("value", in_numpy(f.typed.call(leaves)), first, within=at.within)
     return f"its translation has another value: {verdict.sentence}" if verdict.word == "wrong" else ""
 
 

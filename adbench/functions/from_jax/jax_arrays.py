@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.functions.low_precision import as_decomposed
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series.algebra.positions import boxed, convolution, product, taken, windows
@@ -240,11 +241,16 @@ def _lu(xp: Any, equation: Equation, a: Any) -> Any:
     return [packed, exchanges.astype(kinds[0]), order.astype(kinds[1])]
 
 
+def _run(equation: Equation, matrix: Any) -> Any:
+    """jax's results for a matrix."""
+    return equation.bind(as_decomposed(matrix), **equation.params)
+
+
 def _eigh(xp: Any, equation: Equation, a: Any) -> Any:
     """Eigenvectors, and eigenvalues in ascending order."""
     if equation.params.get("subset_by_index") is not None:
         raise Unsupported("jax's primitive `eigh` of some eigenvalues")
-    found = xp.linalg.eigh(a, upper=not equation.params["lower"])
+    found = xp.linalg.eigh(a, upper=not equation.params["lower"], like=lambda matrix: _run(equation, matrix)[0])
     return [found.eigenvectors, found.eigenvalues]
 
 
@@ -252,7 +258,7 @@ def _eig(xp: Any, equation: Equation, a: Any) -> Any:
     """Eigenvalues in the order of jax, and right eigenvectors."""
     if equation.params["compute_left_eigenvectors"]:
         raise Unsupported("jax's primitive `eig` with left eigenvectors")
-    found = xp.linalg.eig(a, lambda matrix: np.asarray(equation.bind(matrix, **equation.params)[0]))
+    found = xp.linalg.eig(a, lambda matrix: np.asarray(_run(equation, matrix)[0]))
     return list(found)[: len(equation.outputs)]
 
 
@@ -263,7 +269,7 @@ def _svd(xp: Any, equation: Equation, a: Any) -> Any:
         return [xp.linalg.svdvals(a)]
     if params["full_matrices"] and a.shape[-1] != a.shape[-2]:
         raise Unsupported("jax's primitive `svd` with the full matrices")
-    found = xp.linalg.svd(a)
+    found = xp.linalg.svd(a, like=lambda matrix: _run(equation, matrix)[1])
     return [found.S, found.U, found.Vh]
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
-from adbench.functions.low_precision import jaxprs_in, low_type, scan_counts
+from adbench.functions.low_precision import WIDENS, jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
@@ -52,19 +51,18 @@ OF_BITS = words("bitcast_convert_type nextafter")
 PRINTING = frozenset({"debug_callback", "debug_print"})
 
 
-def jax_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
+def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
     """text(xp, *leaves): ``flat`` on the numbers of the namespace xp (the oracle's `Balls`, or numpy).
 
     flat        a function of arrays and numbers that jax can trace; only shape and dtype of its leaves matter
     examples    the leaves in numpy, float64: the function is traced for double precision
-    widened     types below float64 count as float64, so that a conversion to them changes nothing
 
-    Raises Unsupported for a primitive without a rule, for single precision inside the function unless `widened`, and
-    for a function that jax cannot trace. If only one branch of a `cond` has such a primitive, the text raises it.
+    Raises Unsupported for a primitive without a rule, for single precision inside the function unless `WIDENS`, and for
+    a function that jax cannot trace. If only one branch of a `cond` has such a primitive, the text raises it.
     """
     import jax
 
-    with _double_precision(), _widening(widened):
+    with _double_precision():
         try:
             closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
@@ -77,7 +75,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool
         return tuple(map(in_double, map(np.asarray, found)))
 
     def text(xp: Any, *leaves: Any) -> Any:
-        with _double_precision(), _widening(widened):
+        with _double_precision():
             by_rules = isinstance(xp, Balls | Enclosures)
             found = program.run(xp, leaves) if by_rules else in_double_precision(*leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
@@ -99,19 +97,6 @@ def _double_precision() -> contextlib.AbstractContextManager[Any]:
     return found
 
 
-_WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
-"""Whether types below float64 count as float64."""
-
-
-@contextlib.contextmanager
-def _widening(widened: bool) -> Iterator[None]:
-    before = _WIDENS.set(widened)
-    try:
-        yield
-    finally:
-        _WIDENS.reset(before)
-
-
 # Kinds of values -------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +110,7 @@ def _kind(aval: Any) -> str:
         return "n"
     if not jnp.issubdtype(dtype, jnp.inexact):
         return "n"
-    if _WIDENS.get():
+    if WIDENS.get():
         return "c" if dtype.kind == "c" else "f"
     return {"float64": "f", "complex128": "c"}.get(dtype.name, "low")
 

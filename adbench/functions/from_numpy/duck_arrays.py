@@ -7,7 +7,6 @@ and scipy's functions of them come from the tables of this package. Conversion t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, ClassVar, NoReturn
 
@@ -16,6 +15,7 @@ import numpy as np
 from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIONS
 from adbench.functions.from_numpy.name_table import FUNCTIONS
 from adbench.functions.from_numpy.number_functions import ELEMENTWISE
+from adbench.functions.low_precision import WIDENS
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import ARRANGING, ORDERING, EnclosedArray
@@ -35,9 +35,6 @@ LESS = frozenset("efF")
 
 NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64", "f4", "f2", "single", "half")
 """The ways a program may request one of them."""
-
-WIDENS: ContextVar[bool] = ContextVar("widens", default=False)
-"""Whether these types count as float64, so that a conversion to them changes nothing; otherwise they are refused."""
 
 OF_FLOATS = ("numpy.average", "numpy.gradient")
 """Functions whose own code asks for the type of its arguments; that of others makes arrays of the same type."""

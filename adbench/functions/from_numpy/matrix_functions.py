@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake, unsupported
+from adbench.functions.low_precision import as_decomposed
 
 FUNCTIONS["numpy.dot"] = FUNCTIONS["numpy.linalg.dot"] = namesake("dot")
 FUNCTIONS["numpy.vdot"] = namesake("vdot")
@@ -22,7 +24,9 @@ for _name in ("cross", "diagonal", "matrix_transpose", "outer", "trace", "tensor
 
 
 FUNCTIONS["numpy.linalg.cholesky"] = lambda xp, a, upper=False: xp.linalg.cholesky(a, upper=upper)
-FUNCTIONS["numpy.linalg.eigh"] = lambda xp, a, UPLO="L": xp.linalg.eigh(a, upper=UPLO.upper() != "L")
+FUNCTIONS["numpy.linalg.eigh"] = lambda xp, a, UPLO="L": xp.linalg.eigh(
+    a, upper=UPLO.upper() != "L", like=lambda matrix: np.linalg.eigh(as_decomposed(matrix), UPLO)[1]
+)
 FUNCTIONS["numpy.linalg.eigvalsh"] = lambda xp, a, UPLO="L": xp.linalg.eigvalsh(a, upper=UPLO.upper() != "L")
 FUNCTIONS["numpy.linalg.pinv"] = lambda xp, a: xp.linalg.pinv(a)
 
@@ -42,7 +46,7 @@ def _svd(xp: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -
         return xp.linalg.svdvals(a)
     if full_matrices and np.shape(a)[-2] != np.shape(a)[-1]:
         raise unsupported("svd with full_matrices=True of a non-square matrix")
-    return xp.linalg.svd(a, full_matrices=False)
+    return xp.linalg.svd(a, like=lambda matrix: np.linalg.svd(as_decomposed(matrix), full_matrices)[0])
 
 
 @known_as("numpy.linalg.norm", "scipy.linalg.norm")
@@ -130,7 +134,10 @@ def _solve(xp: Any, a: Any, b: Any, lower: bool = False, assume_a: Any = None, t
 def _scipy_eigh(xp: Any, a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False) -> Any:
     if b is not None:
         raise unsupported("scipy.linalg.eigh of two matrices")
-    return (xp.linalg.eigvalsh if eigvals_only else xp.linalg.eigh)(a, upper=not lower)
+    if eigvals_only:
+        return xp.linalg.eigvalsh(a, upper=not lower)
+    by_scipy = importlib.import_module("scipy.linalg").eigh
+    return xp.linalg.eigh(a, upper=not lower, like=lambda matrix: by_scipy(as_decomposed(matrix), lower=lower)[1])
 
 
 FUNCTIONS["scipy.linalg.eigvalsh"] = lambda xp, a, b=None, lower=True: _scipy_eigh(xp, a, b, lower, eigvals_only=True)

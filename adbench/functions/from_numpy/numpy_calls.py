@@ -15,7 +15,6 @@ import numpy as np
 from adbench.functions.from_numpy import CREATION, FUNCTIONS
 from adbench.functions.from_numpy.duck_arrays import (
     FLOAT64,
-    WIDENS,
     Calls,
     EnclosedCalls,
     Number,
@@ -36,23 +35,22 @@ _CURRENT: ContextVar[Calls] = ContextVar("calls")
 """The current evaluation's `Calls`, for the stand-ins of copied functions."""
 
 
-def numpy_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
+def numpy_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
     """text(xp, *leaves): flat on the numbers of the namespace xp, the oracle's `Balls` or numpy.
 
     flat   of floats and float64 arrays, written with numpy, scipy, math, autograd.numpy or adbench.tape. Of functions
            with custom derivatives (autograd's `primitive`, `tape.function_gradients`) only the value is used
-    widened  types below float64 count as float64
 
     It first runs unchanged. If that needs a float, a copy replaces it (`rebinding`). The text raises Unsupported, with
     the function or the line, for untranslatable operations.
     """
     del examples
-    return _Text(flat, widened)
+    return _Text(flat)
 
 
 class _Text:
-    def __init__(self, flat: Callable[..., Any], widened: bool) -> None:
-        self._flat, self._widened = flat, widened
+    def __init__(self, flat: Callable[..., Any]) -> None:
+        self._flat = flat
         self._copy: Callable[..., Any] | None = None
         if "autograd" in sys.modules:
             rebinding = Rebinding(_called)
@@ -85,14 +83,13 @@ class _Text:
             return self._value(made, calls, leaves)
 
     def _value(self, function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:
-        reset, kept = _CURRENT.set(calls), WIDENS.set(self._widened)
+        reset = _CURRENT.set(calls)
         try:
             found = function(*map(calls.entered, leaves))
         except (LostPrecision, Unsupported) as error:
             raise _told(error) from error
         finally:
             _CURRENT.reset(reset)
-            WIDENS.reset(kept)
         return found.view(RealArray) if isinstance(found, Numbers) else found
 
 

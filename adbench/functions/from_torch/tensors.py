@@ -41,7 +41,7 @@ from adbench.functions.from_torch.number_tensors import (
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
 from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
 from adbench.functions.from_torch.watching import Eager
-from adbench.functions.low_precision import low_type
+from adbench.functions.low_precision import WIDENS, low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series.arrays import RealArray
@@ -50,14 +50,11 @@ from adbench.oracle.series.number import Real
 
 
 class Evaluation(Eager):
-    """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation.
+    """One evaluation of a function on numbers of the namespace ``xp``. While entered, it handles every operation."""
 
-    widened   types below float64 count as float64, so that a conversion to them changes nothing
-    """
-
-    def __init__(self, xp: Any, *, widened: bool = False) -> None:
+    def __init__(self, xp: Any) -> None:
         super().__init__()
-        self.xp, self.widened = xp, widened
+        self.xp = xp
         self._outside: dict[int, tuple[Any, Storage]] = {}
         self._last: tuple[Any, Storage] | None = None
 
@@ -76,7 +73,7 @@ class Evaluation(Eager):
         if isinstance(result, NumbersTensor):
             return self.array(result)[()]
         if isinstance(result, torch.Tensor):
-            result = in_double(result) if self.widened else result
+            result = in_double(result) if WIDENS.get() else result
             refuse_less(result.dtype, "its value")
             return self.xp.reals(result.detach().numpy())
         if isinstance(result, (list, tuple)):
@@ -196,7 +193,7 @@ class Evaluation(Eager):
         return mapped(self._new_constant, result)
 
     def _new_constant(self, tensor: Any) -> Any:
-        tensor = in_double(tensor) if self.widened else tensor
+        tensor = in_double(tensor) if WIDENS.get() else tensor
         return self.lifted(tensor) if tensor.dtype in DOUBLE else tensor
 
     def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -228,7 +225,7 @@ class Evaluation(Eager):
         """Raise Unsupported if a result of active numbers has lower precision than float64."""
         given = list(tensors_in((*args, *kwargs.values())))
         numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor)]
-        if self.widened or not any(tensor.storage.active for tensor in numbers):
+        if WIDENS.get() or not any(tensor.storage.active for tensor in numbers):
             return
         for value in (*args, *kwargs.values()):
             if isinstance(value, torch.dtype):
@@ -366,7 +363,7 @@ class Evaluation(Eager):
     def _on__to_copy(self, tensor: NumbersTensor, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
         if device is not None and torch.device(device).type != "cpu":
             raise Unsupported(f"the function computes on the device {device}; the oracle needs the CPU")
-        if dtype is None or dtype == tensor.dtype or (self.widened and low_type(dtype) and not dtype.is_complex):
+        if dtype is None or dtype == tensor.dtype or (WIDENS.get() and low_type(dtype) and not dtype.is_complex):
             return self._on_clone(tensor)
         if dtype == torch.complex128:
             return self.made(self.array(tensor) + np.array(0j, dtype=object), tensor.storage.active, tensor.positions)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from adbench.functions.low_precision import as_decomposed
 from adbench.model.errors import Unsupported
 
 Function = Callable[..., Any]
@@ -82,24 +83,34 @@ def solve_ex(xp: Any, a: Any, b: Any, *, left: bool = True, check_errors: bool =
     return found[..., 0] if vector else found, absent(xp, a), whole(a, 1), whole(a, 2)
 
 
+def _run(matrix: Any) -> Any:
+    """A matrix for torch."""
+    return torch.from_numpy(as_decomposed(matrix))
+
+
 def eigh(xp: Any, a: Any, upper_or_lower: str = "L", compute_v: bool = True) -> Any:
     """Eigenvalues ascending, and eigenvectors."""
     upper = upper_or_lower.upper() == "U"
     if not compute_v:
         return xp.linalg.eigvalsh(a, upper=upper), xp.zeros((0,))
-    return tuple(xp.linalg.eigh(a, upper=upper))
+    return tuple(xp.linalg.eigh(a, upper=upper, like=lambda m: torch.linalg.eigh(_run(m), upper_or_lower)[1]))
 
 
 def eig(xp: Any, a: Any) -> Any:
     """Eigenvalues in the order of torch, and eigenvectors."""
-    return tuple(xp.linalg.eig(a, lambda matrix: torch.linalg.eigvals(torch.from_numpy(matrix)).numpy()))
+    return tuple(xp.linalg.eig(a, lambda matrix: torch.linalg.eigvals(_run(matrix)).numpy()))
 
 
 def svd(xp: Any, a: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None) -> Any:
     """U, S, Vh; the values alone need no vectors."""
     if not compute_uv:
         return xp.zeros((0,)), xp.linalg.svdvals(a), xp.zeros((0,))
-    return tuple(xp.linalg.svd(a, full_matrices=full_matrices and np.shape(a)[-1] != np.shape(a)[-2]))
+    square = np.shape(a)[-1] == np.shape(a)[-2]
+
+    def left(matrix: Any) -> Any:
+        return torch.linalg.svd(_run(matrix), full_matrices, driver=driver).U
+
+    return tuple(xp.linalg.svd(a, full_matrices=full_matrices and not square, like=left))
 
 
 def qr(xp: Any, a: Any, mode: str = "reduced") -> Any:

@@ -13,6 +13,7 @@ import torch
 
 from adbench.functions.from_torch.number_tensors import NumbersTensor, Storage, entries
 from adbench.functions.from_torch.tensors import Evaluation, in_float64, refuse_less
+from adbench.functions.low_precision import WIDENS
 from adbench.functions.low_precision import widened as in_double
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import EnclosedArray, joined
@@ -62,7 +63,7 @@ class EnclosedEvaluation(Evaluation):
         return np.concatenate(parts) if is_plain else joined([self.xp.reals(part) for part in parts])
 
 
-def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bool = False) -> Callable[..., Any]:
+def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
     """text(xp, *leaves): ``flat``, a function of tensors, on the numbers of the namespace xp.
 
     flat(*leaves) takes tensors (0-dimensional ones of numbers) and returns one; examples are the same leaves in numpy.
@@ -72,7 +73,7 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bo
     If the function differentiates inside (`torch.autograd.grad`, `torch.func`), torch's formulas for that inner
     derivative are part of its value.
 
-    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less unless `widened`, which
+    The text raises Unsupported for an operation that the oracle lacks, and for float32 or less unless `WIDENS`, which
     takes these types as float64; LostPrecision if it converts an active number to a float.
     """
     recording = False  # whether the function needs arguments with `requires_grad`
@@ -81,15 +82,15 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any], *, widened: bo
         nonlocal recording
         with in_float64():
             if not isinstance(xp, Balls | Enclosures):
-                return _plain(flat, leaves, recording, narrow=widened)
+                return _plain(flat, leaves, recording, narrow=WIDENS.get())
             kind = EnclosedEvaluation if isinstance(xp, Enclosures) else Evaluation
             try:
-                return _evaluated(flat, kind(xp, widened=widened), leaves, recording)
+                return _evaluated(flat, kind(xp), leaves, recording)
             except RuntimeError as error:
                 if recording or "does not require grad" not in str(error):
                     raise
                 recording = True
-                return _evaluated(flat, kind(xp, widened=widened), leaves, recording)
+                return _evaluated(flat, kind(xp), leaves, recording)
 
     return text
 

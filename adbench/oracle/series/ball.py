@@ -277,11 +277,11 @@ def sign(a: Ball) -> int:
 def compared(a: Ball, b: Ball) -> int:
     """The sign of a - b; 2 if one is NaN. The source branches on it."""
     _branch_on(a, b)
-    return _order(a, b)
+    return order(a, b)
 
 
-def _order(a: Ball, b: Ball) -> int:
-    """The sign of a - b; 2 if one is NaN. For a function that is continuous where the sign changes."""
+def order(a: Ball, b: Ball) -> int:
+    """The sign of a - b; 2 if one is NaN. For what is continuous where they are equal: no branch."""
     if isinstance(a, Special) or isinstance(b, Special):
         if is_lost(a) or is_lost(b):
             raise NeedsTerms
@@ -598,8 +598,8 @@ def _chosen(better: int, a: Ball, b: Ball) -> Ball:
     """b if the sign of a - b is ``better``, else a."""
     if is_lost(a) or is_lost(b):
         return NOT_KNOWN
-    order = _order(a, b)
-    return NAN if order == 2 else b if order == better else a
+    which = order(a, b)
+    return NAN if which == 2 else b if which == better else a
 
 
 def larger(a: Ball, b: Ball) -> Ball:

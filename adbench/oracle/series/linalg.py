@@ -19,6 +19,10 @@ from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra.coefficients import Rows
 from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
 
+Vectors = Callable[[Any], Any]
+"""A function of matrices of float64: a library's eigenvectors or left singular vectors, as columns. A decomposition
+leaves their signs open, so the oracle takes those of the library whose results it judges."""
+
 _COMPLEX_LU = np.vectorize(complex_matrices.lu, otypes="Oll", signature="(n,n)->(n,n),(n),()")
 _COMPLEX_CHOLESKY = np.vectorize(complex_matrices.cholesky, otypes="O", signature="(n,n)->(n,n)")
 
@@ -218,10 +222,10 @@ class Linalg:
 
     # Spectra ---------------------------------------------------------------------------------------------------
 
-    def eigh(self, a: Any, *, upper: Any = False) -> EighSeries:
+    def eigh(self, a: Any, *, upper: Any = False, like: Vectors | None = None) -> EighSeries:
         """Eigenvalues ascending and eigenvectors of the symmetric matrix with a's lower triangle, or its upper one.
 
-        Complex matrices are Hermitian.
+        Complex matrices are Hermitian. Real eigenvectors have the signs that ``like`` gives them.
         """
         if holds_complex(a):
             a = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
@@ -233,7 +237,7 @@ class Linalg:
             gaps = np.where(one, xp.reals(1), values[..., None, :] - values[..., :, None])
             turned = self.matmul(np.swapaxes(vectors, -1, -2), self.matmul(skew, vectors))
             vectors = vectors + self.matmul(vectors, np.where(one, xp.reals(0), turned / gaps))
-        return EighSeries(values, vectors)
+        return EighSeries(values, np.where(self._opposed(vectors, a, like), -vectors, vectors))
 
     def eigvalsh(self, a: Any, *, upper: Any = False) -> Any:
         """Eigenvalues of a symmetric matrix, ascending."""
@@ -272,11 +276,13 @@ class Linalg:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
         return QRSeries(*self._each(fac.qr, a, mixing=True))
 
-    def svd(self, a: Any, *, full_matrices: Any = False) -> SVDSeries:
-        """The reduced form; signs of the vectors are arbitrary."""
+    def svd(self, a: Any, *, full_matrices: Any = False, like: Vectors | None = None) -> SVDSeries:
+        """The reduced form. U has the signs that ``like`` gives it."""
         if full_matrices:
             raise NotImplementedError("svd over balls: full_matrices=False only")
-        return SVDSeries(*self._svd(a, vectors=True))
+        u, s, vh = self._svd(a, vectors=True)
+        opposed = self._opposed(u, a, like)
+        return SVDSeries(np.where(opposed, -u, u), s, np.where(np.swapaxes(opposed, -1, -2), -vh, vh))
 
     def svdvals(self, a: Any) -> Any:
         """Singular values, descending."""
@@ -294,6 +300,16 @@ class Linalg:
 
         u, s, v = self._each(compute, a, mixing=True)
         return u, s[..., 0, :], np.swapaxes(v, -1, -2)
+
+    def _opposed(self, vectors: Any, matrices: Any, like: Vectors | None) -> Any:
+        """Which vectors, columns here, have the other sign in the library; without ``like``, none."""
+        at, ours = (
+            complex_matrices.approximate(np.asarray(self._xp.reals(part), dtype=object)).real
+            for part in (matrices, vectors)
+        )
+        if like is None or not np.isfinite(at).all():
+            return np.zeros((*ours.shape[:-2], 1, ours.shape[-1]), dtype=bool)
+        return np.sum(np.asarray(like(at), dtype=np.float64) * ours, axis=-2, keepdims=True) < 0.0
 
     def _each(
         self, compute: Callable[..., tuple[Rows, ...]], *matrices: Any, symmetric: bool = False, mixing: bool = False

@@ -64,7 +64,7 @@ def eigh(rows: Rows, *, vectors: bool = True) -> tuple[list[Ball], Rows]:
 
 def _order(vectors: bool, a: tuple[Ball, Any], b: tuple[Ball, Any]) -> int:
     try:
-        return ball.compared(a[0], b[0])
+        return ball.order(a[0], b[0])
     except NeedsTerms:
         if vectors:
             raise
