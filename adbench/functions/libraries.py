@@ -214,6 +214,9 @@ def raised_in_callback(error: BaseException) -> str:
 _CALLBACK = re.compile(r"callback.*Traceback \(most recent call last\)", re.IGNORECASE)
 
 
+FORWARD_NAMES = ("apply", "forward", "setup_context")
+
+
 def forward_codes() -> frozenset[CodeType]:
     """The code in whose frames a `torch.autograd.Function` runs forward.
 
@@ -231,7 +234,7 @@ def forward_codes() -> frozenset[CodeType]:
 
 @lru_cache(maxsize=1)
 def _codes_of_forward(classes: tuple[type, ...]) -> frozenset[CodeType]:
-    methods = (vars(one).get(name) for one in classes for name in ("forward", "setup_context"))
+    methods = (vars(one).get(name) for one in classes for name in FORWARD_NAMES[1:])
     return frozenset(code for method in methods if (code := _code(method)))
 
 

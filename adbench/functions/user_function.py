@@ -25,6 +25,7 @@ import numpy as np
 
 from adbench.functions import user_arguments
 from adbench.functions.libraries import (
+    FORWARD_NAMES,
     Library,
     double_precision,
     forward_codes,
@@ -481,17 +482,21 @@ def _recording(ran: set[CodeType], forwards: set[CodeType]) -> Iterator[None]:
         return
 
     has_torch = "torch" in sys.modules  # one that the block imports is not complete at once
+    depth = 0  # of calls of such functions
 
     def note(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal depth
+        if event not in ("call", "return"):
+            return
+        code = frame.f_code
+        begins = has_torch and code.co_name in FORWARD_NAMES and code in forward_codes()
         if event == "call":
-            ran.add(frame.f_code)
-            back: FrameType | None = frame
-            inside = forward_codes() if has_torch else ()
-            while inside and back is not None:
-                if back.f_code in inside:
-                    forwards.add(frame.f_code)
-                    return
-                back = back.f_back
+            depth += begins
+            ran.add(code)
+            if depth:
+                forwards.add(code)
+        else:
+            depth -= begins
 
     sys.setprofile(note)
     try:
