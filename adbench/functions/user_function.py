@@ -55,6 +55,9 @@ STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 MOST_TEXT = 60
 """Characters of a line of code in a message."""
 
+BY_ROUNDING = 1e3
+"""The most unit roundoffs of the largest number by which two calls of a function may differ that is not random."""
+
 COPIED = "the function runs with float64 copies of these objects"
 _LIBRARY = re.compile(
     r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
@@ -265,13 +268,8 @@ class UserFunction:
                 raise UsageError(f"{self.__name__} raises {told(error)}{_hint(error, self.notes)}") from error
         _refuse_value(first, self.__name__)
         if not np.array_equal(np.asarray(first), np.asarray(second), equal_nan=True):
-            advice = "seed its generator inside the function, or pass the random numbers as an argument"
-            if self.arguments.is_in_training:
-                advice = "call .eval() on the module first, because layers such as dropout are random in training"
-            elif "torch" in self.library.name:
-                advice = f"call .eval() on a module with random layers, such as dropout, {advice}"
-            both = f"{_short(first)} and {_short(second)}"
-            raise UsageError(f"{self.__name__} is random: two calls at the same point gave {both}; {advice}")
+            form = lowest(DOUBLE, *(Low(name).precision for name in types if name))
+            self._refuse_random(np.asarray(first), np.asarray(second), form)
         with double_precision(), self.silent():
             own = (code for code in self._ran if not _LIBRARY.search(code.co_filename))
             inside = lowest_inside(self.library.name, self.arguments.call, self.arguments.values, own)
@@ -283,6 +281,20 @@ class UserFunction:
         if self.prints:
             self.notes.append("the function prints; its output is shown once")
         return first
+
+    def _refuse_random(self, first: Any, second: Any, form: Precision) -> None:
+        """Raise UsageError if two values differ by more than rounding in another order explains."""
+        within = BY_ROUNDING * form.unit * float(np.max(np.abs(first[np.isfinite(first)]), initial=0.0))
+        if first.shape == second.shape and np.allclose(first, second, rtol=0.0, atol=within, equal_nan=True):
+            self.notes.append("two calls at the same point differ, by no more than rounding")
+            return
+        advice = "seed its generator inside the function, or pass the random numbers as an argument"
+        if self.arguments.is_in_training:
+            advice = "call .eval() on the module first, because layers such as dropout are random in training"
+        elif "torch" in self.library.name:
+            advice = f"call .eval() on a module with random layers, such as dropout, {advice}"
+        both = f"{_short(first)} and {_short(second)}"
+        raise UsageError(f"{self.__name__} is random: two calls at the same point gave {both}; {advice}")
 
     def is_defined(self, leaves: Sequence[Leaf]) -> bool:
         """Whether the function has a finite real value at these leaves."""

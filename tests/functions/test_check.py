@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 import random
 import re
@@ -483,6 +484,22 @@ def test_a_module_in_training_is_random_and_the_advice_is_to_call_eval(own_defau
         adbench.check(module, torch.ones(3))
     assert "(in float64)" in adbench.check(torch.sum, torch.ones(3), precision="float64").title, "it is float32"
     assert "(in float64)" not in adbench.check(torch.sum, torch.ones(3, dtype=torch.float64)).title
+
+
+@pytest.mark.parametrize(("size", "is_random"), [(2.0**-52, False), (1e-9, True)])
+def test_calls_that_differ_by_rounding_are_not_random(size: float, is_random: bool) -> None:
+    calls = itertools.count()
+
+    def f(x: Any) -> Any:
+        return x * (1.0 + size * (next(calls) % 2))
+
+    if is_random:
+        with pytest.raises(UsageError, match="is random"):
+            adbench.check(f, np.array([1.0, 3.0]))
+    else:
+        checked = adbench.check(f, np.array([1.0, 3.0]))
+        assert checked.verdict.word != "wrong", str(checked)
+        assert "two calls at the same point differ, by no more than rounding" in checked.to_dict()["notes"]
 
 
 def test_a_long_label_keeps_its_front_and_its_end() -> None:
