@@ -27,9 +27,18 @@ A = RNG.normal(size=(2, 2)) + 1j * RNG.normal(size=(2, 2))
 H = A @ A.conj().T + np.eye(2)
 H = (H + H.conj().T) / 2
 
+B = RNG.normal(size=(3, 2)) + 1j * RNG.normal(size=(3, 2))
+
 Function = Callable[..., Any]
 ARRAY: Mapping[str, Callable[[Any], Any]] = {"jax": jnp.asarray, "torch": torch.tensor, "autograd": np.asarray}
 SPACE = {"jax": jnp, "torch": torch, "autograd": anp}
+
+
+def of_rank_1(xp: Any, a: Any) -> Any:
+    """u σ vᴴ of the largest singular value: the phases of the vectors cancel."""
+    u, sizes, vh = xp.linalg.svd(a, full_matrices=False)
+    return u[:, :1] * sizes[0] @ vh[:1]
+
 
 RIGHT: Mapping[str, tuple[Callable[[Any], Function], tuple[Any, ...]]] = {
     "abs²": (lambda xp: lambda z: xp.sum(xp.abs(z) ** 2), (Z,)),
@@ -51,6 +60,10 @@ RIGHT: Mapping[str, tuple[Callable[[Any], Function], tuple[Any, ...]]] = {
     "eigenvalues": (lambda xp: lambda a: xp.linalg.eigvals(a), (A,)),
     "Hermitian eigenvalues": (lambda xp: lambda a: xp.linalg.eigvalsh(a), (H,)),
     "Cholesky": (lambda xp: lambda a: xp.sum(xp.abs(xp.linalg.cholesky(a))), (H,)),
+    "QR": (lambda xp: lambda b: xp.linalg.qr(b)[1][0, 1], (B,)),
+    "QR of a wide matrix": (lambda xp: lambda b: xp.sum(xp.abs(xp.linalg.qr(b.T)[1]) ** 2), (B,)),
+    "singular values": (lambda xp: lambda b: xp.linalg.svd(b, full_matrices=False)[1], (B,)),
+    "best of rank 1": (lambda xp: lambda b: xp.abs(of_rank_1(xp, b.T)[1, 2]) ** 2, (B,)),
     "a dict": (lambda xp: lambda p: p["z"] * p["x"], ({"z": Z, "x": 2.0},)),
 }
 OF_AUTOGRAD = ("abs²", "exp", "matmul", "fft", "inverse fft", "solve")

@@ -349,7 +349,8 @@ EXACT = frozenset(STRUCTURAL) | words(
 
 COMPLEX_RULES = frozenset(STRUCTURAL) | words(
     "abs add add_any cholesky complex conj conv_general_dilated convert_element_type copy cos cosh cumsum div "
-    "dot_general eig eigh eq exp fft gather imag integer_pow log log1p lu mul ne neg pad pow real reduce_prod "
-    "reduce_sum scatter scatter-add select_n sign sin sinh sqrt square stop_gradient sub tan tanh triangular_solve"
+    "dot_general eig eigh eq exp fft gather imag integer_pow log log1p lu mul ne neg pad pow qr real "
+    "reduce_prod reduce_sum scatter scatter-add select_n sign sin sinh sqrt square stop_gradient sub svd tan tanh "
+    "triangular_solve"
 )
 """Primitives that also work for complex numbers."""

@@ -192,9 +192,9 @@ class Linalg:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
         if holds_complex(a):
-            matrices = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
+            matrices = complex_matrices.hermitian(_adjoint(a) if upper else a)
             lower = _COMPLEX_CHOLESKY(matrices)
-            return (np.conj(np.swapaxes(lower, -1, -2)) if upper else lower).view(RealArray)
+            return (_adjoint(lower) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
         (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
         if skew is not None:  # dL = L times the lower triangle, with half of the diagonal, of L^-1 dA L^-T
@@ -228,7 +228,7 @@ class Linalg:
         Complex matrices are Hermitian. Real eigenvectors have the signs that ``like`` gives them.
         """
         if holds_complex(a):
-            a = complex_matrices.hermitian(np.conj(np.swapaxes(a, -1, -2)) if upper else a)
+            a = complex_matrices.hermitian(_adjoint(a) if upper else a)
             values, vectors = self.eig(a, np.linalg.eigvalsh)
             return EighSeries(self._xp.real(values), vectors)
         values, vectors, skew = self._eigh(a, upper, vectors=True)
@@ -274,7 +274,20 @@ class Linalg:
 
     def qr(self, a: Any, mode: str = "reduced") -> QRSeries:
         """Householder's Q R, with LAPACK's signs (R's diagonal opposes the column it eliminates)."""
+        if holds_complex(a):
+            return self._complex_qr(self._xp.reals(a))
         return QRSeries(*self._each(fac.qr, a, mixing=True))
+
+    def _complex_qr(self, a: Any) -> QRSeries:
+        """Q R with R^H the Cholesky factor of A^H A, and the signs of R's diagonal, which LAPACK makes real."""
+        first = a[..., : a.shape[-2]]
+        mirrored = _adjoint(first)
+        r_of_first = _adjoint(self.cholesky(self.matmul(mirrored, first)))
+        signs = np.sign(np.linalg.qr(complex_matrices.approximate(first)).R.real.diagonal(axis1=-2, axis2=-1))
+        r_of_first = np.where(signs[..., None] < 0, -r_of_first, r_of_first)
+        q = _adjoint(self.solve_triangular(_adjoint(r_of_first), mirrored, lower=True))
+        rest = self.matmul(_adjoint(q), a[..., a.shape[-2] :])
+        return QRSeries(q, np.concatenate((r_of_first, rest), axis=-1).view(RealArray))
 
     def svd(self, a: Any, *, full_matrices: Any = False, like: Vectors | None = None) -> SVDSeries:
         """The reduced form. U has the signs that ``like`` gives it."""
@@ -291,8 +304,10 @@ class Linalg:
     def _svd(self, a: Any, *, vectors: bool) -> tuple[Any, Any, Any]:
         a = self._xp.reals(a)
         if a.shape[-2] < a.shape[-1]:
-            u, s, vh = self._svd(np.swapaxes(a, -1, -2), vectors=vectors)
-            return np.swapaxes(vh, -1, -2), s, np.swapaxes(u, -1, -2)
+            u, s, vh = self._svd(_adjoint(a), vectors=vectors)
+            return _adjoint(vh), s, _adjoint(u)
+        if holds_complex(a):
+            return self._complex_svd(a)
 
         def compute(rows: Rows) -> tuple[Rows, Rows, Rows]:
             left, values, right = spectra.svd(rows, vectors=vectors)
@@ -300,6 +315,15 @@ class Linalg:
 
         u, s, v = self._each(compute, a, mixing=True)
         return u, s[..., 0, :], np.swapaxes(v, -1, -2)
+
+    def _complex_svd(self, a: Any) -> tuple[Any, Any, Any]:
+        """By the eigenvectors (u, v) / √2 of [[0, R], [R^H, 0]] with A = Q R: of different values, with any phases."""
+        q, r = self._complex_qr(a)
+        n, zeros = r.shape[-1], self._xp.zeros(r.shape)
+        both = [np.concatenate(pair, axis=-1) for pair in ((zeros, r), (_adjoint(r), zeros))]
+        values, vectors = self.eigh(np.concatenate(both, axis=-2))
+        pairs = self._xp.sqrt(self._xp.reals(2)) * vectors[..., : -n - 1 : -1]
+        return self.matmul(q, pairs[..., :n, :]), values[..., : -n - 1 : -1], _adjoint(pairs[..., n:, :])
 
     def _opposed(self, vectors: Any, matrices: Any, like: Vectors | None) -> Any:
         """Which vectors, columns here, have the other sign in the library; without ``like``, none."""
@@ -338,3 +362,8 @@ class Linalg:
                 for j, value in enumerate(row):
                     array[k, i, j] = real(real.rounded(value))
         return array.reshape(batch + array.shape[1:]).view(RealArray)
+
+
+def _adjoint(a: Any) -> Any:
+    """A^H; A' of real matrices."""
+    return np.conj(np.swapaxes(a, -1, -2)) if holds_complex(a) else np.swapaxes(a, -1, -2)
