@@ -328,6 +328,9 @@ class _Leaves:
 
     def _array(self, value: Any, name: str) -> Make:
         """A tensor of torch or an array of jax."""
+        if _is_tensor(value) and value.layout is not sys.modules["torch"].strided:
+            advice = "pass its values, and make it inside the function"
+            raise UsageError(f"{name} is a sparse tensor ({value.layout}), whose zeros may be no arguments; {advice}")
         kind = str(value.dtype).removeprefix("torch.")
         if kind.startswith("complex"):
             return self._complex(value, name)

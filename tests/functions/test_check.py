@@ -142,6 +142,35 @@ def test_modules_and_tensors_that_a_function_uses_are_copied_to_float64(own_defa
     assert model.weight.dtype == weights.dtype == torch.float32
 
 
+class Holder:
+    """It holds a float32 tensor in its attributes, alone and in containers, and itself."""
+
+    def __init__(self) -> None:
+        self.weight, self.itself = torch.tensor([0.25]), self
+        self.parts = {"rates": [1.0, (self.weight,)]}
+
+    def loss(self, x: Any) -> Any:
+        return torch.nn.functional.prelu(x, self.weight).sum()
+
+    def __call__(self, x: Any) -> Any:
+        return torch.nn.functional.prelu(x, self.itself.parts["rates"][1][0]).sum()
+
+
+def test_tensors_in_objects_and_containers_are_copied_too(own_defaults: None) -> None:
+    holder = Holder()
+    nested = {"a": holder}
+    for f in (lambda x: holder.loss(x), holder.loss, holder, lambda x: nested["a"](x)):
+        assert adbench.check(f, torch.tensor([1.0, -2.0])).is_right
+    assert holder.weight.dtype == torch.float32
+    assert holder.parts["rates"][1][0] is holder.weight
+
+
+def test_a_sparse_tensor_is_refused_in_one_line() -> None:
+    sparse = torch.eye(2, dtype=torch.float64).to_sparse()
+    with pytest.raises(UsageError, match=r"x is a sparse tensor .*; pass its values, and make it inside the function"):
+        adbench.check(lambda x: x.to_dense().sum(), sparse)
+
+
 def test_a_check_restores_the_defaults_of_jax_and_torch(own_defaults: None) -> None:
     threads = torch.get_num_threads()
     adbench.check(lambda xp, x: xp.sum(xp.sin(x)), X, backend="jax")

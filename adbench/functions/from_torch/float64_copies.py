@@ -1,7 +1,7 @@
 """A torch function with float64 copies of the modules and tensors in its globals and its closure, on one device.
 
-torch creates parameters in float32, so `lambda x: net(x).sum()` of float64 numbers would raise. The user's objects are
-unchanged.
+They may lie in dicts, lists and tuples, and in the attributes of objects of the user's own classes. torch creates
+parameters in float32, so `lambda x: net(x).sum()` of float64 numbers would raise. The user's objects are unchanged.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from adbench.functions.libraries import names_in
+from adbench.functions.low_precision import is_of_user
 
 LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
+
+MOST_PARTS = 10_000
+"""Larger containers hold data, which is left alone."""
 
 
 def in_float64(f: Callable[..., Any], place: Any = "cpu") -> tuple[Callable[..., Any], tuple[str, ...]]:
@@ -22,7 +26,8 @@ def in_float64(f: Callable[..., Any], place: Any = "cpu") -> tuple[Callable[...,
     if "torch" not in sys.modules:
         return f, ()
     copies = _Copies(sys.modules["torch"].device(place))
-    return copies.of_function(f), tuple(dict.fromkeys(copies.names))
+    made = copies.of_function(f)
+    return made if copies.names else f, tuple(dict.fromkeys(copies.names))
 
 
 class _Copies:
@@ -35,11 +40,16 @@ class _Copies:
         self._kept: list[Any] = []  # keeps objects alive, so that ids stay unique
 
     def of_function(self, f: Any) -> Any:
-        """A Python function, or a method of an ordinary object, with copies."""
+        """A Python function, a method or an object that can be called, with copies."""
         if isinstance(f, MethodType):
-            function = self.of_function(f.__func__)
-            return f if function is f.__func__ else MethodType(function, f.__self__)
-        if not isinstance(f, FunctionType) or (f.__module__ or "").partition(".")[0] in ("torch", "numpy", "builtins"):
+            function, own = (
+                self.of_function(f.__func__),
+                self.of(f.__self__, f.__func__.__qualname__.rpartition(".")[0]),
+            )
+            return f if function is f.__func__ and own is f.__self__ else MethodType(function, own)
+        if not isinstance(f, FunctionType):
+            return self.of(f, type(f).__name__)
+        if (f.__module__ or "").partition(".")[0] in ("torch", "numpy", "builtins"):
             return f
         if id(f) in self._known:
             return self._known[id(f)]
@@ -66,18 +76,44 @@ class _Copies:
         return cell if made is found else CellType(made)
 
     def of(self, value: Any, name: str) -> Any:
-        """A copy of a module, a tensor, or a function that uses these; other values unchanged."""
+        """A copy of a module, a tensor, or what holds or uses these; other values unchanged."""
         torch = sys.modules["torch"]
-        if isinstance(value, FunctionType):
+        if isinstance(value, FunctionType | MethodType):
             return self.of_function(value)
         if not isinstance(value, torch.nn.Module | torch.Tensor):
-            return value
+            return self._of_parts(value, name)
         if id(value) not in self._known:
             self._known[id(value)] = self._doubled(value)
             self._kept.append(value)
         made = self._known[id(value)]
         if made is not value:
             self.names.append(name)
+        return made
+
+    def _of_parts(self, value: Any, name: str) -> Any:
+        """A container or an object of a user's class with copies in it; itself if nothing in it changes."""
+        if type(value) in (list, tuple):
+            parts = {k: (part, f"{name}[{k}]") for k, part in enumerate(value)}
+        elif type(value) is dict:
+            parts = {key: (part, f"{name}[{key!r}]") for key, part in value.items()}
+        elif _is_of_users_class(value):
+            parts = {key: (part, f"{name}.{key}") for key, part in vars(value).items()}
+        else:
+            return value
+        if id(value) in self._known or len(parts) > MOST_PARTS:
+            return self._known.get(id(value), value)
+        is_object = type(value) not in (list, tuple, dict)
+        made: Any = copy.copy(value) if is_object else value
+        self._known[id(value)] = made  # for an object that holds itself
+        self._kept.append(value)
+        own = {key: self.of(*part) for key, part in parts.items()}
+        if all(own[key] is part for key, (part, _) in parts.items()):
+            made = value
+        elif is_object:
+            vars(made).update(own)
+        else:
+            made = own if isinstance(value, dict) else type(value)(own.values())
+        self._known[id(value)] = made
         return made
 
     def _doubled(self, value: Any) -> Any:
@@ -89,3 +125,10 @@ class _Copies:
             return value
         own = (value.detach() if is_tensor else copy.deepcopy(value)).to(self._place)
         return own.double() if is_less else own
+
+
+def _is_of_users_class(value: Any) -> bool:
+    if isinstance(value, type | ModuleType) or not isinstance(getattr(value, "__dict__", None), dict):
+        return False
+    module = sys.modules.get(type(value).__module__)
+    return type(value).__module__ != "builtins" and is_of_user(getattr(module, "__file__", None) or "")
