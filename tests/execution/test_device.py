@@ -364,6 +364,12 @@ def test_launches_on_a_device_share_programs_and_the_first_one_has_the_time_of_c
     assert [launch.prepare_seconds > 0.3 for launch in time.launches] == [True, False, False]
     assert time.prepare_seconds > 0.3
     assert not any(launch.reuses_programs for launch in records["fake_device"].time.launches)  # type: ignore[union-attr]
+    _, alone = measured(tmp_path / "alone", launches=2, memory=False)
+    control = alone["fake_device (cuda)"].control
+    assert control is not None
+    assert [(launch.reuses_programs, launch.prepare_seconds > 0.3) for launch in control.launches] == [
+        (True, False)
+    ] * 2
     assert list(of_run(run, "run").samples[records["fake_device (cuda)"].job].prepare) == [0]
 
 

@@ -159,10 +159,10 @@ class Estimate:
         return once * self._processes(job)
 
     def compiling(self, job: Job) -> float:
-        """What the first launch takes longer than others, which load its programs."""
+        """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
         more = 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
-        return more / self._prepare_at_once * self._processes(job)
+        return more / self._prepare_at_once
 
     def _processes(self, job: Job) -> int:
         """In a launch: two if it has the control."""

@@ -273,7 +273,7 @@ def larger_sizes(case: Case) -> list[int]:
 
 
 def seconds_of_large_references(catalog: Catalog, jobs: Iterable[Job]) -> dict[tuple[str, int], float]:
-    """(case, size) -> seconds of the references of built-in cases, above their own sizes and up to those of a device."""
+    """(case, size) -> seconds of the references of built-in cases above their own sizes, up to those of a device."""
     seconds: dict[tuple[str, int], float] = {}
     for name, size in dict.fromkeys((job.case, job.size) for job in jobs):
         case, builtin = catalog.cases[name], catalog.case_sources[name].builtin
