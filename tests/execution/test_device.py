@@ -15,6 +15,7 @@ from adbench.execution.operators import on_device
 from adbench.execution.phases.memory_phase import MemoryMethod
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
+from adbench.execution.scheduler import Scheduler
 from adbench.execution.session import prepare
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.resident_worker import ResidentWorker
@@ -22,6 +23,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Job, Record, Round, Run, Time, grouped
+from adbench.model.run_progress import Head, Progress
 from adbench.model.serialization import to_plain
 from adbench.model.settings import Settings
 from adbench.reports.content.cells import Cells
@@ -204,6 +206,18 @@ def test_without_a_device_workers_see_no_gpu(tmp_path: Path) -> None:
     on_cuda = context.environment(backend="probe (cuda)")
     assert on_cuda["JAX_PLATFORMS"] == ""
     assert "CUDA_VISIBLE_DEVICES" not in on_cuda
+
+
+def test_the_rates_of_a_device_are_those_of_a_worker_that_sees_it() -> None:
+    """The fake has none where the variables of workers on the processor hide it."""
+    catalogued, name = catalog(backend_paths=[FILE]), "fake_device (cuda)"
+    head = Head(runs.run([]), ())
+    with Supervisor() as supervisor:
+        scheduler = Scheduler(Context(supervisor, catalogued, Settings(device="cuda")), Progress(head))
+        (device, rates), *others = scheduler._rates([name]).items()
+    assert (device, others) == ("cuda", [])
+    assert rates.copy.per_second
+    assert rates.arithmetic.per_second
 
 
 @pytest.fixture(scope="module")
