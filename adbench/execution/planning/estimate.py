@@ -161,8 +161,7 @@ class Estimate:
     def compiling(self, job: Job) -> float:
         """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
-        more = 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
-        return more / self._prepare_at_once
+        return 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
 
     def _processes(self, job: Job) -> int:
         """In a launch: two if it has the control."""
