@@ -124,6 +124,34 @@ def test_the_script_of_a_device_computes_on_it() -> None:
     assert shown.endswith("second:0\n")
 
 
+@pytest.mark.slow
+def test_the_program_of_a_difference_of_forms_computes_on_its_device() -> None:
+    shown = printed(f"""{SECOND}
+from adbench.catalog.discovery import catalog
+from adbench.execution.operators import on_device
+from adbench.execution.operators.prepared_point import point
+from adbench.findings.variants.first_difference import FirstDifference
+from adbench.findings.variants.traced import traced
+from adbench.findings.variants.variant_script import script
+from adbench.functions.user_function import function_case
+import numpy as np
+def f(x, y):
+    return torch.logsumexp(x * y, 0) + y.sum()
+at = point(function_case(f, (np.array([0.5, 1.0]), np.array([2.0, 3.0]))), 1, 0)
+used = on_device.loaded(catalog().backends["torch"], "cpu", "outside")
+program = traced(used, at)
+last = len(program.ends) - 1
+text = script(FirstDifference(program, "vjp", last, 1.0, last, 1.0), "torch", used, at, "cuda")
+text = text.replace('device("cuda")', 'device("second")').replace("torch.compile", "").replace("sys.exit", "print")
+text = text.replace("= torch.tensor", '= lambda x: torch.tensor(x, device="cpu").to("second:0")')
+scope = {{}}
+exec(text, scope)
+print({{tensor.device for tensor in (*scope["at"], *scope["eager"])}})
+""")
+    assert "result 0: 0 of 2 numbers differ" in shown
+    assert shown.endswith("{device(type='second', index=0)}\n")
+
+
 FUNCTION = """
 import torch
 

@@ -140,6 +140,8 @@ def with_variants(everything: Mapping[str, Any], *, named: bool) -> dict[str, An
     """The options with the eager and the compiled form of each of their backends. Raises UsageError in one line."""
     from adbench.findings.variants.forms import with_both_forms
 
+    if "," in everything["device"]:
+        raise click.UsageError(f"--variants computes on one device; --device {everything['device']} names several")
     forms = with_both_forms(everything["backends"], everything["backend_folders"], named=named)
     return {**everything, "backends": forms, "backends_by_default": False}
 
