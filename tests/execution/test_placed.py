@@ -177,6 +177,31 @@ def test_a_function_and_all_that_it_uses_are_on_the_device(tmp_path: Path) -> No
     assert "✓ right: gradient of loss by torch_second" in done.out
 
 
+REPEATED = """
+import torch
+
+
+def f(x, w):
+    assert x.device.type == w.device.type != "cpu", "the arguments are not on the device"
+    return (torch.tanh(x @ w) ** 2).sum()
+
+
+def inputs(n):
+    torch.manual_seed(0)
+    return torch.randn(n, 3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+"""
+
+
+@pytest.mark.slow
+def test_a_gradient_on_the_device_is_repeated_there(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(REPEATED)
+    asked = ("check", "--same-bits", "--function", "f.py:f", "--inputs", "f.py:inputs", "-n", "4", "-b", TORCH)
+    done = adbench(tmp_path, *asked, "--device", "cuda")
+    assert done.code == 0, done.out + done.err
+    assert "f.py:f by torch_second (cuda)" in done.out
+    assert "process  same" in done.out
+
+
 @pytest.mark.slow
 def test_tensors_of_torch_are_checked_where_they_are() -> None:
     shown = printed(f"""{SECOND}
