@@ -152,6 +152,46 @@ print({{tensor.device for tensor in (*scope["at"], *scope["eager"])}})
     assert shown.endswith("{device(type='second', index=0)}\n")
 
 
+LOST_NAN = Finding(
+    Program(
+        (Input.of([[2.0, 0.5, 0.25], [float("nan"), 3.0, 0.125], [0.75, 0.5, 4.0]]), Input.of(1.5)),
+        (
+            Step("scaled", "{0} * {1}", (0, 1)),
+            Step("log_abs_det", "xp.linalg.slogdet({0})[1]", (2,)),
+            Step("doubled", "{0} * 2.0", (3,)),
+        ),
+    ),
+    *("value_and_gradient", "torch", "wrong", "4.0", "nan", "the value", ""),
+    device="cuda",
+)
+
+
+@pytest.mark.slow
+def test_a_value_that_lacks_the_nan_of_an_input_on_the_device_has_a_ready_report(tmp_path: Path) -> None:
+    """As slogdet of torch on a GPU, by the fake one, which stands in for torch."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "torch.py").write_text(Path(TORCH).read_text())
+    (tmp_path / "pyproject.toml").write_text('[tool.adbench]\nbackends = ["own"]\n')
+    write(LOST_NAN, tmp_path / "finding.json")
+    asked = ("minimise", "finding.json", "--seconds", "30", "-o", "out")
+    done = adbench(tmp_path, *asked, IGNORES_NAN="1")
+    assert done.code == 1, done.out + done.err
+    (file,) = (tmp_path / "out").glob("*.py")
+    text = file.read_text()
+    assert "the value of log_abs_det is wrong" in done.out
+    assert "adbench" not in text
+    assert "- device: cuda" in file.with_suffix(".md").read_text()
+    text = text.replace('device("cuda")', 'device("second")').replace("sys.exit", "print")
+    text = text.replace("array = torch.tensor", 'array = lambda x: torch.tensor(x, device="cpu").to("second:0")')
+    for fault, code in (('os.environ["IGNORES_NAN"] = "1"', 1), ("", 0)):
+        shown = printed(f"import os\n{fault}\n{SECOND}\n{text}\nprint(x0.device)")
+        assert "expected nan" in shown
+        assert shown.endswith(f"\n{code}\nsecond:0\n")
+    healthy = adbench(tmp_path, *asked)
+    assert (healthy.code, "does not have this fault any more" in healthy.out) == (0, True)
+
+
 FUNCTION = """
 import torch
 
