@@ -60,6 +60,7 @@ class Run(record.Run):
             versions={name: version for name, version in self.versions.items() if name in backends},
             traps=tuple(name for name in self.traps if name in cases),
             flops={name: flops for name, flops in self.flops.items() if name in cases},
+            gradient_operations={n: times for n, times in self.gradient_operations.items() if n in cases},
             reference_backend=self.reference_backend if self.reference_backend in backends else None,
         )
 

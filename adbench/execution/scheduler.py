@@ -23,12 +23,14 @@ from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import References, ResidentWorker
 from adbench.measure import machine
 from adbench.measure.readings import Rates
+from adbench.model.case import ONE_BY_ONE
 from adbench.model.events import Checked, Event, Learned
 from adbench.model.record import Group, Job, Record, group_of, grouped
 from adbench.model.run_progress import Progress, applied, assemble
 from adbench.model.settings import PREFERRED_REFERENCE, PROCESSOR, Settings
 
 CHECK_SHARE = 0.5  # of a budget; jobs unchecked by then are left out
+COUNTED_OPERATIONS = 10**6  # of one evaluation, at most, where the operations of the gradient are counted
 MEMORY_SHARE = 1.2  # of a budget; memory unmeasured by then is left out
 
 
@@ -148,7 +150,7 @@ class Scheduler:
         if self.progress.head.run.loop_overhead_ns is None:
             yield Learned({"loop_overhead_ns": self._loop_overhead_ns()})
         if not self.progress.head.run.rates:
-            yield Learned({"rates": self._rates(backends)})
+            yield Learned({"rates": self._rates(backends), "gradient_operations": self._gradient_operations()})
 
     def _time(self) -> Iterator[Event]:
         """Run launches, as many as the budget allows."""
@@ -227,6 +229,20 @@ class Scheduler:
                 return float(worker.ask({"do": "overhead"}, self.settings.timeout_seconds))
         except NoAnswer:
             return None
+
+    def _gradient_operations(self) -> dict[str, float]:
+        """Of the timed gradients of array programs, counted at a small size of each case."""
+        found, flops = dict[str, float](), self.progress.head.run.flops
+        gradients = [r.job for records in self._timed() for r in records if r.job.operator == "gradient"]
+        with ResidentWorker(self.context) as worker:
+            for case, jobs in grouped((job for job in gradients if job.case in flops), lambda job: job.case).items():
+                if ONE_BY_ONE.isdisjoint(self.context.catalog.cases[case].tags):
+                    small = [job for job in jobs if flops[case][str(job.size)] <= COUNTED_OPERATIONS]
+                    job = max(small or jobs[:1], key=lambda job: job.size)
+                    with suppress(NoAnswer):
+                        times = worker.ask(self.context.request(job, "operations"))
+                        found |= {case: times} if times else {}
+        return found
 
     def _rates(self, backends: Iterable[str]) -> dict[str, Rates]:
         """How fast each device copies and computes, by the first of the backends that gives an answer."""

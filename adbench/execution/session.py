@@ -16,7 +16,14 @@ from adbench.catalog.selection import resolve
 from adbench.execution import checkout, known_faults
 from adbench.execution.planning import costs as kept
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.plan import Plan, check_inputs, flops_of, plan, sizes_by_case
+from adbench.execution.planning.plan import (
+    Plan,
+    check_inputs,
+    flops_of,
+    plan,
+    seconds_of_large_references,
+    sizes_by_case,
+)
 from adbench.execution.planning.request import Request
 from adbench.execution.planning.selected import selected
 from adbench.execution.workers.context import Context
@@ -124,14 +131,16 @@ class Session:
         """The estimated duration, with costs of cells from earlier runs."""
         from adbench.execution.planning.estimate import Estimate
 
-        return Estimate(self.settings, self._costs, missing=missing(self.catalog, self.plan.jobs))
+        idle, large = missing(self.catalog, self.plan.jobs), seconds_of_large_references(self.catalog, self.plan.jobs)
+        return Estimate(self.settings, self._costs, missing=idle, large=large)
 
     @cached_property
     def forecast(self) -> Forecast:
         """How long the rest takes, from its first use on."""
         from adbench.execution.planning.forecast import Forecast
 
-        return Forecast(self.settings, self._costs, self._progress, missing(self.catalog, self.plan.jobs))
+        idle, large = missing(self.catalog, self.plan.jobs), seconds_of_large_references(self.catalog, self.plan.jobs)
+        return Forecast(self.settings, self._costs, self._progress, idle, large)
 
     @cached_property
     def remarks(self) -> tuple[Notice, ...]:
@@ -218,7 +227,8 @@ def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -
     from adbench.execution.planning.estimate import Estimate
 
     budget = settings.budget_seconds or 0.0
-    estimate = Estimate(settings, costs, missing=missing(catalog, planned.jobs))
+    idle, large = missing(catalog, planned.jobs), seconds_of_large_references(catalog, planned.jobs)
+    estimate = Estimate(settings, costs, missing=idle, large=large)
     fitted = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
     if not fitted.fits:
         job = fitted.jobs[0]

@@ -91,11 +91,21 @@ class Finding:
         )
 
     @property
+    def of_nan(self) -> bool:
+        """Whether the library returns a number where the true value is NaN."""
+        return self.kind == "wrong" and self.expected == "nan"
+
+    @property
+    def what(self) -> str:
+        """What is wrong: the operator, or only its value."""
+        return "value" if self.place == "the value" else self.operator
+
+    @property
     def title(self) -> str:
         """One line."""
         operations = " and ".join(dict.fromkeys(self.program.operations))
         verb = {"wrong": "is wrong", "nan": f"is {self.got}"}.get(self.kind, self.kind)
-        return f"{self.library}: the {self.operator} of {operations} {verb}"
+        return f"{self.library}: the {self.what} of {operations} {verb}"
 
     @property
     def file_stem(self) -> str:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # the parent process imports numpy only when needed
 Inputs = Mapping[str, Any]
 ARROW = " → "
 """In the summary of a trap: the function and the point, the arrow, the true gradient."""
+ONE_BY_ONE = frozenset({"scalar-loop", "loop", "nested-loops", "recursion", "data-dependent", "elements"})
+"""Tags of cases that compute numbers, or small arrays, one after the other."""
+
 THREAD = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 DISCUSSED_IN = re.compile(rf" \((?:as )?{THREAD.pattern}\)$")
 """A link at the end of a reason: the library's issue, or "as" and an issue of a library with the same fault."""

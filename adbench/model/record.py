@@ -371,6 +371,7 @@ class Run:
     loop_overhead_ns    time of an empty call in the clock's own loop, in this session
     rates               device -> how fast it copies and computes, measured in this session
     flops               case -> size as a string -> elementary operations of one evaluation, if known
+    gradient_operations   case -> those of value and gradient, in those of one evaluation, if counted (counted_sweep.py)
     not_installed       missing backend that the user did not name -> the packages that `pip install` needs for it
     commit              "hash" and "date" (ISO 8601) of git's HEAD in the working folder; empty outside of a repository
     sources             "cases/NAME" or "backends/NAME" -> "path:line" in the repository, or else in the working folder;
@@ -393,6 +394,7 @@ class Run:
     loop_overhead_ns: float | None = None
     rates: dict[str, Rates] = field(default_factory=dict)
     flops: dict[str, dict[str, float]] = field(default_factory=dict)
+    gradient_operations: dict[str, float] = field(default_factory=dict)
     not_installed: dict[str, str] = field(default_factory=dict)
     known_bugs: KnownBugs = field(default_factory=KnownBugs)  # of its backends, on traps: also those it did not check
     unchecked: int = 0  # planned cells without a record, because the run was interrupted

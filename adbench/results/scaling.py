@@ -119,7 +119,8 @@ class Limits:
     Above 1, caches hold the data.
 
     copy         least_bytes (inputs read once, result written once) against the copy rate
-    arithmetic   operations of one evaluation of the function against the rate of a product of matrices
+    arithmetic   operations against the rate of a product of matrices: those of one evaluation of the function, and for
+                 a gradient those of its reverse sweep too, if they are counted
     """
 
     copy: Figure
@@ -130,6 +131,8 @@ def limits(record: Record, run: Run) -> Limits:
     """The shares of a cell, or the reasons why they are unknown."""
     where = PROCESSOR if record.device is None else next((name for name in run.rates if name != PROCESSOR), "")
     rates, operations = run.rates.get(where), run.flops.get(record.job.case, {}).get(str(record.job.size))
+    if operations is not None and record.job.operator in ("gradient", "value_and_gradient"):
+        operations *= run.gradient_operations.get(record.job.case, 1.0)
     unknown = f"define `flops` in the file of the case {record.job.case}"
 
     def share(amount: float | None, rate: Rate | None, reason: str) -> Figure:

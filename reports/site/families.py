@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from adbench.model.case import ONE_BY_ONE
+
 from ..content import heat_map, standings
 from ..content.standings import Standing
 
@@ -14,7 +16,7 @@ FAMILIES = (
     ("Jacobians", {"array-valued"}),
     ("matrices", {"linear-algebra", "matrix"}),
     ("densities", {"density"}),
-    ("loops of numbers", {"scalar-loop", "loop", "nested-loops", "recursion", "data-dependent"}),
+    ("loops of numbers", ONE_BY_ONE),
     ("arrays", {"vectorised", "elementwise", "random"}),
 )
 """Name, and the tags of its cases. A case belongs to the first family that has one of its tags."""

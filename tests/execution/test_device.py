@@ -15,6 +15,7 @@ from adbench.execution.operators import on_device
 from adbench.execution.phases.memory_phase import MemoryMethod
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
+from adbench.execution.scheduler import Scheduler
 from adbench.execution.session import prepare
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.resident_worker import ResidentWorker
@@ -22,6 +23,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.execution.workers.worker import WorkerState, answer
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.record import Job, Record, Round, Run, Time, grouped
+from adbench.model.run_progress import Head, Progress
 from adbench.model.serialization import to_plain
 from adbench.model.settings import Settings
 from adbench.reports.content.cells import Cells
@@ -206,6 +208,18 @@ def test_without_a_device_workers_see_no_gpu(tmp_path: Path) -> None:
     assert "CUDA_VISIBLE_DEVICES" not in on_cuda
 
 
+def test_the_rates_of_a_device_are_those_of_a_worker_that_sees_it() -> None:
+    """The fake has none where the variables of workers on the processor hide it."""
+    catalogued, name = catalog(backend_paths=[FILE]), "fake_device (cuda)"
+    head = Head(runs.run([]), ())
+    with Supervisor() as supervisor:
+        scheduler = Scheduler(Context(supervisor, catalogued, Settings(device="cuda")), Progress(head))
+        (device, rates), *others = scheduler._rates([name]).items()
+    assert (device, others) == ("cuda", [])
+    assert rates.copy.per_second
+    assert rates.arithmetic.per_second
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run on both devices: a call takes n times 0.1 ms on the processor, and 20 ms on the device."""
@@ -364,6 +378,12 @@ def test_launches_on_a_device_share_programs_and_the_first_one_has_the_time_of_c
     assert [launch.prepare_seconds > 0.3 for launch in time.launches] == [True, False, False]
     assert time.prepare_seconds > 0.3
     assert not any(launch.reuses_programs for launch in records["fake_device"].time.launches)  # type: ignore[union-attr]
+    _, alone = measured(tmp_path / "alone", launches=2, memory=False)
+    control = alone["fake_device (cuda)"].control
+    assert control is not None
+    assert [(launch.reuses_programs, launch.prepare_seconds > 0.3) for launch in control.launches] == [
+        (True, False)
+    ] * 2
     assert list(of_run(run, "run").samples[records["fake_device (cuda)"].job].prepare) == [0]
 
 

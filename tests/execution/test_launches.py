@@ -44,7 +44,7 @@ def session(
     folder: Path, *, memory: bool = False, quick: bool = True, launches: int = LAUNCHES, **backends: str
 ) -> Session:
     """Softplus at size 10 with these backends, a few short rounds in each launch."""
-    write(folder / "cases", softplus=CASE)
+    write(folder / "cases", softplus=CASE.replace("sizes=", "flops=lambda n: 3 * n, sizes="))
     paths = write(folder / "backends", **backends)
     return prepare(
         cases=[str(folder / "cases" / "softplus.py")],
@@ -146,6 +146,8 @@ def test_each_launch_starts_its_workers_differently_and_pins_them_before_the_imp
     assert str(run.machine["measuring_cpus"]).isdigit()
     assert run.loop_overhead_ns is not None
     assert 0 < run.loop_overhead_ns < 1e6
+    slopes_and_products = 4  # of log1p and of exp, next to these and the sum
+    assert run.gradient_operations == {"softplus": pytest.approx(1 + slopes_and_products / 3)}
 
 
 def test_a_result_that_differs_between_processes_is_wrong(found: Found) -> None:

@@ -124,6 +124,74 @@ def test_the_script_of_a_device_computes_on_it() -> None:
     assert shown.endswith("second:0\n")
 
 
+@pytest.mark.slow
+def test_the_program_of_a_difference_of_forms_computes_on_its_device() -> None:
+    shown = printed(f"""{SECOND}
+from adbench.catalog.discovery import catalog
+from adbench.execution.operators import on_device
+from adbench.execution.operators.prepared_point import point
+from adbench.findings.variants.first_difference import FirstDifference
+from adbench.findings.variants.traced import traced
+from adbench.findings.variants.variant_script import script
+from adbench.functions.user_function import function_case
+import numpy as np
+def f(x, y):
+    return torch.logsumexp(x * y, 0) + y.sum()
+at = point(function_case(f, (np.array([0.5, 1.0]), np.array([2.0, 3.0]))), 1, 0)
+used = on_device.loaded(catalog().backends["torch"], "cpu", "outside")
+program = traced(used, at)
+last = len(program.ends) - 1
+text = script(FirstDifference(program, "vjp", last, 1.0, last, 1.0), "torch", used, at, "cuda")
+text = text.replace('device("cuda")', 'device("second")').replace("torch.compile", "").replace("sys.exit", "print")
+text = text.replace("= torch.tensor", '= lambda x: torch.tensor(x, device="cpu").to("second:0")')
+scope = {{}}
+exec(text, scope)
+print({{tensor.device for tensor in (*scope["at"], *scope["eager"])}})
+""")
+    assert "result 0: 0 of 2 numbers differ" in shown
+    assert shown.endswith("{device(type='second', index=0)}\n")
+
+
+LOST_NAN = Finding(
+    Program(
+        (Input.of([[2.0, 0.5, 0.25], [float("nan"), 3.0, 0.125], [0.75, 0.5, 4.0]]), Input.of(1.5)),
+        (
+            Step("scaled", "{0} * {1}", (0, 1)),
+            Step("log_abs_det", "xp.linalg.slogdet({0})[1]", (2,)),
+            Step("doubled", "{0} * 2.0", (3,)),
+        ),
+    ),
+    *("value_and_gradient", "torch", "wrong", "4.0", "nan", "the value", ""),
+    device="cuda",
+)
+
+
+@pytest.mark.slow
+def test_a_value_that_lacks_the_nan_of_an_input_on_the_device_has_a_ready_report(tmp_path: Path) -> None:
+    """As slogdet of torch on a GPU, by the fake one, which stands in for torch."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "torch.py").write_text(Path(TORCH).read_text())
+    (tmp_path / "pyproject.toml").write_text('[tool.adbench]\nbackends = ["own"]\n')
+    write(LOST_NAN, tmp_path / "finding.json")
+    asked = ("minimise", "finding.json", "--seconds", "30", "-o", "out")
+    done = adbench(tmp_path, *asked, IGNORES_NAN="1")
+    assert done.code == 1, done.out + done.err
+    (file,) = (tmp_path / "out").glob("*.py")
+    text = file.read_text()
+    assert "the value of log_abs_det is wrong" in done.out
+    assert "adbench" not in text
+    assert "- device: cuda" in file.with_suffix(".md").read_text()
+    text = text.replace('device("cuda")', 'device("second")').replace("sys.exit", "print")
+    text = text.replace("array = torch.tensor", 'array = lambda x: torch.tensor(x, device="cpu").to("second:0")')
+    for fault, code in (('os.environ["IGNORES_NAN"] = "1"', 1), ("", 0)):
+        shown = printed(f"import os\n{fault}\n{SECOND}\n{text}\nprint(x0.device)")
+        assert "expected nan" in shown
+        assert shown.endswith(f"\n{code}\nsecond:0\n")
+    healthy = adbench(tmp_path, *asked)
+    assert (healthy.code, "does not have this fault any more" in healthy.out) == (0, True)
+
+
 FUNCTION = """
 import torch
 
@@ -147,6 +215,31 @@ def test_a_function_and_all_that_it_uses_are_on_the_device(tmp_path: Path) -> No
     done = adbench(tmp_path, *asked)
     assert done.code == 0, done.out + done.err
     assert "✓ right: gradient of loss by torch_second" in done.out
+
+
+REPEATED = """
+import torch
+
+
+def f(x, w):
+    assert x.device.type == w.device.type != "cpu", "the arguments are not on the device"
+    return (torch.tanh(x @ w) ** 2).sum()
+
+
+def inputs(n):
+    torch.manual_seed(0)
+    return torch.randn(n, 3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+"""
+
+
+@pytest.mark.slow
+def test_a_gradient_on_the_device_is_repeated_there(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(REPEATED)
+    asked = ("check", "--same-bits", "--function", "f.py:f", "--inputs", "f.py:inputs", "-n", "4", "-b", TORCH)
+    done = adbench(tmp_path, *asked, "--device", "cuda")
+    assert done.code == 0, done.out + done.err
+    assert "f.py:f by torch_second (cuda)" in done.out
+    assert "process  same" in done.out
 
 
 @pytest.mark.slow

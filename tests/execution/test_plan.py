@@ -15,8 +15,10 @@ from adbench.execution.planning.plan import (
     FIRST_BACKENDS,
     FIRST_LOOK,
     check_inputs,
+    larger_sizes,
     plan,
     positive,
+    seconds_of_large_references,
     sizes_by_case,
     sizes_of,
     three_of,
@@ -48,6 +50,39 @@ def test_sizes_are_accepted_numbers_or_globs_over_the_cases_sizes() -> None:
     assert sizes_of(several, [], quick=False) == (1, 10, 100, 1000)
     assert sizes_of(several, ["10*", "7"], quick=False) == (7, 10, 100, 1000)
     assert sizes_of(case(1), ["7"], quick=False) == ()
+
+
+def test_a_run_on_a_device_has_larger_sizes_of_array_programs_up_to_ten_million_numbers() -> None:
+    known = discovery.catalog()
+    names = ("normal_log_density", "gaussian_mixture", "heat_equation", "lotka_volterra", "matrix_product")
+    added = [larger_sizes(known.cases[name]) for name in names]
+    assert added == [[10**7], [10**5, 3 * 10**5], [], [], []]
+    asked: dict[str, Any] = {"cases": names, "backends": ["jax"]}
+    here, there, both = (plan(known, Request(**asked, device=device)).jobs for device in ("cpu", "cuda", "cpu,cuda"))
+    more = set(both) - {replace(job, backend=f"jax{where}") for job in here for where in ("", " (cuda)")}
+    assert {(job.case, job.size) for job in more} == {
+        *(("gaussian_mixture", size) for size in (10**5, 3 * 10**5)), ("normal_log_density", 10**7)
+    }  # fmt: skip
+    assert {job.backend for job in more} == {"jax", "jax (cuda)"}
+    assert {(job.case, job.size, job.operator) for job in there} == {(j.case, j.size, j.operator) for j in both}
+    hows: tuple[dict[str, Any], ...] = ({"time": False}, {"quick": True}, {"sizes": ["1*"]})
+    for how in hows:
+        mine = [sizes_by_case(plan(known, Request(**asked, device=device, **how)).jobs) for device in ("cpu", "cuda")]
+        assert mine[0] == mine[1]
+    assert all(job.operator in ("value", "gradient") for job in more)
+    assert Request(**asked, device="cpu,cuda").settings.longest_call_seconds == 1.0
+    assert Request(**asked).settings.longest_call_seconds is None
+    assert seconds_of_large_references(known, here) == {}
+    large = seconds_of_large_references(known, there)
+    assert 20 < large["normal_log_density", 10**7] < 60
+
+
+def test_larger_sizes_are_those_of_array_programs_with_known_operations() -> None:
+    one = discovery.catalog().cases["normal_log_density"]
+    assert larger_sizes(replace(one, flops=None)) == []
+    assert larger_sizes(replace(one, tags=("scalar-loop",))) == []
+    assert larger_sizes(replace(one, most=5 * 10**6)) == [5 * 10**6]
+    assert larger_sizes(replace(one, operators=("value", "jacobian"))) == []
 
 
 @pytest.mark.parametrize("text", ["0", "x", "-3", "1.5", "", "٣", "1e3"])

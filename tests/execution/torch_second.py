@@ -1,8 +1,10 @@
 """torch on a device of its own, "second", under the name "cuda": its tensors are boxes, and their numbers are real.
 
-As on a GPU, an operation of tensors on both devices raises, unless the one on the CPU is a number.
+As on a GPU, an operation of tensors on both devices raises, unless the one on the CPU is a number. With $IGNORES_NAN,
+slogdet takes a NaN below the diagonal for 0, as on a GPU.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +54,9 @@ def computed(operation: Any, *args: Any, **kwargs: Any) -> Any:
     if operation is torch.ops.aten._copy_from.default:
         every[0][1].copy_(every[0][0])
         return args[1]
+    if operation is torch.ops.aten._linalg_slogdet.default and "IGNORES_NAN" in os.environ:
+        (matrix,) = every[0]
+        every = (torch.triu(matrix) + torch.nan_to_num(torch.tril(matrix, -1), nan=0.0),), every[1]
     result = operation(*every[0], **every[1])
     if operation._schema.is_mutable and isinstance(args[0], Box):
         return args[0]

@@ -1,31 +1,36 @@
 """`adbench fuzz` finds planted faults, shrinks them, and finds nothing in a right library."""
 
+import math
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
+from adbench import Namespace, tape
 from adbench.catalog.selection import resolve
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.findings.finding import Finding, plain_program
+from adbench.findings.finding import Finding, plain_program, read
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
-from adbench.findings.programs.generation import Coverage, drawn
+from adbench.findings.programs.generation import Coverage, drawn, nan_reaches, with_nan
 from adbench.findings.programs.judging import ProgramTrial, differing
 from adbench.findings.programs.known import explanation, is_vertical
 from adbench.findings.programs.laboratory import Laboratory
 from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
+from adbench.findings.programs.reproduction import ran, write_files
 from adbench.model.backend import KnownBug
 from adbench.model.settings import Settings
 from adbench.vocabulary import FUNCTIONS
-from tests.findings.planted import backend, laboratory, planted
+from tests.findings.planted import backend, constant, laboratory, planted
 from tests.support.command import adbench
 from tests.support.marks import one_in
 
@@ -52,6 +57,39 @@ def test_a_planted_fault_is_found_and_shrunk_to_three_operations(name: str) -> N
     assert small.program.size <= 3
     assert f"xp.{name}(" in small.program.source()
     assert found.program.size > 10
+
+
+def test_a_value_without_the_nan_of_an_input_is_found_and_shrunk(tmp_path: Path) -> None:
+    def ignoring(x: Any) -> Any:
+        return tape.sin(tape.where(np.isnan(constant(x)), 0.0, x))
+
+    bad = replace(backend("tape"), name="planted", xp=Namespace(backend("tape").xp, sin=ignoring))
+    inputs = (Input.of([0.5, math.nan]), Input.of(2.0))
+    steps = (Step("sin", "xp.sin({0})", (0,)), Step("scaled", "{0} * {1}", (1, 2)), Step("sum", "xp.sum({0})", (3,)))
+    program = Program(inputs, steps)
+    lab = laboratory(bad, backend("tape"))
+    (found,) = lab.examine(program, ("value_and_gradient", "gradient")).findings
+    assert (found.library, found.kind, found.expected, found.place) == ("planted", "wrong", "nan", "the value")
+    small = minimised(lab, found, 60.0)
+    assert set(small.program.operations) <= {"sin", "sum"}
+    assert small.title == "planted: the value of sin is wrong"
+    files = write_files(replace(small, library="autograd"), tmp_path)
+    assert [file.suffix for file in files] == [".json", ".py", ".md"]
+    assert ran(files[1])[0] == 0, "autograd has no such fault"
+    assert read(files[0]).to_plain().keys() == small.to_plain().keys()
+
+
+def test_a_campaign_with_nan_puts_one_where_it_reaches_the_value() -> None:
+    rng = np.random.default_rng(0)
+    one = Program((Input.of([1.0, 2.0]), Input.of(3.0, active=False)), (Step("sum", "xp.sum({0}) * {1}", (0, 1)),))
+    with_it = with_nan(one, rng)
+    assert (with_it.has_nan, one.has_nan, nan_reaches(with_it)) == (True, False, True)
+    assert not np.isnan(with_it.inputs[1].native)
+    counted = Program((Input.of([1.0, 2.0]),), (Step("count", "xp.sum(xp.zeros_like({0}))", (0,)),))
+    assert with_nan(counted, rng) is counted
+    campaign = Campaign(laboratory(backend("tape")), 1, nan=True)
+    assert list(campaign.run(60.0, 3)) == []
+    assert campaign.judged == 3
 
 
 @pytest.mark.slow

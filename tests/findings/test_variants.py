@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 from adbench import tape
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
+from adbench.catalog.source import Source
+from adbench.execution.operators import on_device
 from adbench.execution.operators.prepared_point import CasePoint, point
 from adbench.findings.conform.judgement import truth_at
 from adbench.findings.conform.places import Place
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.variants.first_difference import FirstDifference, first_difference
-from adbench.findings.variants.forms import FormResult, FormsOfCase, with_both_forms
+from adbench.findings.variants.forms import FormResult, FormsOfCase, compared, with_both_forms
 from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.findings.variants.traced import numbers_of, traced
 from adbench.findings.variants.variant_script import script
@@ -26,6 +29,7 @@ from adbench.functions.user_function import function_case
 from adbench.model.backend import Backend, from_module
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
+from adbench.model.record import Job, Record
 from adbench.reports.text.terminal import forms_table
 from tests.support.command import adbench
 
@@ -125,6 +129,34 @@ def test_a_script_computes_both_forms(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "import adbench.findings" not in text
 
 
+def test_on_a_device_both_forms_compute_there_and_so_does_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eager, places = backend("tape"), []
+
+    def loaded(source: Source, device: str, transfers: str) -> Backend:
+        places.append((source.name, device))
+        wrong = Namespace(tape, sin=lambda x: tape.sin(x) * (1 + 2.0**-30))
+        return replace(eager, xp=wrong) if source.name == "tape_compiled" else eager
+
+    def record(name: str, digits: float) -> Record:
+        verdict: Any = SimpleNamespace(worst=SimpleNamespace(digits_correct=digits), value=None, ulp=None)
+        return Record(Job("f", 1, f"{name} (cuda)", "value"), "ok", verdict=verdict)
+
+    monkeypatch.setattr(on_device, "loaded", loaded)
+    catalog = replace(resolve(backends=["tape*"]).catalog, cases={"f": function_case(of_numpy, (X, Y))})
+    records = [record("tape", 15.0), record("tape_compiled", 9.0)]
+    (found,) = compared(records, catalog, every=True, scripts=tmp_path)
+    assert places == [("tape", "cuda"), ("tape_compiled", "cuda")]
+    assert "first differ in the value of v3 = sin(v2)" in str(found.first)
+    assert found.to_dict()["device"] == "cuda"
+    assert "f by tape (cuda)" in forms_table.text([found], {}, width=200, colour=False)
+    used, at = backend("jax_eager"), at_point(of_jax, X, Y)
+    first = FirstDifference(traced(used, at), "value", 2, 1.0, 2, 1.0)
+    assert '"jax_platforms", "cuda,cpu"' in script(first, "jax", used, at, "cuda")
+    assert "cuda" not in script(first, "jax", used, at)
+
+
 def forms(eager: float | None, compiled: float | None) -> FormsOfCase:
     pair = [FormResult("x", digits, None if digits is None else 3.0, "it refuses") for digits in (eager, compiled)]
     return FormsOfCase("f", 1, 0, "tape", {"value": (pair[0], pair[1])}, "first")
@@ -169,6 +201,7 @@ def test_a_library_without_a_second_form_is_refused(name: str) -> None:
     [
         (["check", "-b", "autograd", "--variants"], "no second form"),
         (["check", "--scripts", "x"], "--scripts needs --variants"),
+        (["check", "-b", "jax", "--variants", "--device", "cpu,cuda"], "--variants computes on one device"),
         (["conform", "-b", "autograd", "--variants"], "no second form"),
         (["conform", "-b", "jax", "--scripts", "x"], "--scripts needs --variants"),
         (["conform", "-b", "jax", "--every-input", "--variants"], "--variants has no meaning with --every-input"),

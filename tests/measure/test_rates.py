@@ -72,6 +72,9 @@ def test_the_share_of_a_rate_is_the_amount_by_the_time_and_the_rate() -> None:
     found = limits(RECORD, RUN)
     assert found.copy.value == pytest.approx(0.42)
     assert found.arithmetic.value == pytest.approx(0.5)
+    counted = replace(RUN, gradient_operations={"some": 3.0})
+    value = replace(RECORD, job=replace(RECORD.job, operator="value"))
+    assert [limits(one, counted).arithmetic.value for one in (RECORD, value)] == pytest.approx([1.5, 0.5])
     on_device = limits(replace(RECORD, device="A GPU"), RUN)
     assert on_device.copy.value == pytest.approx(0.0042)
     assert on_device.arithmetic.reason == "no products"

@@ -20,6 +20,7 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_optio
 @click.option("--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S", help="Stop after this time.")
 @click.option("--programs", type=COUNT, metavar="N", help="Stop after N programs.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draw the programs of this seed.")
+@click.option("--nan", is_flag=True, help="Put a NaN into an input. The value must then be NaN, as it is on numpy.")
 @device_option
 @click.option(
     *("-o", "--output"), type=PATH, default=Path("findings"), show_default=True, metavar="DIR",
@@ -27,7 +28,14 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_optio
 )  # fmt: skip
 @json_option
 def fuzz(
-    backends: tuple[str, ...], seconds: float, programs: int | None, seed: int, device: str, output: Path, as_json: bool
+    backends: tuple[str, ...],
+    seconds: float,
+    programs: int | None,
+    seed: int,
+    nan: bool,
+    device: str,
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Search for wrong derivatives with random programs.
 
@@ -67,7 +75,7 @@ def fuzz(
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog.on(device), Settings(device=device))
         with Laboratory.of_workers(context, names, seed) as laboratory:
-            campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking())
+            campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking(), nan)
             try:
                 for one in campaign.run(seconds, programs, told):
                     line.end()

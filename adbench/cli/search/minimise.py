@@ -38,6 +38,8 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     given = read(finding)
     chosen = resolve(backends=(given.library, *filter(None, [given.peer])))
     names = installed(chosen)
+    if given.library not in names:  # the path of a file
+        given = replace(given, library=names[0])
     with Supervisor(default_limit()) as supervisor:
         context = Context(supervisor, chosen.catalog.on(given.device), Settings(device=given.device))
         with Laboratory.of_workers(context, names) as laboratory:

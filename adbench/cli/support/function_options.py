@@ -26,7 +26,7 @@ OF_KERNELS = {"--function", "--definition", "--at", "--arg", "--wrt", "--inputs"
 OF_KERNELS |= {"--device"}
 """Options with a meaning for `--definition`."""
 
-OF_SAME_BITS = (OF_KERNELS - {"--definition", "--points", "--device"}) | {"--same-bits", "-b", "--backends"}
+OF_SAME_BITS = (OF_KERNELS - {"--definition", "--points"}) | {"--same-bits", "-b", "--backends"}
 
 function_options = combined(
     click.option(
@@ -140,6 +140,8 @@ def with_variants(everything: Mapping[str, Any], *, named: bool) -> dict[str, An
     """The options with the eager and the compiled form of each of their backends. Raises UsageError in one line."""
     from adbench.findings.variants.forms import with_both_forms
 
+    if "," in everything["device"]:
+        raise click.UsageError(f"--variants computes on one device; --device {everything['device']} names several")
     forms = with_both_forms(everything["backends"], everything["backend_folders"], named=named)
     return {**everything, "backends": forms, "backends_by_default": False}
 
@@ -215,7 +217,7 @@ def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
     interrupt.listen()
     with redirect_stdout(sys.stderr):
         named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
-        found = same_bits(named, size, asked["backends"], asked["backend_folders"], asked["seed"])
+        found = same_bits(named, size, asked["backends"], asked["backend_folders"], asked["seed"], asked["device"])
     if as_json:
         print_json([one.to_dict() for one in found])
     else:

@@ -263,7 +263,8 @@ worker_options = combined(
         metavar="NAME[,NAME...]",
         default="cpu",
         show_default=True,
-        help="Compute on this device, for example cuda; cpu,cuda measures libraries on both in turns.",
+        help="Compute on this device, for example cuda; cpu,cuda measures libraries on both in turns."
+        " `run` without -n then adds sizes up to 10^7 numbers.",
     ),
     click.option(
         "--transfers",

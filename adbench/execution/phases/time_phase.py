@@ -77,14 +77,15 @@ class TimePhase:
         """The starts of workers with their numbers of threads and their devices: each on separate processors if there
         are enough, so that imports run in parallel.
 
-        Compiling for a device takes seconds: only the first launch does, and the others load its programs.
+        Compiling for a device takes seconds: a library does so in its first launch only, and then loads its programs;
+        the control always loads them. It stays a process, because it measures by how much processes differ.
         """
         usable, placed = usable_cpus(), {}
         for i, (key, start) in enumerate(starts):
             threads = key.threads or self.context.settings.threads
             first = i % max(1, len(usable) // threads) * threads
             environment = {**self.context.environment(threads, key.backend), **start.environment}
-            if number and self.context.is_on_device(key.backend):
+            if (number or key.control) and self.context.is_on_device(key.backend):
                 environment |= self.context.programs
             placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
         return placed

@@ -10,7 +10,7 @@ Nothing in it is fitted: the counts are those of the scheduler, the constants be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -54,13 +54,19 @@ class Estimate:
 
     checked   jobs that are checked already
     missing   backends whose library is not installed: their jobs take no time
+    large     seconds of the references at large sizes: (case, size) -> seconds (plan.seconds_of_large_references)
     workers   that run in parallel while no clock runs
     """
 
     def __init__(
-        self, settings: Settings, costs: Costs, checked: Iterable[Job] = (), missing: Iterable[str] = ()
+        self,
+        settings: Settings,
+        costs: Costs,
+        checked: Iterable[Job] = (),
+        missing: Iterable[str] = (),
+        large: Mapping[tuple[str, int], float] = {},
     ) -> None:
-        self.settings, self.costs = settings, costs
+        self.settings, self.costs, self._large = settings, costs, large
         self._checked, self._missing = frozenset(checked), frozenset(missing)
         self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # it asks for a job many times
         self.workers = room(settings.threads)
@@ -133,7 +139,10 @@ class Estimate:
         """The references of cases at sizes that are not checked yet: one process computes them all."""
         places = {(job.case, job.size, job.seed) for job in jobs if job not in self._checked}
         limit = min(REFERENCE_SECONDS, self.settings.reference_seconds)
-        return sum(JUDGE_SECONDS if self.costs.knows(case, size) else limit for case, size, _ in places)
+        return sum(
+            JUDGE_SECONDS if self.costs.knows(case, size) else self._large.get((case, size), limit)
+            for case, size, _ in places
+        )
 
     def launch(self, job: Job) -> float:
         """One job in one launch, with its control where it has one."""
@@ -150,10 +159,9 @@ class Estimate:
         return once * self._processes(job)
 
     def compiling(self, job: Job) -> float:
-        """What the first launch takes longer than others, which load its programs."""
+        """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
-        more = 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
-        return more / self._prepare_at_once * self._processes(job)
+        return 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
 
     def _processes(self, job: Job) -> int:
         """In a launch: two if it has the control."""
@@ -206,7 +214,7 @@ class Estimate:
     def after(self, **changes: object) -> Estimate:
         """This estimate for other settings."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        return Estimate(settings, self.costs, self._checked, self._missing)
+        return Estimate(settings, self.costs, self._checked, self._missing, self._large)
 
 
 def _is_on_device(job: Job) -> bool:

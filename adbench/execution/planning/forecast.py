@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import monotonic
 
 from adbench.execution.phases.memory_phase import jobs_to_measure
@@ -20,9 +21,16 @@ PHASES: tuple[Phase, ...] = ("check", "time", "memory")
 class Forecast:
     """Follows a run's events. `total` is its expected duration at first, `remaining` that of the rest."""
 
-    def __init__(self, settings: Settings, costs: Costs, progress: Progress, idle: frozenset[str]) -> None:
-        """`idle`: backends that are not installed, whose jobs take no time."""
-        self._settings, self._costs, self._progress, self._idle = settings, costs, progress, idle
+    def __init__(
+        self,
+        settings: Settings,
+        costs: Costs,
+        progress: Progress,
+        idle: frozenset[str],
+        large: Mapping[tuple[str, int], float] = {},
+    ) -> None:
+        """`idle`: backends that are not installed, whose jobs take no time; `large`: as of Estimate."""
+        self._settings, self._costs, self._progress, self._idle, self._large = settings, costs, progress, idle, large
         self._done = dict.fromkeys(PHASES, 0.0)
         self._spent = dict.fromkeys(PHASES, 0.0)
         self._phase: Phase = "check"
@@ -73,7 +81,7 @@ class Forecast:
     def _planned(self) -> dict[Unit, float]:
         """What is left, in units that events complete one by one."""
         progress = self._progress
-        estimate = Estimate(self._settings, self._costs, progress.records, self._idle)
+        estimate = Estimate(self._settings, self._costs, progress.records, self._idle, self._large)
         unchecked = progress.unchecked
         all_checks = estimate.of(unchecked, frozenset(job.case for job in unchecked)).check
         planned: dict[Unit, float] = {("check", job): all_checks / len(unchecked) for job in unchecked}

@@ -13,7 +13,7 @@ from adbench.catalog.discovery import Catalog, requirement, select
 from adbench.catalog.installed import pip_command
 from adbench.catalog.source import LOW, Source
 from adbench.execution.planning.request import Request
-from adbench.model.case import Case, function_of
+from adbench.model.case import ONE_BY_ONE, Case, function_of
 from adbench.model.errors import UnknownName, UsageError, contained
 from adbench.model.operator import BATCH, EVERY_OPERATOR, OF_TRAPS, RELATIONS, batch_points, with_points
 from adbench.model.record import Job, grouped
@@ -33,6 +33,16 @@ on data; and their sizes in that run and in a quick one."""
 FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "jax_native", "torch", "autograd")
 """The built-in backends of a quick run that names no backend, case or suite: they take about a minute. jax has two,
 because its portable source is slower than idiomatic code, and lacks branches that depend on data."""
+
+DEVICE_NUMBERS, DEVICE_OPERATIONS = 10**7, 5 * 10**7
+"""The largest size that a run on a device adds to a case's own, and the operations of the function there. Enclosures
+prove its gradient within half a minute."""
+
+ENCLOSING_SECONDS = 4e-7
+"""For each of these operations. A run needs two references: at its inputs and at perturbed ones."""
+
+AT_DEVICE_SIZES = ("value", "gradient")
+"""The operators at these sizes: enclosures prove no second derivatives."""
 
 SAMPLE = 3  # relations hold for a library or not: what breaks one on a single case is rare
 MOST_NAMES = 3  # of backends that are not installed, in a line
@@ -182,7 +192,8 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
 
     A trap has its gradient and all second-order operators. A run that names no case measures built-in ones at three
     sizes; a quick one, if it names no suite either, only their gradients. `batch_gradient` is only in a request that
-    names it, at the sizes that this names, or else at the case's second size, because the first is often 1.
+    names it, at the sizes that this names, or else at the case's second size, because the first is often 1. On a device
+    built-in cases have larger sizes too.
     """
     case, named = catalog.cases[name], request.own_operators
     sizes, own = sizes_of(case, request.sizes, quick=request.quick), case.operators
@@ -194,6 +205,7 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
             sizes = FIRST_LOOK.get(name) or (sizes if request.quick else three_of(sizes))
         if request.quick and name in FIRST_LOOK and not request.cases and not request.suites:
             own = ("gradient",)
+    more = larger_sizes(case) if request.adds_sizes and catalog.case_sources[name].builtin else ()
     cells = []
     for size in sizes:
         thorough = not request.time and size == sizes[0]
@@ -201,6 +213,7 @@ def _cells(catalog: Catalog, name: str, request: Request) -> list[tuple[int, str
         cells += [(size, operator) for operator in (wanted if named is None else named) if not _is_batch(operator)]
         if request.relations and size == sizes[0]:  # while its operators are prepared
             cells.append((size, RELATIONS))
+    cells += [(size, name) for size in more for name in (own if named is None else named) if name in AT_DEVICE_SIZES]
     batches = with_points(filter(_is_batch, own if named is None else named))
     in_batches = sizes if request.sizes else case.sizes[:2][-1:]
     return cells + [(size, operator) for size in in_batches for operator in batches]
@@ -242,6 +255,31 @@ def sizes_of(case: Case, wanted: Sequence[str], *, quick: bool) -> tuple[int, ..
 def three_of(sizes: Sequence[int]) -> tuple[int, ...]:
     """The largest size, the second smallest (the smallest is often 1) and one between; all of three or fewer."""
     return tuple(sizes) if len(sizes) < 4 else (sizes[1], sizes[(len(sizes) + 1) // 2], sizes[-1])
+
+
+def larger_sizes(case: Case) -> list[int]:
+    """Sizes above the case's own, with work for a device: its last one by tens, and at the end the largest round one.
+
+    None of an array-valued function, of numbers that are computed one after the other, or if the operations are
+    unknown.
+    """
+    last = case.sizes[-1]
+    if case.flops is None or case.is_array_valued or ONE_BY_ONE & set(case.tags):
+        return []
+    rounds = [digit * 10**power for power in range(8) for digit in range(1, 10)]
+    fits = [n for n in rounds if 2 * last <= n <= DEVICE_NUMBERS and case.accepts(n)]
+    fits = [n for n in fits if case.flops(n) <= DEVICE_OPERATIONS]
+    return [n for n in fits if n == fits[-1] or n in (10 * last, 100 * last, 1_000 * last)]
+
+
+def seconds_of_large_references(catalog: Catalog, jobs: Iterable[Job]) -> dict[tuple[str, int], float]:
+    """(case, size) -> seconds of the references of built-in cases above their own sizes, up to those of a device."""
+    seconds: dict[tuple[str, int], float] = {}
+    for name, size in dict.fromkeys((job.case, job.size) for job in jobs):
+        case, builtin = catalog.cases[name], catalog.case_sources[name].builtin
+        if builtin and case.flops and case.sizes[-1] < size and case.flops(size) <= DEVICE_OPERATIONS:
+            seconds[name, size] = 2 * ENCLOSING_SECONDS * case.flops(size)
+    return seconds
 
 
 def sizes_by_case(jobs: Iterable[Job]) -> dict[str, list[int]]:

@@ -13,7 +13,7 @@ from adbench.model.settings import FLOAT64, PROCESSOR, Settings, cache_folder
 
 QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough on a machine half as fast as ours
 SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20 % more, so it ends within three hours
-LONGEST_CALL_SECONDS = 1.0  # of a run that names no case and no size; each launch makes four and more of them
+LONGEST_CALL_SECONDS = 1.0  # of a run that names no size, and no case or a device; each launch makes four and more
 LONGEST_QUICK_SECONDS = 0.1  # of a quick run
 LONGEST_CHECK_SECONDS = 5.0  # to check a cell, if nothing is timed and neither case nor size is named
 
@@ -24,7 +24,7 @@ class Request:
 
     cases, backends                 names, globs, or files; none selects all
     sizes                           numbers, or globs over a case's own sizes; none: the case's own, or three of them in
-                                    a run that names no case
+                                    a run that names no case, and larger ones if it is on a device
     operators                       "relations" among them asks for those too, at each case's smallest size;
                                     none: each case's own, and for a check all possible ones at the smallest size
     suites                          only the cases of one of these: "all", "traps", or what the cases say
@@ -101,6 +101,11 @@ class Request:
         return SUITE_SECONDS if is_long else None
 
     @property
+    def adds_sizes(self) -> bool:
+        """Whether cases have larger sizes than their own, so that a device has work."""
+        return self.time and not self.quick and not self.sizes and self.devices != (PROCESSOR,)
+
+    @property
     def selects_nothing(self) -> bool:
         """Whether this is a check of everything built in, which has only a part of it."""
         chosen = self.cases or self.backends or self.sizes or self.operators or self.suites
@@ -134,7 +139,7 @@ class Request:
             settings = settings.for_a_first_look()
         if self.time and self.quick and not self.sizes:  # -n N measures what took too long
             settings = replace(settings, longest_call_seconds=LONGEST_QUICK_SECONDS)
-        elif not self.sizes and not self.cases:
+        elif not self.sizes and (not self.cases or self.adds_sizes):
             longest = LONGEST_CALL_SECONDS if self.time else LONGEST_CHECK_SECONDS
             settings = replace(settings, longest_call_seconds=longest)
         if self.rigorous:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import optree
 
 from adbench.functions.libraries import Library
 from adbench.functions.low_precision import Low, low_of, low_type, widened
@@ -54,6 +55,20 @@ def places_of(arguments: Arguments) -> dict[str, list[str]]:
         if place != "cpu":
             names_on.setdefault(place, []).append(name)
     return names_on
+
+
+def placed(args: Sequence[Any], kwargs: Mapping[str, Any], library: str, backend: Backend) -> Any:
+    """The arguments with their arrays, tensors and modules on the backend's device, as those of torch or jax."""
+    there, of_library = backend.to_native(0.0).device, importlib.import_module(library)
+
+    def moved(leaf: Any) -> Any:
+        if library == "jax":
+            return of_library.device_put(leaf, there) if isinstance(leaf, of_library.Array | np.ndarray) else leaf
+        leaf = of_library.from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return leaf.to(there) if hasattr(leaf, "to") else leaf
+
+    every: Any = list(args), dict(kwargs)
+    return optree.tree_map(moved, every)
 
 
 @dataclass(frozen=True)

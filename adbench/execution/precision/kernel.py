@@ -23,7 +23,7 @@ from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
-from adbench.execution.precision.given import in_numpy, lowest_of
+from adbench.execution.precision.given import in_numpy, lowest_of, placed
 from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import (
@@ -138,17 +138,7 @@ class KernelCheck:
             backend = loaded(resolve(backends=[library.backend]).catalog.backends[library.backend], device, "outside")
         except NoDevice as absent:
             raise no_device({library.backend: str(absent)}) from absent
-        there = backend.to_native(0.0).device
-        of_library = importlib.import_module(library.name)
-
-        def placed(leaf: Any) -> Any:
-            if library.name == "jax":
-                return of_library.device_put(leaf, there) if isinstance(leaf, of_library.Array | np.ndarray) else leaf
-            leaf = of_library.from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
-            return leaf.to(there) if hasattr(leaf, "to") else leaf
-
-        every: Any = list(args), dict(kwargs)
-        return optree.tree_map(placed, every)
+        return placed(args, kwargs, library.name, backend)
 
     def _called(
         self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt

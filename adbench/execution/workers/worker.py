@@ -14,6 +14,7 @@ import re
 import socket
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -341,6 +342,18 @@ def rates(state: WorkerState, request: Mapping[str, Any]) -> Any:
     return to_plain(on_device.rates(state.backend, request["dtype"]))
 
 
+def count_operations(state: WorkerState, request: Mapping[str, Any]) -> float | None:
+    """How many operations the case's value and gradient take, in those of the value; None if they are not counted."""
+    # Not at the top: a worker with a library counts none.
+    from adbench.execution.operators import references
+    from adbench.oracle.enclosures.counted_sweep import operations_with_gradient
+    from adbench.oracle.precise import NotPrecise
+
+    with suppress(NotPrecise):
+        return operations_with_gradient(references.subject_of(_point(request)))
+    return None
+
+
 def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
     call = _prepared(state)
@@ -385,6 +398,7 @@ REQUESTS: Mapping[str, Callable[[WorkerState, Mapping[str, Any]], Any]] = {
     "judge": judge,
     "overhead": overhead,
     "rates": rates,
+    "operations": count_operations,
     "memory": measure_memory,
     "instructions": count_instructions,
     "call": call,

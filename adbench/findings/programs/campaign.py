@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from adbench.findings.finding import Finding
-from adbench.findings.programs.generation import programs
+from adbench.findings.programs.generation import programs, with_nan
 from adbench.findings.programs.judging import OPERATORS
 from adbench.findings.programs.known import explanation
 from adbench.findings.programs.laboratory import Laboratory
@@ -33,12 +35,14 @@ class Campaign:
     refused      library -> reasons why it had no answer
     answered     libraries of which an answer was judged
     without      operations that are not drawn
+    nan          whether an input holds a NaN, where that reaches the value on numpy
     """
 
     laboratory: Laboratory
     seed: int
     traps: Mapping[str, Case] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    nan: bool = False
     programs: int = 0
     judged: int = 0
     compared: int = 0
@@ -105,12 +109,14 @@ class Campaign:
         started, following = time.monotonic(), programs(self.seed, self.without)
         while (most is None or self.programs < most) and time.monotonic() - started < seconds:
             program = following()
+            if self.nan:
+                program = with_nan(program, np.random.default_rng([self.seed, self.programs]))
             yield from self._examined(program, started + seconds)
             self.seconds = time.monotonic() - started
             told(self)
 
     def _examined(self, program: Program, deadline: float) -> Iterator[Finding]:
-        operators = operators_of(self.programs)
+        operators = ("value_and_gradient",) if program.has_nan else operators_of(self.programs)
         self.programs += 1
         examined = self.laboratory.examine(program, operators)
         self.lost += examined.lost
@@ -136,7 +142,7 @@ class Campaign:
                 self.times[key] += 1
                 return None
         started = time.monotonic()
-        on = f" --device {one.device}" if one.device != PROCESSOR else ""
+        on = f" --device {one.device}" * (one.device != PROCESSOR) + " --nan" * self.nan
         command = f"adbench fuzz --seed {self.seed} -b {one.library}{on}, program {self.programs - 1}"
         seconds = max(2.0, min(SHRINK_SECONDS, deadline - started))
         small = minimised(self.laboratory, replace(one, origin=command), seconds)

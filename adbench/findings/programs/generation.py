@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -280,6 +280,24 @@ def value_of_step(step: Step, values: Sequence[Any]) -> Any:
     inputs = tuple(Input(0.0) for _ in operands)
     f = compiled(Program(inputs, (moved,)).source())
     return f(PLAIN, *[values[k] for k in operands])
+
+
+def nan_reaches(program: Program) -> bool:
+    """Whether the value on numpy is NaN."""
+    values = values_of(program)
+    return values is not None and bool(np.isnan(values[-1]).all())
+
+
+def with_nan(program: Program, rng: np.random.Generator) -> Program:
+    """The program with a NaN in an entry of an active input, if that reaches the value on numpy; else as it is."""
+    which = int(rng.choice(program.wrt))
+    array = np.array(program.inputs[which].native)
+    if not array.size:
+        return program
+    array.flat[rng.integers(array.size)] = np.nan
+    inputs = [Input.of(array) if k == which else one for k, one in enumerate(program.inputs)]
+    changed = replace(program, inputs=tuple(inputs))
+    return changed if nan_reaches(changed) else program
 
 
 def values_of(program: Program) -> list[Any] | None:

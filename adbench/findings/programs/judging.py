@@ -21,7 +21,7 @@ import numpy as np
 from adbench.execution.operators.source_text_call import function
 from adbench.findings.conform.judgement import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
-from adbench.findings.programs.generation import values_of
+from adbench.findings.programs.generation import nan_reaches, values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
@@ -142,6 +142,8 @@ class ProgramTrial:
         if "result" not in answer:
             return None
         arrays = [np.asarray(one) for one in answer["result"]]
+        if self.program.has_nan:
+            return self._lost_nan(operator, arrays)
         if self.quick is not None:
             if self._agrees(operator, arrays, self.quick):
                 return None
@@ -150,6 +152,16 @@ class ProgramTrial:
         if self._fits(operator, arrays) and not all(np.isfinite(one).all() for one in arrays):
             return self._not_finite(operator, arrays)
         return self._full_fault(operator, arrays)
+
+    def _lost_nan(self, operator: str, arrays: Sequence[Any]) -> AnswerFault | None:
+        """A fault if an input's NaN reaches the value on numpy, and the library's value is finite. Only the value is
+        judged, because a derivative need not read the input.
+        """
+        has_value = operator == "value" or definition(operator).result == "pair"
+        if not has_value or not nan_reaches(self.program) or not np.isfinite(arrays[0]).all():
+            return None
+        got, words = repr(float(arrays[0])), "an input holds a NaN, which reaches the value on numpy"
+        return AnswerFault("wrong", got, "nan", "the value", f"the value is {got}, but {words}", "numpy")
 
     def _fits(self, operator: str, arrays: Sequence[Any]) -> bool:
         """Whether the arrays have the shapes of a gradient, or the result is a number."""

@@ -123,6 +123,11 @@ class Program:
         return tuple(k for k, one in enumerate(self.inputs) if one.active)
 
     @property
+    def has_nan(self) -> bool:
+        """Whether an input holds a NaN."""
+        return any(np.isnan(one).any() for one in self.args)
+
+    @property
     def operations(self) -> tuple[str, ...]:
         """The names of all operations, also of inner functions."""
         return tuple(name for step in self.steps for name in step.operations)

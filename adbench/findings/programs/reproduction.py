@@ -18,8 +18,10 @@ from adbench.model.settings import PROCESSOR
 SCRIPT_SECONDS = 120.0
 
 
-def write_files(finding: Finding, folder: Path) -> tuple[Path, Path, Path, Path]:
-    """Write `<name>.json`, `.py`, `.md` and `trap_<name>.py`; returns their paths."""
+def write_files(finding: Finding, folder: Path) -> tuple[Path, ...]:
+    """Write `<name>.json`, `.py`, `.md` and `trap_<name>.py`; returns their paths. A NaN has no derivative to check, so
+    that there is no trap of it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256("\0".join(finding.key).encode()).hexdigest()[:6]
     name = f"{finding.file_stem[:48].rstrip('_')}_{digest}"
@@ -28,6 +30,8 @@ def write_files(finding: Finding, folder: Path) -> tuple[Path, Path, Path, Path]
     write(finding, files[0])
     write_whole(files[1], text.encode())
     write_whole(files[2], issue(finding, text).encode())
+    if finding.of_nan:
+        return files[:3]
     write_whole(files[3], trap(finding, f"trap_{name}").encode())
     return files
 
@@ -57,7 +61,7 @@ def issue(finding: Finding, text: str) -> str:
 
 
 def _sentence(finding: Finding) -> str:
-    what = f"The {finding.operator} of the function below"
+    what = f"The {finding.what} of the function below"
     return {
         "wrong": f"{what} is wrong at {finding.place}: {finding.got} instead of {finding.expected}.",
         "nan": f"{what} is {finding.got} at {finding.place}; it should be {finding.expected}.",

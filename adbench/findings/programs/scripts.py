@@ -104,7 +104,7 @@ def _place(finding: Finding, trial: ProgramTrial) -> tuple[int, tuple[int, ...]]
 
 def _expected(finding: Finding) -> str:
     try:
-        return repr(float(finding.expected))
+        return _text(float(finding.expected))
     except ValueError:
         return "float('nan')" if finding.kind in ("wrong", "nan") else "0.0"
 
@@ -113,12 +113,14 @@ def _end(finding: Finding, name: str) -> list[str]:
     interval = re.match(r"any value in \[(.*), (.*)\]", finding.expected)
     words = f"any value in [{interval[1]}, {interval[2]}]" if interval else "{expected!r}"
     inside = f"{interval[1]} <= got <= {interval[2]}" if interval else f"abs(got - expected) <= {_tolerance(finding)!r}"
+    if finding.of_nan:
+        inside = "got != got"
     return [
-        f'print(f"{finding.operator} got {{got!r}}, expected {words}")',
+        f'print(f"{finding.what} got {{got!r}}, expected {words}")',
         f'print("expected value from: {finding.where or "no derivative was returned"}")',
         f'print("{name}", importlib.metadata.version("{name}"), "numpy", numpy.__version__)',
         'print("Python", platform.python_version(), "on", platform.platform())',
-        f"sys.exit(0 if {inside} else 1)  # NaN agrees with nothing",
+        f"sys.exit(0 if {inside} else 1)  # NaN {'differs from itself' if finding.of_nan else 'agrees with nothing'}",
     ]
 
 
@@ -135,7 +137,8 @@ def _tolerance(finding: Finding) -> float:
 
 
 def _text(value: Any) -> str:
-    return repr(np.asarray(value, dtype=np.float64).tolist())
+    """Numbers as Python text, which needs no import."""
+    return re.sub(r"-?\b(nan|inf)\b", r"float('\g<0>')", repr(np.asarray(value, dtype=np.float64).tolist()))
 
 
 def _through_adbench(finding: Finding) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.catalog.ad_hoc import AdHoc
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers
-from adbench.execution.precision.given import InGivenPrecision, active_of, native_leaf, precision_of
+from adbench.execution.precision.given import InGivenPrecision, active_of, native_leaf, placed, precision_of
 from adbench.findings.conform.operation_worker import packed_result
 from adbench.findings.variants.traced import TracedOperation, traced_flat
 from adbench.functions.libraries import LIBRARIES, compute_in_double
@@ -83,6 +83,8 @@ class Repeated:
         self.library = library_of(f, args, kwargs, backend.name)
         if takes_xp(f):
             f, self.library = partial(f, backend.xp), LIBRARIES[family_of_backend(backend.name) or "numpy"]
+        if backend.device is not None:
+            args, kwargs = placed(args, kwargs, self.library.name, backend)
         arguments = arguments_of(f, args, kwargs, named.wrt or None, double=False)
         self._backend = backend
         in_types = InGivenPrecision.of(backend, self.library, arguments, nullcontext)

@@ -22,7 +22,7 @@ from adbench.functions.recognition import library_of
 from adbench.measure.machine.processors import usable_cpus
 from adbench.model.errors import UsageError
 from adbench.model.serialization import from_plain, to_plain
-from adbench.model.settings import Settings
+from adbench.model.settings import PROCESSOR, Settings, on_device
 from adbench.oracle.evidence import PRECISIONS
 
 WORKER = "adbench.findings.same_bits.repetitions"
@@ -103,7 +103,9 @@ class SameBits:
         return {"function": self.function, "backend": self.backend, "version": self.version, "rows": rows}
 
 
-def same_bits(named: AdHoc, size: int, backends: Sequence[str], folders: Sequence[str], seed: int) -> list[SameBits]:
+def same_bits(
+    named: AdHoc, size: int, backends: Sequence[str], folders: Sequence[str], seed: int, device: str = PROCESSOR
+) -> list[SameBits]:
     """Repeat the gradient of a function at its arguments of this size by these backends; none: by its library's.
 
     Raises UsageError in one line for a function, arguments or a backend that cannot be repeated.
@@ -113,16 +115,17 @@ def same_bits(named: AdHoc, size: int, backends: Sequence[str], folders: Sequenc
     wanted = backends or (LIBRARIES_OF_XP if library.name == "xp" else (library.backend,))
     chosen = resolve(backends=wanted, backend_folders=folders)
     names = select("backend", chosen.catalog.backends, chosen.backends)
-    if not backends and library.name == "xp":  # only the installed ones
-        names = tuple(name for name in names if not chosen.catalog.backends[name].missing)
+    if not backends and library.name == "xp":  # only the installed ones, with the device
+        sources = chosen.catalog.backends
+        names = tuple(name for name in names if not (sources[name].missing or sources[name].refuses(device)))
     for name in names:
         library.refuse_backend(name, named.name)
     installed(replace(chosen, backends=names))
     found = []
     for name in names:
-        with asking(chosen, name, seed) as ask:
+        with asking(replace(chosen, catalog=chosen.catalog.on(device)), name, seed) as ask:
             rows = repetitions(ask, {"named": asdict(named), "size": size, "seed": seed})
-        found.append(SameBits(named.name, name, chosen.catalog.backends[name].version or "", rows))
+        found.append(SameBits(named.name, on_device(name, device), chosen.catalog.backends[name].version or "", rows))
     return found
 
 
@@ -135,7 +138,7 @@ def asking(chosen: Selection, backend: str, seed: int) -> Iterator[Ask]:
 
         def ask(process: int, function: str, request: Mapping[str, Any]) -> Any:
             if process not in workers:
-                start = context.plain_start(2 if process == 3 else 1)
+                start = context.plain_start(2 if process == 3 else 1, backend)
                 workers[process] = stack.enter_context(ResidentWorker(context, backend, start))
             try:
                 return workers[process].ask({"do": "call", "function": f"{WORKER}:{function}", **request}, SECONDS)

@@ -8,20 +8,21 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from adbench.catalog.discovery import Catalog, load, select
+from adbench.catalog.discovery import Catalog, select
 from adbench.catalog.generated_files import file_stem
 from adbench.catalog.selection import resolve
+from adbench.execution.operators import on_device
 from adbench.execution.operators.prepared_point import point
 from adbench.findings.variants.first_difference import FirstDifference, first_difference, in_ulp
 from adbench.findings.variants.variant_script import script
 from adbench.functions.libraries import double_precision
 from adbench.model.atomic_file import write_whole
-from adbench.model.backend import Backend, from_module
+from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import RELATIONS, Operator
 from adbench.model.record import Record, grouped
 from adbench.model.serialization import to_plain
-from adbench.model.settings import FLOAT64
+from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device
 from adbench.oracle.evidence import FLOAT64_DIGITS
 
 FORMS: Mapping[str, tuple[str, str]] = {
@@ -83,6 +84,7 @@ class FormsOfCase:
 
     first    the first operation whose results differ, or why the search named no operation
     script   the file of the program that shows it, or ""
+    device   on which both were computed
     """
 
     case: str
@@ -92,6 +94,7 @@ class FormsOfCase:
     results: Mapping[str, tuple[FormResult, FormResult]]
     first: FirstDifference | str = ""
     script: str = ""
+    device: str = PROCESSOR
 
     @property
     def gaps(self) -> dict[str, float]:
@@ -132,7 +135,8 @@ class FormsOfCase:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         results = {name: dict(zip(WORDS, map(to_plain, pair), strict=True)) for name, pair in self.results.items()}
-        about = {name: getattr(self, name) for name in ("case", "size", "seed", "library", "sentence", "script")}
+        names = ("case", "size", "seed", "library", "sentence", "script", "device")
+        about = {name: getattr(self, name) for name in names}
         return {**about, "first": str(self.first), "results": results}
 
 
@@ -153,13 +157,13 @@ def compared(
     """
     judged = [record for record in records if record.job.operator != RELATIONS]
     found, begun = [], monotonic()
-    places = grouped(judged, lambda one: (one.job.case, one.job.size, one.job.seed, LIBRARY_OF[one.job.backend]))
+    places = grouped(judged, lambda one: (one.job.case, one.job.size, one.job.seed, *_form(one)[1:]))
     for place, of_place in places.items():
-        by_form = {(one.job.backend, one.job.operator): FormResult.of(one) for one in of_place}
+        by_form = {(_form(one)[0], one.job.operator): FormResult.of(one) for one in of_place}
         operators = dict.fromkeys(one.job.operator for one in of_place)
         pairs = {name: [by_form.get((form, name)) for form in FORMS[place[3]]] for name in operators}
         results = {name: (pair[0], pair[1]) for name, pair in pairs.items() if pair[0] and pair[1]}
-        one = FormsOfCase(*place, results)
+        one = FormsOfCase(*place[:-1], results, device=place[-1])
         name, gap = one.widest
         if name and (every or abs(gap) >= WORTH_DIGITS):
             told(one.case)
@@ -179,17 +183,23 @@ def _searched(one: FormsOfCase, catalog: Catalog, dtype: str, seconds: float, sc
     file = None
     try:
         with double_precision():
-            forms = [_loaded(catalog, name) for name in FORMS[one.library]]
+            forms = [_loaded(catalog, name, one.device) for name in FORMS[one.library]]
             at = point(catalog.cases[one.case], one.size, one.seed)
             first = first_difference(forms[0], forms[1], at, order, seconds)
             if scripts is not None:
                 file = scripts / f"{file_stem(f'{one.library}_{one.case}_{one.size}_{one.seed}')}.py"
                 file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(file, script(first, one.library, forms[0], at).encode())
+                write_whole(file, script(first, one.library, forms[0], at, one.device).encode())
     except Unsupported as refusal:
         return replace(one, first=f"no operation is named: {refusal}")
     return replace(one, first=first, script="" if file is None else str(file))
 
 
-def _loaded(catalog: Catalog, name: str) -> Backend:
-    return from_module(name, load(catalog.backends[name]))
+def _form(record: Record) -> tuple[str, str, str]:
+    """The backend of a record, its library and its device."""
+    name, device = backend_and_device(record.job.backend)
+    return name, LIBRARY_OF[name], device
+
+
+def _loaded(catalog: Catalog, name: str, device: str) -> Backend:
+    return on_device.loaded(catalog.backends[name], device, "outside")

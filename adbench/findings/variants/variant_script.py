@@ -13,6 +13,7 @@ from adbench.findings.variants.first_difference import FirstDifference
 from adbench.findings.variants.traced import numbers_of
 from adbench.model import tree
 from adbench.model.backend import Backend
+from adbench.model.settings import PROCESSOR
 from adbench.oracle.leaves import output_weights
 
 JAX_HEAD = """import numpy
@@ -33,8 +34,7 @@ def array(x):
     return numpy.array(x) if isinstance(x, list) else x
 """
 CLASS = re.compile(r"\b[A-Z]\w+(?=[.(])")
-HEADS = {"jax": f"{JAX_HEAD}{LIBRARIES['jax'].head}", "torch": f"{TORCH_HEAD}{LIBRARIES['torch_func'].head}"}
-HEADS["tape"] = TAPE_HEAD
+HEADS = {"jax": (JAX_HEAD, LIBRARIES["jax"]), "torch": (TORCH_HEAD, LIBRARIES["torch_func"]), "tape": (TAPE_HEAD, None)}
 CALLS = {
     ("jax", "value"): ("f(*at)", "jax.jit(f)(*at)"),
     ("jax", "vjp"): ("vjp(f, *at)[1](w)", "jax.jit(lambda w, *at: vjp(f, *at)[1](w))(w, *at)"),
@@ -52,7 +52,7 @@ END = """
 
 same = True
 for number, results in enumerate(zip(eager, compiled)):
-    one, other = (numpy.asarray(part.detach() if hasattr(part, "detach") else part) for part in results)
+    one, other = (numpy.asarray(part.detach().cpu() if hasattr(part, "detach") else part) for part in results)
     apart = ~((one == other) | (numpy.isnan(one) & numpy.isnan(other)))
     same = same and not apart.any()
     print(f"result {number}: {apart.sum()} of {one.size} numbers differ")
@@ -62,8 +62,8 @@ sys.exit(0 if same else 1)
 """
 
 
-def script(first: FirstDifference, library: str, eager: Backend, at: CasePoint) -> str:
-    """The text of the program, up to the operation after which the difference has its final size.
+def script(first: FirstDifference, library: str, eager: Backend, at: CasePoint, device: str = PROCESSOR) -> str:
+    """The text of the program, up to the operation after which the difference has its final size, for this device.
 
     Raises Unsupported if an operation has no text.
     """
@@ -71,7 +71,9 @@ def script(first: FirstDifference, library: str, eager: Backend, at: CasePoint) 
     lines, before = program.lines(end)
     shape = np.shape(eager.numpy_result(program.function(end, eager.xp)(*eager.native_inputs(at.args))))
     weights = output_weights(at.seed, 0, shape) if shape else np.ones(())
-    texts = [f'"""{library}: {str(first)[:100]}."""', "", "import sys", "", HEADS[library]]
+    head, of_library = HEADS[library]
+    head += of_library.head_for("", device) if of_library else ""
+    texts = [f'"""{library}: {str(first)[:100]}."""', "", "import sys", "", head]
     classes = sorted(set(CLASS.findall("\n".join([*before, *lines]))))  # in the parameters of jax's primitives
     texts += [*([f"from jax.lax import {', '.join(classes)}"] if classes and library == "jax" else []), "", ""]
     texts += [*(f"{one}\n\n" for one in before), f"def f({', '.join(program.names)}):"]

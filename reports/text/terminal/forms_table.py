@@ -10,6 +10,7 @@ from rich.text import Text
 
 from adbench.findings.variants.first_difference import in_ulp
 from adbench.findings.variants.forms import FORMS, WORDS, WORTH_DIGITS, FormResult, FormsOfCase
+from adbench.model.settings import on_device
 from adbench.oracle.evidence import in_digits
 
 from ...content import formatting
@@ -25,9 +26,10 @@ def text(forms: Sequence[FormsOfCase], versions: Mapping[str, str | None], *, wi
     shown.sort(key=lambda one: -abs(one.widest[1]))
     parts: list[Any] = []
     for one in shown[:MOST_SHOWN]:
-        version = versions.get(FORMS[one.library][0]) or ""
+        version = versions.get(on_device(FORMS[one.library][0], one.device)) or ""
         size = f", n = {one.size}" if one.size and several else ""
-        parts.append(Text(f"{one.case} by {' '.join(filter(None, (one.library, version)))}{size}", style="bold"))
+        library = " ".join(filter(None, (on_device(one.library, one.device), version)))
+        parts.append(Text(f"{one.case} by {library}{size}", style="bold"))
         parts += [_table(one), Text(one.sentence)]
         parts += [Text(str(one.first))] if one.first else []
         parts += [Text(f"wrote {one.script}")] if one.script else []

@@ -1,0 +1,36 @@
+"""How many operations a value and its gradient take: known programs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adbench.oracle.enclosures.counted_sweep import operations_with_gradient
+from adbench.oracle.precise import NotPrecise
+from adbench.oracle.subject import Subject
+
+N = 12
+A, B, X = np.ones((N, N)), np.ones((N, N)), np.ones(N)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "wrt", "of_value", "of_sweep"),
+    [
+        (lambda xp, a, b: xp.sum(a @ b), (A, B), (0, 1), 2 * N**3 + N**2, 4 * N**3),
+        (lambda xp, a, b: xp.sum(a @ b), (A, B), (0,), 2 * N**3 + N**2, 2 * N**3),
+        (lambda xp, a, x: xp.sum(a @ x), (A, X), (1,), 2 * N**2 + N, 2 * N**2),
+        (lambda xp, x: xp.sum(xp.exp(x)), (X,), (0,), 2 * N, 2 * N),  # the slope, and its product
+        (lambda xp, x, y: xp.sum(x * y), (X, X), (0, 1), 2 * N, 2 * N),
+        (lambda xp, x: xp.sum(x), (X,), (0,), N, 0),
+        (lambda xp, x: xp.sum(x[1:]), (X,), (0,), N - 1, N - 1),  # the gradient's place for a number that is moved
+    ],
+)
+def test_the_operations_are_those_of_a_textbook(f: Any, args: Any, wrt: Any, of_value: int, of_sweep: int) -> None:
+    subject = Subject.of(lambda *args: f(np, *args), args, wrt, text=f)
+    assert operations_with_gradient(subject) == pytest.approx(1 + of_sweep / of_value)
+
+
+def test_a_factorisation_is_not_counted() -> None:
+    text = lambda xp, a: xp.linalg.slogdet(a)[1]  # noqa: E731
+    with pytest.raises(NotPrecise, match="its operations are not counted: AttributeError"):
+        operations_with_gradient(Subject.of(lambda a: text(np, a), (A,), (0,), text=text))
