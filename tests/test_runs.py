@@ -1,4 +1,4 @@
-"""`adbench.run`, and what a run offers in Python: parts, frames, plots, HTML, files."""
+"""`adbench.run`, and what a run offers in Python: parts, frames, HTML, files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 import adbench
 from adbench.execution.sent_cases import pickled, sent_case
@@ -268,55 +267,6 @@ def test_without_pandas_the_frame_names_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install 'autodiff-bench\[notebook\]'"):
         RUN.to_frame()
-
-
-def test_a_plot_has_a_line_for_each_right_backend_and_names_the_wrong_one() -> None:
-    _, axes = pyplot.subplots()
-    try:
-        assert RUN.plot("quadratic", ax=axes) is axes
-        assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "n")
-        by_name = {tuple(line.get_xdata()): tuple(line.get_ydata()) for line in axes.lines}
-        assert by_name[10, 100] == pytest.approx((1e-6, 1e-6))
-        legend = axes.get_legend()
-        assert legend is not None
-        texts = [text.get_text() for text in legend.get_texts()]
-        assert {"tape", "jax", "differences (not ranked)"} < set(texts)
-        assert any("liar" in text and "wrong" in text for text in texts)
-        own = RUN.plot("other", what="memory")
-        assert own.get_title() == "other: resident peak of gradient"
-        array_valued = adbench.Run.of(runs.run([runs.record(operator="jacobian")]))
-        assert array_valued.plot("quadratic").get_title() == "quadratic: time per call of jacobian"
-    finally:
-        pyplot.close("all")
-
-
-@pytest.mark.parametrize("what", ["time", "resident_peak_bytes"])
-def test_a_plot_leaves_out_a_right_gradient_next_to_a_wrong_value(what: Any) -> None:
-    wrong = runs.record(backend="half", operator="value", status="wrong")
-    both = [runs.record(backend=backend, memory=runs.memory()) for backend in ("half", "tape")]
-    try:
-        legend = adbench.Run.of(runs.run([wrong, *both])).plot("quadratic", what=what).get_legend()
-        assert legend is not None
-        assert [text.get_text() for text in legend.get_texts()] == ["tape", "not drawn: half: wrong"]
-    finally:
-        pyplot.close("all")
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"case": "*"}, "matches 2 cases"),
-        ({"case": "othre"}, "no case 'othre'"),
-        ({"case": "other", "operator": "hvp"}, "no measured operator 'hvp'"),
-        ({"case": "other", "what": "money"}, "no quantity to plot 'money'"),
-        ({"case": "quadratic", "what": "allocated_peak_bytes"}, "there is no allocated_peak_bytes of gradient"),
-    ],
-    ids=["glob", "case", "operator", "quantity", "figures"],
-)
-def test_a_plot_of_nothing_says_why(asked: Any, says: str) -> None:
-    with pytest.raises(adbench.UsageError, match=says):
-        RUN.plot(**asked)
-    assert not pyplot.get_fignums()
 
 
 def test_a_notebook_shows_the_table_and_the_reasons_of_failures() -> None:
