@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import pickle
@@ -20,7 +19,6 @@ import pytest
 
 import adbench
 from adbench.execution.sent_cases import pickled, sent_case
-from adbench.execution.source_text import source_text
 from adbench.model.errors import BadOutput
 from adbench.model.events import Checked, Event, Started
 from adbench.reports.text import progress
@@ -120,41 +118,9 @@ print("JAX_ENABLE_X64" in os.environ)  # the user's process keeps the defaults o
     lines = done.stdout.splitlines()
     assert lines[0] == "once"
     assert lines[1].startswith("the worker processes cannot import it: f is defined in __main__")
-    assert "send='source' or send='pickle'" in lines[1]
+    assert "use send='pickle'" in lines[1]
     assert lines[2:] == ["1 case, 1 backend, 1 record: 1 right>", "False"]
     assert done.stderr == ""
-
-
-def test_source_text_takes_along_imports_constants_and_functions() -> None:
-    f = sent.made(2.0)
-    names: dict[str, Any] = {}
-    exec(source_text({"f": f}).replace(sent.__name__, "tests.sent"), names)
-    assert names["f"](1.5) == f(1.5)
-    assert names["scale"] == 2.0
-
-
-def test_source_text_of_a_function_in_main_has_no_import_of_main() -> None:
-    script = """
-import sys
-sys.path.insert(0, ROOT)
-import numpy as np
-from adbench.execution.source_text import source_text
-K = {"a": [1, 2.5]}
-def helper(x):
-    return other(x) + K["a"][1]
-def other(x):
-    return np.sin(x) if x > 0 else helper(-x)
-def f(x):
-    return helper(x)
-text = source_text({"f": f})
-names = {}
-exec(text, names)
-assert "__main__" not in text and names["f"](1.0) == f(1.0)
-"""
-    folder = Path(__file__).parent
-    code = f"ROOT = {str(ROOT)!r}\n{script}"
-    program = f"import linecache; code = {code!r}; linecache.cache['cell'] = (1, None, code.splitlines(True), 'cell')"
-    subprocess.run([sys.executable, "-c", f"{program}; exec(compile(code, 'cell', 'exec'))"], check=True, cwd=folder)
 
 
 LOCAL = sent.made(2.0)
@@ -163,26 +129,17 @@ LOCAL = sent.made(2.0)
 @pytest.mark.parametrize(
     ("given", "send", "says"),
     [
-        ((LOCAL, 1.0), "import", "local object.*send='source'"),
-        ((sent.LAMBDA, 1.0), "source", "a lambda has no separate source"),
-        ((functools.partial(LOCAL), 1.0), "source", "not a Python function"),
-        ((np.sin, 1.0), "source", "not a Python function"),
-        ((LOCAL, threading.Lock()), "source", "cannot be pickled.*send='pickle'"),
+        ((LOCAL, 1.0), "import", "local object.*send='pickle'"),
         ((LOCAL, threading.Lock()), "pickle", "cannot be pickled"),
         ((1.0, 2.0), "import", "is not a case"),
         ((LOCAL, 1.0), "fork", "no way to send a function 'fork'"),
     ],
-    ids=["local", "lambda", "partial", "compiled", "arguments", "lock", "number", "way"],
+    ids=["local", "lock", "number", "way"],
 )  # fmt: skip
 def test_what_cannot_be_sent_says_what_else_to_do(given: Any, send: Any, says: str) -> None:
     with pytest.raises(adbench.UsageError, match=says) as raised:
         sent_case(given, send)
     assert "\n" not in str(raised.value)
-
-
-def test_two_functions_of_one_name_are_refused_as_source() -> None:
-    with pytest.raises(adbench.UsageError, match="two different objects named 'f'"):
-        source_text({"f": sent.made(1.0), "inputs": sent.made(2.0)})
 
 
 def test_a_custom_gradient_of_jax_keeps_its_rule_on_the_way() -> None:
@@ -196,8 +153,6 @@ def test_a_custom_gradient_of_jax_keeps_its_rule_on_the_way() -> None:
     f.defvjp(lambda x: (x * x, x), lambda x, g: (5.0 * x * g,))
     back = pickle.loads(pickled({"f": f}, "pickle"))["f"]  # noqa: S301 - written here
     assert jax.grad(back)(2.0) == 10.0
-    with pytest.raises(adbench.UsageError, match="a custom rule"):
-        sent_case((f, 2.0), "source")
 
 
 @pytest.mark.parametrize(
