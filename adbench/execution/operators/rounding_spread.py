@@ -47,7 +47,7 @@ Examined = tuple[Verdict, tuple[EntryEvidence, ...]]
 
 
 class FailsElsewhere(Exception):
-    """The call raised at other inputs than those that are judged."""
+    """The call raised at other inputs than the judged ones."""
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Judge:
         return examined(there, self.operator, result, known, None)[1]
 
     def _result(self, inputs: Sequence[Any]) -> Any:
-        """The result of the call at other inputs than those that are judged, in numpy."""
+        """The result of the call at other inputs than the judged ones, in numpy."""
         try:
             with contained():
                 return self.backend.numpy_result(self.backend.waited(self.call(*inputs)))
