@@ -26,7 +26,6 @@ from tests.support.marks import one_in
 pytestmark = pytest.mark.xdist_group("examples")
 
 KINDS = ("case", "backend")
-SESSION = Path(__file__).parents[1] / "interop" / "gradbench_session.jsonl"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +86,7 @@ def test_a_name_that_will_not_do_is_one_line(tmp_path: Path, kind: str, name: st
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_of_a_shell_is_a_script_it_can_read(tmp_path: Path, shell: str) -> None:
-    done = adbench(tmp_path, "completion", shell)
+    done = adbench_in_a_process(tmp_path, _ADBENCH_COMPLETE=f"{shell}_source")
     assert done.code == 0
     assert "_ADBENCH_COMPLETE" in done.out
     if shutil.which(shell):
@@ -154,7 +153,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "base.json", folder / "new.json")
     later = folder / "february" / "run.json"  # a site refuses two copies of one run
     later.write_text(later.read_text("utf-8").replace('"created": "20', '"created": "21', 1), "utf-8")
-    shutil.copy(SESSION, folder / "log.jsonl")
     root = Program((Input(2.0),), (Step("sqrt", "xp.sqrt({0})", (0,)),))
     wheel(folder / "dist", "1.0", name="mylib")
     wheel(folder / "dist", "1.4", name="mylib")
