@@ -8,7 +8,10 @@ The core installation has none of them, see docs/how-to/install.md.
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.util
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 EXTRAS = {
@@ -67,3 +70,28 @@ def posix_module(name: str) -> ModuleType:
 def pip_install(name: str) -> str:
     """The command that installs an optional library."""
     return f"pip install 'autodiff-bench[{EXTRAS[name]}]'"
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls a function with each of some modules once it has been imported."""
+
+    def __init__(self, names: set[str], act: Callable[[ModuleType], None]) -> None:
+        self._names, self._act = names, act
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec that the other finders know, with a loader that calls the function at its end."""
+        if name not in self._names:
+            return None
+        self._names = self._names - {name}
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self._act(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # of this loader alone
+        return spec

@@ -66,8 +66,7 @@ def run(
     progress    None shows a bar in a terminal and a line in a notebook, False nothing. A function is called with each
                 event, as soon as it happens
     output      a folder for run.json, report.html and the journal; none: nothing is written
-    send        how a Case or a function gets to the workers: "import" from its module, "source" for its text, "pickle"
-                by cloudpickle
+    send        how a Case or a function gets to the workers: "import" from its module, "pickle" by cloudpickle
     settings    suites, launches, rigorous, budget and timeout in seconds, mem_limit in bytes, threads (a number, or
                 several), device (one, or several), transfers, points, margin, reference, case_folders,
                 backend_folders: as for the command line

@@ -1,11 +1,11 @@
-"""A run in Python: `adbench.Run` with its table, plots and files; `adbench.load` and `adbench.compare`."""
+"""A run in Python: `adbench.Run` with its table and files; `adbench.load` and `adbench.compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from adbench.catalog.discovery import select
 from adbench.model import record
@@ -16,13 +16,6 @@ from adbench.results import compare as comparing
 from adbench.results.comparison_inputs import ComparisonInput, of_run
 from adbench.results.importers.timing_files import read_input
 from adbench.results.store import PAGE, read_run, write_run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-What = Literal[
-    "time", "memory", "allocated_peak_bytes", "resident_peak_bytes", "python_peak_bytes", "device_peak_bytes"
-]
 
 
 class Run(record.Run):
@@ -78,23 +71,6 @@ class Run(record.Run):
         pandas = library("pandas", "to_frame")
         frame = pandas.DataFrame(spreadsheet.rows(self), columns=list(spreadsheet.FIELDS))
         return frame.astype(dict.fromkeys(spreadsheet.FIGURES, "float64"))
-
-    def plot(self, case: str, *, ax: Axes | None = None, operator: str | None = None, what: What = "time") -> Axes:
-        """Plot a case's time or memory against its size, with a line for each backend; returns matplotlib's axes.
-
-        ax        where to draw; by default in a new figure
-        operator  by default the gradient, or the Jacobian of a case whose value is an array
-        what      "time", or "memory" by the first method that has figures, or the name of a method
-
-        The bands are quartiles over launches. Results that are not certainly right are hollow. Wrong ones are not
-        drawn; the legend names them. Raises UsageError if there is nothing to draw.
-        """
-        from adbench.reports.figures import axes
-
-        found = sorted(_chosen("case", case, self._names[0]))
-        if len(found) > 1:
-            raise UsageError(f"{case!r} matches {len(found)} cases; plot one of {', '.join(found)}")
-        return axes.plot(self, found[0], ax, operator, what)
 
     def save(self, folder: str | Path) -> Path:
         """Write run.json and report.html into a folder, which is made if needed; returns the page's path.

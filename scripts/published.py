@@ -159,7 +159,7 @@ CLAIMS = (
                 _over("normal_log_density", "stan_math_builtin", "stan_math"),
             ),
         ),
-        "FastAD and Adept are in no package index; their rows need an installed copy (`adbench doctor --backends`). "
+        "FastAD and Adept are in no package index; their rows need an installed copy (`adbench list backends`). "
         "FastAD is 0.0.1, with the headers of CRAN's RcppFastAD. Stan's scalar operations are recorded one by one; its "
         "built-in functions and matrix nodes are one record each, which shrinks the paper's factor. The paper builds "
         "FastAD's expression once and evaluates it repeatedly, while Stan and Adept record at every call; here both "

@@ -20,9 +20,6 @@ def powers(xp: Any, x: Any) -> Any:
 CUBES = adbench.Case(f=powers, inputs=lambda n, rng: {"x": rng.normal(size=n)}, wrt=("x",), sizes=(2, 4))
 
 
-LAMBDA = lambda x: x  # noqa: E731 - a lambda has no source text
-
-
 def made(scale: float) -> Any:
     """A function that no module has."""
 

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "adbench.vocabulary": set(),
     "adbench.oracle": {"vocabulary", "sealed_folder", "optional"},
     "adbench.measure": {"optional"},
-    "adbench.audit": set(),
+    "adbench.audit": {"optional"},
     "adbench.model": {"vocabulary", "oracle", "measure", "optional"},
     "adbench.catalog": {"model", "oracle", "optional"},
     "adbench.results": {"model", "oracle", "measure", "catalog", "version"},

@@ -1,8 +1,7 @@
-"""`adbench.run`, and what a run offers in Python: parts, frames, plots, HTML, files."""
+"""`adbench.run`, and what a run offers in Python: parts, frames, HTML, files."""
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import pickle
@@ -17,11 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 import adbench
 from adbench.execution.sent_cases import pickled, sent_case
-from adbench.execution.source_text import source_text
 from adbench.model.errors import BadOutput
 from adbench.model.events import Checked, Event, Started
 from adbench.reports.text import progress
@@ -121,41 +118,9 @@ print("JAX_ENABLE_X64" in os.environ)  # the user's process keeps the defaults o
     lines = done.stdout.splitlines()
     assert lines[0] == "once"
     assert lines[1].startswith("the worker processes cannot import it: f is defined in __main__")
-    assert "send='source' or send='pickle'" in lines[1]
+    assert "use send='pickle'" in lines[1]
     assert lines[2:] == ["1 case, 1 backend, 1 record: 1 right>", "False"]
     assert done.stderr == ""
-
-
-def test_source_text_takes_along_imports_constants_and_functions() -> None:
-    f = sent.made(2.0)
-    names: dict[str, Any] = {}
-    exec(source_text({"f": f}).replace(sent.__name__, "tests.sent"), names)
-    assert names["f"](1.5) == f(1.5)
-    assert names["scale"] == 2.0
-
-
-def test_source_text_of_a_function_in_main_has_no_import_of_main() -> None:
-    script = """
-import sys
-sys.path.insert(0, ROOT)
-import numpy as np
-from adbench.execution.source_text import source_text
-K = {"a": [1, 2.5]}
-def helper(x):
-    return other(x) + K["a"][1]
-def other(x):
-    return np.sin(x) if x > 0 else helper(-x)
-def f(x):
-    return helper(x)
-text = source_text({"f": f})
-names = {}
-exec(text, names)
-assert "__main__" not in text and names["f"](1.0) == f(1.0)
-"""
-    folder = Path(__file__).parent
-    code = f"ROOT = {str(ROOT)!r}\n{script}"
-    program = f"import linecache; code = {code!r}; linecache.cache['cell'] = (1, None, code.splitlines(True), 'cell')"
-    subprocess.run([sys.executable, "-c", f"{program}; exec(compile(code, 'cell', 'exec'))"], check=True, cwd=folder)
 
 
 LOCAL = sent.made(2.0)
@@ -164,26 +129,17 @@ LOCAL = sent.made(2.0)
 @pytest.mark.parametrize(
     ("given", "send", "says"),
     [
-        ((LOCAL, 1.0), "import", "local object.*send='source'"),
-        ((sent.LAMBDA, 1.0), "source", "a lambda has no separate source"),
-        ((functools.partial(LOCAL), 1.0), "source", "not a Python function"),
-        ((np.sin, 1.0), "source", "not a Python function"),
-        ((LOCAL, threading.Lock()), "source", "cannot be pickled.*send='pickle'"),
+        ((LOCAL, 1.0), "import", "local object.*send='pickle'"),
         ((LOCAL, threading.Lock()), "pickle", "cannot be pickled"),
         ((1.0, 2.0), "import", "is not a case"),
         ((LOCAL, 1.0), "fork", "no way to send a function 'fork'"),
     ],
-    ids=["local", "lambda", "partial", "compiled", "arguments", "lock", "number", "way"],
+    ids=["local", "lock", "number", "way"],
 )  # fmt: skip
 def test_what_cannot_be_sent_says_what_else_to_do(given: Any, send: Any, says: str) -> None:
     with pytest.raises(adbench.UsageError, match=says) as raised:
         sent_case(given, send)
     assert "\n" not in str(raised.value)
-
-
-def test_two_functions_of_one_name_are_refused_as_source() -> None:
-    with pytest.raises(adbench.UsageError, match="two different objects named 'f'"):
-        source_text({"f": sent.made(1.0), "inputs": sent.made(2.0)})
 
 
 def test_a_custom_gradient_of_jax_keeps_its_rule_on_the_way() -> None:
@@ -197,8 +153,6 @@ def test_a_custom_gradient_of_jax_keeps_its_rule_on_the_way() -> None:
     f.defvjp(lambda x: (x * x, x), lambda x, g: (5.0 * x * g,))
     back = pickle.loads(pickled({"f": f}, "pickle"))["f"]  # noqa: S301 - written here
     assert jax.grad(back)(2.0) == 10.0
-    with pytest.raises(adbench.UsageError, match="a custom rule"):
-        sent_case((f, 2.0), "source")
 
 
 @pytest.mark.parametrize(
@@ -268,55 +222,6 @@ def test_without_pandas_the_frame_names_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install 'autodiff-bench\[notebook\]'"):
         RUN.to_frame()
-
-
-def test_a_plot_has_a_line_for_each_right_backend_and_names_the_wrong_one() -> None:
-    _, axes = pyplot.subplots()
-    try:
-        assert RUN.plot("quadratic", ax=axes) is axes
-        assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "n")
-        by_name = {tuple(line.get_xdata()): tuple(line.get_ydata()) for line in axes.lines}
-        assert by_name[10, 100] == pytest.approx((1e-6, 1e-6))
-        legend = axes.get_legend()
-        assert legend is not None
-        texts = [text.get_text() for text in legend.get_texts()]
-        assert {"tape", "jax", "differences (not ranked)"} < set(texts)
-        assert any("liar" in text and "wrong" in text for text in texts)
-        own = RUN.plot("other", what="memory")
-        assert own.get_title() == "other: resident peak of gradient"
-        array_valued = adbench.Run.of(runs.run([runs.record(operator="jacobian")]))
-        assert array_valued.plot("quadratic").get_title() == "quadratic: time per call of jacobian"
-    finally:
-        pyplot.close("all")
-
-
-@pytest.mark.parametrize("what", ["time", "resident_peak_bytes"])
-def test_a_plot_leaves_out_a_right_gradient_next_to_a_wrong_value(what: Any) -> None:
-    wrong = runs.record(backend="half", operator="value", status="wrong")
-    both = [runs.record(backend=backend, memory=runs.memory()) for backend in ("half", "tape")]
-    try:
-        legend = adbench.Run.of(runs.run([wrong, *both])).plot("quadratic", what=what).get_legend()
-        assert legend is not None
-        assert [text.get_text() for text in legend.get_texts()] == ["tape", "not drawn: half: wrong"]
-    finally:
-        pyplot.close("all")
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"case": "*"}, "matches 2 cases"),
-        ({"case": "othre"}, "no case 'othre'"),
-        ({"case": "other", "operator": "hvp"}, "no measured operator 'hvp'"),
-        ({"case": "other", "what": "money"}, "no quantity to plot 'money'"),
-        ({"case": "quadratic", "what": "allocated_peak_bytes"}, "there is no allocated_peak_bytes of gradient"),
-    ],
-    ids=["glob", "case", "operator", "quantity", "figures"],
-)
-def test_a_plot_of_nothing_says_why(asked: Any, says: str) -> None:
-    with pytest.raises(adbench.UsageError, match=says):
-        RUN.plot(**asked)
-    assert not pyplot.get_fignums()
 
 
 def test_a_notebook_shows_the_table_and_the_reasons_of_failures() -> None:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.abc
-import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 import optree
+
+from adbench.optional import AfterImport
 
 from .entry_points import ACCUMULATED, CHECKERS, ENTRY_POINTS, FUNCTION, JAX, PULLBACK, Where
 from .spoils import Spoil, floating
@@ -72,7 +71,7 @@ class Handing:
 
     def install(self) -> None:
         """Wrap what is imported now, and what will be."""
-        sys.meta_path.insert(0, _AfterImport({*ENTRY_POINTS, *CHECKERS}, self._imported))
+        sys.meta_path.insert(0, AfterImport({*ENTRY_POINTS, *CHECKERS}, self._imported))
         for name in [*ENTRY_POINTS, *CHECKERS]:
             if name in sys.modules:
                 self._imported(sys.modules[name])
@@ -285,31 +284,6 @@ def _digest(arrays: Sequence[bytes | None]) -> str | None:
     if len(numbers) < len(arrays):
         return None
     return hashlib.sha256(b"|".join(numbers)).hexdigest()
-
-
-class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function with each of some modules once it has been imported."""
-
-    def __init__(self, names: set[str], act: Callable[[ModuleType], None]) -> None:
-        self._names, self._act = names, act
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The spec that the other finders know, with a loader that calls the function at its end."""
-        if name not in self._names:
-            return None
-        self._names = self._names - {name}
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                self._act(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # of this loader alone
-        return spec
 
 
 def of_suite(root: Path) -> Callable[[str], bool]:

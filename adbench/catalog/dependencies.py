@@ -125,7 +125,7 @@ def _package(file: Path, level: int) -> list[str]:
 
 
 def packages_of(file: Path) -> tuple[list[str], Path]:
-    """The names of the packages around a file, the outermost first, and the folder of that one."""
+    """The names of the packages around a file, the outermost first, and its folder."""
     names: list[str] = []
     folder = file.parent
     while (folder / "__init__.py").is_file():

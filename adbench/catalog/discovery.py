@@ -49,7 +49,7 @@ class OnDemand(Mapping[str, Value]):
     """A mapping that reads its entries when they are needed.
 
     names   names() -> all names, in order
-    read    read(name) -> the value; None if there is none
+    read    read(name) -> the value, or None if it has no such entry
     """
 
     def __init__(self, names: Callable[[], Collection[str]], read: Callable[[str], Value | None]) -> None:

@@ -6,18 +6,16 @@ be right to seven digits only, and right libraries would be called wrong.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from adbench.model.errors import UsageError
+from adbench.optional import AfterImport
 
 LESS = ("float32", "float16", "bfloat16", "complex64", "float8")
 
@@ -40,8 +38,8 @@ def import_in_double() -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # or it takes most of a GPU's memory for a few numbers
     if "torch" in sys.modules:
         _set_double(sys.modules["torch"])
-    elif not any(isinstance(finder, _Torch) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Torch())
+    elif _AFTER_TORCH not in sys.meta_path:
+        sys.meta_path.insert(0, _AFTER_TORCH)
 
 
 def refuse_less(value: Any) -> Any:
@@ -60,22 +58,4 @@ def _set_double(torch: ModuleType) -> None:
     torch.set_default_dtype(torch.float64)
 
 
-class _Torch:
-    """Waits for the import of torch, and then sets its default."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """The module's own spec, with the default set after it ran; None for any module but torch."""
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        run = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            run(module)
-            _set_double(module)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # of this spec's own loader
-        return spec
+_AFTER_TORCH = AfterImport({"torch"}, _set_double)

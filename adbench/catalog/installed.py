@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -27,11 +28,11 @@ def installed_version(distribution: str) -> str | None:
 
 def pip_command(requirements: Iterable[str]) -> str:
     """The one command that installs these; the extra `all` instead of more than three of ours."""
-    every = dict.fromkeys(requirements)
+    every = dict.fromkeys(word for text in requirements for word in text.split())
     names = [text.removeprefix(f"{OURS}[").removesuffix("]") for text in every if text.startswith(f"{OURS}[")]
     others = [text for text in every if not text.startswith(f"{OURS}[")]
-    ours = [f"'{OURS}[{','.join(names) if len(names) <= MOST_EXTRAS else 'all'}]'"] if names else []
-    return f"pip install {' '.join(ours + others)}"
+    ours = [f"{OURS}[{','.join(names) if len(names) <= MOST_EXTRAS else 'all'}]"] if names else []
+    return shlex.join(["pip", "install", *ours, *others])
 
 
 @cache

@@ -45,7 +45,7 @@ class Source:
     threaded    whether the library uses the threads that it may; so does each of its variants
     devices     that it can use besides the processor
     dtypes      in which it can compute besides float64, such as "bfloat16"
-    no_dtypes   why there are none
+    no_dtypes   why it has no others
     known       its known faults: "case" or "case operators" -> "what is returned: why (owner/repository#7)"
     """
 

@@ -118,7 +118,6 @@ VERBS = Verbs(
         "bisect": "search.bisect:bisect",
         "check": "check:check",
         "compare": "compare:compare",
-        "completion": "completion:completion",
         "conform": "conform:conform",
         "doctor": "doctor:doctor",
         "explain": "explain:explain",

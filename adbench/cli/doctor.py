@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Inspect this machine: how precisely can it measure?")
 @click.option("--memory", "with_memory", is_flag=True, help="Also test memory measurements on known amounts (30 s).")
-@click.option("--backends", "with_backends", is_flag=True, help="Also list backends: version, or how to install it.")
 @device_option
 @json_option
-def doctor(with_memory: bool, with_backends: bool, device: str, as_json: bool) -> None:
+def doctor(with_memory: bool, device: str, as_json: bool) -> None:
     """Inspect this machine: how precisely can it measure, and what is missing? Changes nothing.
 
     \b
     adbench doctor
-    adbench doctor --backends
     adbench doctor --device cuda
     """
     from dataclasses import asdict, replace
@@ -37,9 +35,8 @@ def doctor(with_memory: bool, with_backends: bool, device: str, as_json: bool) -
 
     if with_memory:
         click.echo("adbench: testing the memory measurements, about half a minute", err=True)
-    catalog = resolve().catalog if with_backends or device != PROCESSOR else None
-    rates = tuple(_rates(catalog, device)) if catalog and device != PROCESSOR else None
-    found = replace(examine(with_memory=with_memory, catalog=catalog if with_backends else None), rates=rates)
+    rates = tuple(_rates(resolve().catalog, device)) if device != PROCESSOR else None
+    found = replace(examine(with_memory=with_memory), rates=rates)
     if as_json:
         print_json(asdict(found))
     else:

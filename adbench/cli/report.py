@@ -50,7 +50,6 @@ def report(
     adbench report out -o out.xml                 JUnit, for CI
     adbench report out -o out.sarif               annotations for GitHub
     adbench report out -o out.codequality.json    annotations for GitLab
-    adbench report out -o out.bmf.json            for Bencher
     adbench report out -o out.json                all data, as in run.json
     adbench report january february -o all.html   several runs over time
     adbench report --from-gradbench log.jsonl     the results of a gradbench log

@@ -11,18 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from adbench.catalog.discovery import Catalog, load
-from adbench.catalog.installed import command, installed_version
-from adbench.catalog.source import Source
+from adbench.catalog.installed import installed_version
 from adbench.doctor.findings import CHECKS, OPTIONAL, MachineFinding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.processors import usable_cpus
 from adbench.measure.machine.system_files import PROC, SYS
 from adbench.measure.machine.system_noise import Noise, measure_noise
 from adbench.measure.memory_truth import MEGABYTE, Reading
-from adbench.model.errors import Unsupported
 from adbench.version import __version__
 
 LIBRARIES = ("numpy", "python-flint", "optree", "psutil", "msgspec", "click", "rich", "jinja2", *OPTIONAL)
@@ -31,14 +27,13 @@ MIXED = "a memory method misreads known amounts on this machine: do not quote it
 
 @dataclass(frozen=True)
 class Examination:
-    """The result: facts about the machine, versions, findings, and on request memory, backends and a device's rates."""
+    """The result: facts about the machine, versions, findings, and on request memory and a device's rates."""
 
     facts: dict[str, machine.Fact]
     fingerprint: str
     versions: dict[str, str | None]
     findings: tuple[MachineFinding, ...]
     memory: tuple[MachineFinding, ...] | None = None
-    backends: tuple[dict[str, Any], ...] | None = None
     rates: tuple[MachineFinding, ...] | None = None
 
 
@@ -48,10 +43,8 @@ def examine(
     sys: Path = SYS,
     seconds: float = 1.0,
     with_memory: bool = False,
-    catalog: Catalog | None = None,
 ) -> Examination:
-    """Inspect the machine. Measures noise for `seconds`; memory takes half a minute more; a catalog adds its
-    backends."""
+    """Inspect the machine. Measures noise for `seconds`; memory takes half a minute more."""
     cpus = usable_cpus()
     system = System(cpus, _noise(seconds), proc, sys)
     facts = machine.describe(proc=proc, sys=sys)
@@ -61,7 +54,6 @@ def examine(
         versions={"adbench": __version__, **{name: installed_version(name) for name in LIBRARIES}},
         findings=tuple(check(system) for check in CHECKS),
         memory=tuple(memory_findings()) if with_memory else None,
-        backends=tuple(backend_rows(catalog)) if catalog else None,
     )
 
 
@@ -80,46 +72,6 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
     for allocator in memory_truth.ALLOCATORS:
         if (reason := memory_truth.missing(allocator)) is not None:
             yield MachineFinding(allocator, reason, "unknown", "not tried")
-
-
-def backend_rows(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """Name, version, `missing`, the command that installs it, and the folder of the user's C++ library.
-
-    No library is imported.
-    """
-    for name, source in sorted(catalog.backends.items()):
-        absent = list(source.missing_of_debian)
-        if source.builds and machine.first_program(machine.COMPILERS) is None and "g++" not in absent:
-            absent.append("g++")
-        header, how, where = _header(source) if not absent else (None, None, None)
-        yield {
-            "name": name,
-            "version": source.version,
-            "role": source.role,
-            "missing": [*absent, *source.missing, *([header] if header else [])],
-            "install": command(absent, source.missing) or how,
-            "where": where,
-            "builtin": source.builtin,
-            "file": source.path,
-        }
-
-
-def _header(source: Source) -> tuple[str | None, str | None, str | None]:
-    """A missing C++ library's header and how to get it, or the folder of a found one.
-
-    Only for libraries whose folder the user sets or must set.
-    """
-    packaged = (source.requires or source.debian) and not source.own_copy
-    if not source.builtin or source.home is None or packaged:
-        return None, None, None
-    library = getattr(load(source), "LIBRARY", None)  # loading the file imports no library
-    if library is None:
-        return None, None, None
-    try:
-        folder = library.found().include
-    except Unsupported as why:
-        return library.needs, str(why) if source.own_copy else library.get, None
-    return None, None, str(folder) if folder else None
 
 
 def _noise(seconds: float) -> Noise:

@@ -31,7 +31,6 @@ EVEN = 0.02  # share by which equal work may differ: the margin of a local compa
 MEGABYTE = 1 << 20
 UNBROKEN = "\u00a0"  # a no-break space, between a number and its unit
 OPTIONAL = ("llvmlite", "matplotlib", "scipy")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 @dataclass(frozen=True)
@@ -316,12 +315,6 @@ def compiler(system: System) -> Answer:
     path = first_program((system.environment.get("CXX", ""), *COMPILERS))
     missing = path is None or memory_truth.compiler() is None
     return os.path.basename(path or "none"), "sudo apt install g++" if missing else None
-
-
-@check("browser", "Only tests of the HTML page need one.")
-def browser(system: System) -> Answer:
-    """Whether there is a browser for tests of the HTML page."""
-    return os.path.basename(first_program(BROWSERS) or "none"), None
 
 
 def _percent(share: float) -> str:

@@ -1,7 +1,7 @@
 """Functions and cases of the user's process, as case files that worker processes load.
 
-A worker is a fresh interpreter without any state of its parent. A case file imports the function, has its source, or
-reads its pickle. Files stay in the cache, so that `adbench.check_cell` can repeat a cell later, from any folder.
+A worker is a fresh interpreter without any state of its parent. A case file imports the function or reads its pickle.
+Files stay in the cache, so that `adbench.check_cell` can repeat a cell later, from any folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from adbench.catalog.dependencies import dependencies, digest, file_of
 from adbench.catalog.discovery import first_line
 from adbench.catalog.double_precision import import_in_double
 from adbench.catalog.generated_files import file_stem, generated_file
-from adbench.execution.source_text import importable, source_text
 from adbench.execution.workers.process import MARK
 from adbench.functions.recognition import only_family
 from adbench.functions.user_function import function_case
@@ -30,19 +29,18 @@ from adbench.model.case import Case
 from adbench.model.errors import UnknownName, UsageError
 from adbench.optional import library
 
-Send = Literal["import", "source", "pickle"]
-"""Ways to send a function to workers: they import its module, or get its source or its pickle."""
+Send = Literal["import", "pickle"]
+"""Ways to send a function to workers: they import its module, or get its pickle by cloudpickle."""
 
 INSTEAD: Mapping[Send, str] = {
-    "import": "put it in a module, or use send='source' or send='pickle' (which needs cloudpickle)",
-    "source": "use send='pickle' (which needs cloudpickle), or put it in a module",
+    "import": "put it in a module, or use send='pickle' (which needs cloudpickle)",
     "pickle": "put it in a module",
 }
 DATA = "case.pickle"
 TEXT = '''"""{title}"""
 # Sent by {send}. Digest of its dependencies: {depends}
 from adbench.execution.sent_cases import {needs}
-{source}
+
 CASE = {case}
 '''
 
@@ -50,8 +48,7 @@ CASE = {case}
 def sent_case(chosen: Case | tuple[Any, ...], send: Send, backends: Sequence[str] = ()) -> Path:
     """Write a case file for a Case, or for a function with its arguments: (f, *arguments).
 
-    send      "import" for functions of modules; "source" for functions that use only modules, constants and each
-              other; "pickle" for everything that cloudpickle can serialise
+    send      "import" for functions of modules; "pickle" for everything that cloudpickle can serialise
     backends  the named ones, which may decide for which library the function is written
 
     Raises UsageError with an alternative if it cannot be sent like this.
@@ -65,21 +62,19 @@ def sent_case(chosen: Case | tuple[Any, ...], send: Send, backends: Sequence[str
     title = f"{name}, from Python"
     if send == "import" and (place := _attribute(chosen)) is not None:
         case = f"imported({module!r}, {place!r}, {path!r})"
-        text = TEXT.format(title=title, send=send, depends=_depends(module), needs="imported", source="", case=case)
+        text = TEXT.format(title=title, send=send, depends=_depends(module), needs="imported", case=case)
         return generated_file("cases", name, text)
-    functions = {key: value for key, value in parts.items() if callable(value)} if send == "source" else {}
-    data = pickled({key: value for key, value in parts.items() if key not in functions}, send)
-    source = f"\n{source_text(functions)}\n" if functions else ""
+    data = pickled(parts, send)
     depends = f"{_depends(module)} {hashlib.sha256(data).hexdigest()}"
-    case = f"received(__file__, {path!r}{''.join(f', {key}={f.__name__}' for key, f in functions.items())})"
-    text = TEXT.format(title=title, send=send, depends=depends, needs="received", source=source, case=case)
+    case = f"received(__file__, {path!r})"
+    text = TEXT.format(title=title, send=send, depends=depends, needs="received", case=case)
     return generated_file("cases", name, text, {DATA: data})
 
 
-def received(file: str, path: Sequence[str], **functions: Callable[..., Any]) -> Case:
-    """The case of a file that `sent_case` wrote, from the data next to it; `functions` are those of its text."""
+def received(file: str, path: Sequence[str]) -> Case:
+    """The case of a file that `sent_case` wrote, from the data next to it."""
     _prepare_imports(path)
-    parts = {**pickle.loads(Path(file).with_name(DATA).read_bytes()), **functions}  # noqa: S301 - code, like the file
+    parts = pickle.loads(Path(file).with_name(DATA).read_bytes())  # noqa: S301 - code, like the file
     return function_case(**parts) if "args" in parts else Case(**parts)
 
 
@@ -161,8 +156,9 @@ def _reduced_wrapper(obj: Any) -> Any:
     objects."""
     if "__wrapped__" not in getattr(obj, "__dict__", {}):
         return NotImplemented
-    if (place := importable(obj)) is not None:
-        return place[1]
+    module, name = getattr(obj, "__module__", None), getattr(obj, "__name__", None)
+    if module != "__main__" and name and getattr(sys.modules.get(module or ""), name, None) is obj:
+        return name
     if type(obj).__name__ in ("custom_vjp", "custom_jvp") and type(obj).__module__.startswith("jax."):
         return _empty, (type(obj),), vars(obj)  # jax's own pickling drops the function
     return NotImplemented

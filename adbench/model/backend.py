@@ -242,7 +242,7 @@ class Backend:
 
     precision: Literal["float64", "float32"] = "float64"
     dtype: str = FLOAT64
-    """The type of the run, in which it was told to compute."""
+    """The type of the run: it computes in this one."""
 
     @property
     def single(self) -> bool:

@@ -351,7 +351,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Selected:
-    """A part of the request: the backends or cases that one pattern names. At least one of them must be judged.
+    """A part of the request: the backends or cases of a pattern. At least one of them must be judged.
 
     asked   the name or the glob
     """
@@ -425,7 +425,7 @@ class Run:
     def role_of(self, backend: str) -> Role:
         """The role of a backend of this run. A file of an earlier adbench has none; there the name decides.
 
-        Except for a backend of the user's own, whose file was in no folder of the name `backends`.
+        A user's backend has a file that was in no folder `backends`: it is a library.
         """
         if self.roles or "backends/" not in self.sources.get(f"backends/{backend}", "backends/"):
             return self.roles.get(backend, "library")

@@ -47,7 +47,7 @@ MOST_COUNT = 1_000_000
 MOST_THREADS = 1024
 
 Role = Literal["library", "own engine", "comparison"]
-"""The role of a backend: a library that one can install, adbench's own engine, or a comparison such as derivatives by
+"""The role of a backend: an installable library, adbench's own engine, or a comparison such as derivatives by
 hand and difference quotients."""
 
 EARLIER_ROLES: Mapping[str, Role] = {
@@ -55,7 +55,7 @@ EARLIER_ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("complex_step", "cpp_hand", "cpp_plain", "cpp_simd", "numba_hand"), "comparison"),
     "finite_differences": "comparison",
 }
-"""The roles in runs of an adbench before 0.3, whose files have none: what the names of backends began with."""
+"""The roles in runs of an adbench before 0.3, whose files have none: the beginnings of the names of backends."""
 
 PREFERRED_REFERENCE = "tape"  # the default reference backend, if the run measures it
 

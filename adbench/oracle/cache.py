@@ -47,9 +47,9 @@ def cached(folder: Path, key: str, shipped_as: str, compute: Callable[[], Refere
     """
     own, name = folder / _text_of_oracle(), f"{key}.json"
     entries = _entries(own) if own.is_dir() else None
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError):
         return Reference.from_plain(json.loads((entries and entries.get(name)) or b""))
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError, KeyError):
         return Reference.from_plain(shipped(SHIPPED)[shipped_as])
     reference = compute()
     if (entries := entries or _entries(own)) is not None:

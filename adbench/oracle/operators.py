@@ -79,7 +79,7 @@ from adbench.oracle.verdict import (
 
 Floats = NDArray[np.float64]
 LAWS = frozenset({"value", "jvp", "vjp", "jacobian", "gradient", "value_and_gradient", "hvp", "hessian"})
-"""The operators that are judged by a law of their own."""
+"""The operators with a law, by which their results are judged."""
 
 COTANGENT = -2.0
 SUMMED_EXACTLY = 1_000_000

@@ -106,7 +106,7 @@ class UlpErrors:
 def ulp_errors(items: Sequence[EntryEvidence]) -> UlpErrors | None:
     """The errors of these numbers, judged in the current precision; None if all are unknown or zero.
 
-    A true zero has no unit of its own: a tiny error of it would be thousands of units.
+    A true zero has no unit: a tiny error of it would be thousands of units.
     """
     known = [item for item in items if 0 < abs(item.expected) < math.inf and item.bound < math.inf]
     errors = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MISSING = "—"
 OWN = "◆"
-"""Marks adbench's own engine, before its name: like all our signs, it stands before what it marks."""
+"""Marks adbench's own engine, before its name, as our other signs are before what they mark."""
 
 
 @dataclass(frozen=True)

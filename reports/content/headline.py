@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adbench.catalog.installed import pip_command
 from adbench.measure.statistics import Interval
 from adbench.model.record import Run, grouped
 from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device
@@ -17,9 +17,6 @@ from . import formatting, ranking
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
 from .ranking import Lead, Score
-
-OURS = "autodiff-bench"
-"""The distribution whose extras install libraries; its extra "all" has every library."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +74,9 @@ class Alarm:
 
 def alarms(cells: Cells) -> list[Alarm]:
     """One for each backend with a wrong result: its first; `more` counts its others. Known bugs are no alarm."""
-    every = (failure for of_count in cells.every_count for failure in ranking.failures(of_count))
-    wrong = grouped((failure for failure in every if failure.word == "wrong"), lambda failure: failure.backend)
-    return [_alarm([cell for failure in failures for cell in failure.cells]) for failures in wrong.values()]
+    every = [cell for of_count in cells.every_count for name in of_count.backends for cell in of_count.column(name)]
+    wrong = grouped((cell for cell in every if cell.word == "wrong"), lambda cell: cell.job.backend)
+    return [_alarm(found) for found in wrong.values()]
 
 
 def _alarm(found: Sequence[Cell]) -> Alarm:
@@ -221,8 +218,4 @@ def _device_wins(device: str, pairs: Sequence[Ratio]) -> str:
 
 def install_command(run: Run) -> str:
     """One line for a shell; empty where nothing is missing."""
-    needed = list(dict.fromkeys(run.not_installed.values()))
-    extras = [name for name in needed if name.startswith(f"{OURS}[")]
-    if len(extras) > 1:
-        needed = [f"{OURS}[all]", *(name for name in needed if name not in extras)]
-    return formatting.visible(f"pip install {shlex.join(needed)}") if needed else ""
+    return formatting.visible(pip_command(run.not_installed.values())) if run.not_installed else ""

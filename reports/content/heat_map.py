@@ -52,7 +52,7 @@ class HeatMapColumn:
 
     own     whether it is adbench's own engine
     mean    of its slowdowns, "" without any; `step` is its colour, `ranked` on how many cases it has one
-    apart   "first" for the first of those that are ranked on few cases, "yes" for the others of them, else ""
+    apart   "first" for the first that is ranked on few cases only, "yes" for the others of this kind, else ""
     """
 
     backend: str

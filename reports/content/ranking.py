@@ -1,4 +1,4 @@
-"""Decides who is right on how many cells, who is fastest among those, and who failed; other modules print it.
+"""Decides who is right on how many cells, and who is fastest among those; other modules print it.
 
 A wrong, approximate or unchecked result is never ranked, whatever its speed.
 """
@@ -14,7 +14,7 @@ from adbench.measure.statistics import Interval
 from adbench.results.analysis import Ratio
 
 from .cells import Cell, Cells
-from .formatting import OUTCOMES, Word
+from .formatting import Word
 
 Place = Literal["fastest", "tie", ""]
 
@@ -85,15 +85,6 @@ class Score:
         return self.words["right"]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """The cells of a backend that failed in one way."""
-
-    backend: str
-    word: Word
-    cells: tuple[Cell, ...]
-
-
 def race(cells: Cells, case: str, size: int) -> Lead | None:
     """Ranks what is right and timed at a place; None where nothing is."""
     timed = [(cell.spread.median, cell) for cell in cells.row(case, size) if cell.ranked and cell.spread]
@@ -141,14 +132,3 @@ def scores(cells: Cells) -> list[Score]:
     """Every backend, by the number of its right cells, most first; equals keep the order of the run."""
     found = [Score(b, Counter(cell.word for cell in cells.column(b))) for b in cells.backends]
     return sorted(found, key=lambda score: -score.right)
-
-
-def failures(cells: Cells) -> list[Failure]:
-    """Each backend's wrong or failed cells, graver words first."""
-    found = [
-        Failure(backend, word, tuple(cell for cell in cells.column(backend) if cell.word == word))
-        for word, outcome in OUTCOMES.items()
-        if outcome.bad
-        for backend in cells.backends
-    ]
-    return [failure for failure in found if failure.cells]

@@ -40,7 +40,7 @@ class Standing:
 
     @property
     def mean(self) -> float | None:
-        """The mean slowdown that reports print and sort by; over its own cases for one that stands apart."""
+        """The mean slowdown that reports print and sort by; over its own cases if it is set apart."""
         return self.slowdown if self.is_apart else self.counted
 
     @property

@@ -43,8 +43,8 @@ def _draw_row(axes: Axes, place: int, series: Series, panel: Panel) -> None:
     point = series.there[0]
     name = plots.class_of(series, ranked=point.ranked)
     if point.low < point.high:
-        plots.draw_segments(axes, [((point.low, place), (point.high, place))], 1.1, plots.INK, f"{name} spread")
-    style = plots.marker_style(series.look, plots.INK, ranked=point.ranked)
+        plots.draw_segments(axes, [((point.low, place), (point.high, place))], 1.1, f"{name} spread")
+    style = plots.marker_style(series.look, ranked=point.ranked)
     axes.plot([point.middle], [place], linestyle="none", clip_on=False, gid=name, **style)
     text = formatting.seconds if panel.quantity == "seconds" else formatting.byte_size
     across = axes.get_yaxis_transform()  # x as a share of the axes' width

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
     from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
@@ -211,16 +210,12 @@ def strip(figure: Figure, axes: Axes, rules: Sequence[Segment], title: str, heig
     axes.patch.set_visible(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    draw_segments(axes, rules, 0.7, INK, f"{svg.CLASS}grid-lines")
+    draw_segments(axes, rules, 0.7, f"{svg.CLASS}grid-lines")
     figure.text(0, height, title, fontsize=10.5, parse_math=False, gid=f"{svg.CLASS}heading")
 
 
-def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = False) -> list[Line2D]:
-    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not.
-
-    Returns the lines, for a legend.
-    """
-    drawn = []
+def draw_series(axes: Axes, series: Series) -> None:
+    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not."""
     look = series.look
     for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
         points = [point for point in group if point is not None]
@@ -231,19 +226,18 @@ def draw_series(axes: Axes, series: Series, colour: str = INK, *, clip: bool = F
         middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
         if low != high:
             band = [*x, *x[::-1]], [*low, *high[::-1]]
-            axes.fill(*band, alpha=0.1, linewidth=0, color=colour, clip_on=clip, gid=f"{name} band")
+            axes.fill(*band, alpha=0.1, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
             whiskers = [((p.size, p.low), (p.size, p.high)) for p in points]
-            draw_segments(axes, whiskers, 1.1, colour, f"{name} spread", clip=clip)
-        drawn += axes.plot(
+            draw_segments(axes, whiskers, 1.1, f"{name} spread")
+        axes.plot(
             x,
             middle,
             linestyle=DASHES[look.dashes] if ranked else LOOSE,
             linewidth=1.6 if ranked else 1.1,
-            clip_on=clip,
+            clip_on=False,
             gid=name,
-            **marker_style(look, colour, ranked=bool(ranked)),
+            **marker_style(look, ranked=bool(ranked)),
         )
-    return drawn
 
 
 def class_of(series: Series, *, ranked: bool) -> str:
@@ -251,26 +245,24 @@ def class_of(series: Series, *, ranked: bool) -> str:
     return f"{svg.CLASS}series s{series.look.colour} {'ranked' if ranked else 'unranked'}"
 
 
-def marker_style(look: Look, colour: str, *, ranked: bool) -> dict[str, Any]:
+def marker_style(look: Look, *, ranked: bool) -> dict[str, Any]:
     """Filled if ranked, else hollow."""
     corners = MARKERS[look.marker]
     return {
         "marker": _marker(corners),
         "markersize": MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
-        "color": colour,
-        "markerfacecolor": colour if ranked else "none",
-        "markeredgecolor": "none" if ranked else colour,
+        "color": INK,
+        "markerfacecolor": INK if ranked else "none",
+        "markeredgecolor": "none" if ranked else INK,
         "markeredgewidth": 0 if ranked else 1.1,
     }
 
 
-def draw_segments(
-    axes: Axes, segments: Sequence[Segment], width: float, colour: str, name: str, *, clip: bool = False
-) -> None:
+def draw_segments(axes: Axes, segments: Sequence[Segment], width: float, name: str) -> None:
     """Straight lines in one path: a path for each would make half of the elements of a page."""
     x = [value for (a, _), (b, _) in segments for value in (a, b, math.nan)]
     y = [value for (_, a), (_, b) in segments for value in (a, b, math.nan)]
-    axes.plot(x, y, linewidth=width, color=colour, clip_on=clip, solid_capstyle="butt", gid=name)
+    axes.plot(x, y, linewidth=width, color=INK, clip_on=False, solid_capstyle="butt", gid=name)
 
 
 def _marker(corners: Sequence[tuple[float, float]]) -> Path:

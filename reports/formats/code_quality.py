@@ -12,7 +12,6 @@ from urllib.parse import unquote
 from adbench.model.record import Run
 
 from . import sarif
-from .sarif import left_out as left_out
 
 
 def render(run: Run) -> str:

@@ -20,7 +20,6 @@ from adbench.results.comparison_inputs import name_of
 
 from ..content.cells import outcome
 from ..content.formatting import OUTCOMES
-from .timed_cells import text_of
 
 MOST_RESULTS: Final = 5000  # GitHub shows no more of a run
 LONGEST: Final = 1000  # characters of a message
@@ -93,7 +92,7 @@ def _result(run: Run, record: Record) -> dict[str, Any] | None:
     if rule is None:
         return None
     job = record.job
-    cell = text_of(name_of(job))
+    cell = _text(name_of(job))
     word, reason = outcome(record)
     where = f"{job.operator} of {job.case} at size {job.size} with {job.backend}"
     where += f", seed {job.seed}" if job.seed else ""
@@ -106,7 +105,7 @@ def _result(run: Run, record: Record) -> dict[str, Any] | None:
     result: dict[str, Any] = {
         "ruleId": rule,
         "level": _LEVELS.get(rule, "error"),
-        "message": {"text": text_of(said[:LONGEST])},
+        "message": {"text": _text(said[:LONGEST])},
         "locations": [{**_location(first), "logicalLocations": [{"fullyQualifiedName": cell, "kind": "function"}]}],
         "partialFingerprints": {"cell/v1": hashlib.sha256(cell.encode()).hexdigest()[:32]},
     }
@@ -140,9 +139,14 @@ def _rule(rule: str) -> dict[str, Any]:
     }
 
 
+def _text(text: str) -> str:
+    """The text without lone surrogates, which UTF-8 and JSON cannot hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _location(place: str) -> dict[str, Any]:
     """A location from "path:line"."""
-    path, _, line = text_of(place).rpartition(":")
+    path, _, line = _text(place).rpartition(":")
     uri = quote(str(PurePosixPath(path)))
     region = {"startLine": max(1, int(line))} if line.isdecimal() else {"startLine": 1}
     return {"physicalLocation": {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}, "region": region}}
@@ -152,6 +156,6 @@ def _invocation(run: Run) -> dict[str, Any]:
     faults = [*([run.interruption] if run.interruption else []), *run.unjudged]
     found: dict[str, Any] = {"executionSuccessful": not faults}
     if faults:
-        told = [{"level": "error", "message": {"text": text_of(fault[:LONGEST])}} for fault in faults]
+        told = [{"level": "error", "message": {"text": _text(fault[:LONGEST])}} for fault in faults]
         found["toolExecutionNotifications"] = told
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,7 +12,6 @@ from adbench.doctor.examine import Examination
 from adbench.doctor.findings import MachineFinding
 
 from .drawing import printed
-from .inventory import version_or_command
 
 SIGNS = {"ok": ("✓", "green"), "warning": ("!", "bold yellow"), "unknown": ("—", "dim")}
 
@@ -39,16 +37,15 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
         yield ""
         yield "The device, by library"
         yield _findings(found.rates)
-    if found.backends is not None:
-        yield ""
-        yield "Backends: the version, or the command that installs it"
-        yield _backends(found.backends)
     yield ""
     yield _summary((*found.findings, *(found.memory or ())))
 
 
 def _findings(findings: Sequence[MachineFinding]) -> RenderableType:
-    table = _table()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
     for finding in findings:
         sign, style = SIGNS[finding.state]
         said = Text(finding.found)
@@ -57,23 +54,6 @@ def _findings(findings: Sequence[MachineFinding]) -> RenderableType:
         if finding.do:
             said.append(f"\n→ {finding.do}")
         table.add_row(Text(sign, style=style), Text(finding.name), said)
-    return table
-
-
-def _backends(rows: Sequence[dict[str, Any]]) -> RenderableType:
-    table = _table()
-    for row in rows:
-        sign, style = SIGNS["ok" if row["install"] is None else "unknown"]
-        table.add_row(Text(sign, style=style), Text(row["name"]), Text(version_or_command(row)))
-    return table
-
-
-def _table() -> Table:
-    """Three columns: a sign, a name, and text that wraps."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
     return table
 
 

@@ -45,7 +45,7 @@ def _lines(rows: Sequence[Row], width: int) -> Iterator[Text]:
 
 def _is_absent(row: Row) -> bool:
     """Whether it is a backend whose library is missing."""
-    return bool(row.get("install") or (row.get("home") and not (row.get("where") or row["version"])))
+    return bool(row.get("install") or (row.get("home") and not row["version"]))
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -75,7 +75,7 @@ def _titles(rows: Sequence[Row]) -> tuple[str, str]:
 def _fact(row: Row) -> str:
     """The sizes of a case, the version of a backend."""
     if "sizes" not in row:
-        return version_or_command(row)
+        return _version_or_command(row)
     sizes = row["sizes"]
     return f"{sizes[0]} … {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
 
@@ -94,12 +94,11 @@ def _case(row: Row) -> Text:
     return text
 
 
-def version_or_command(row: Row) -> str:
-    """The command that installs a backend; if installed its version, its folder, or the variable that names it.
+def _version_or_command(row: Row) -> str:
+    """The command that installs a backend; if installed its version, or the variable that names its folder.
 
     adbench's own engine needs libraries but has no version of its own.
     """
     version = None if row.get("role") == "own engine" else row["version"]
     home = f"${row['home']}" if row.get("home") else None
-    place = f"in {row['where']}" if row.get("where") else None
-    return row["install"] or version or place or home or ("built in" if row["builtin"] else "your file")
+    return row["install"] or version or home or ("built in" if row["builtin"] else "your file")

@@ -26,7 +26,6 @@ from tests.support.marks import one_in
 pytestmark = pytest.mark.xdist_group("examples")
 
 KINDS = ("case", "backend")
-SESSION = Path(__file__).parents[1] / "interop" / "gradbench_session.jsonl"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +86,7 @@ def test_a_name_that_will_not_do_is_one_line(tmp_path: Path, kind: str, name: st
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_of_a_shell_is_a_script_it_can_read(tmp_path: Path, shell: str) -> None:
-    done = adbench(tmp_path, "completion", shell)
+    done = adbench_in_a_process(tmp_path, _ADBENCH_COMPLETE=f"{shell}_source")
     assert done.code == 0
     assert "_ADBENCH_COMPLETE" in done.out
     if shutil.which(shell):
@@ -140,6 +139,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     functions = "def f(x, y):\n    return x * y\ndef g(n):\n    return 1.0, 2.0 * n\n"
     functions += "def loss(p, n):\n    return p['w'][0] ** n * p['w'][1]\n"
+    functions += "def rows(n):\n    return [float(k) for k in range(n)], [2.0] * n\n"
     kernels = "import torch\ndef softmax(x):\n    return torch.softmax(x, -1)\n"
     kernels += "plain = softmax\ndef rows(n):\n    return (torch.linspace(-1, 1, n),)\n"
     write(folder, softplus=CASE, my_backend=RIGHT, mymodule=functions, k=kernels)
@@ -154,7 +154,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "base.json", folder / "new.json")
     later = folder / "february" / "run.json"  # a site refuses two copies of one run
     later.write_text(later.read_text("utf-8").replace('"created": "20', '"created": "21', 1), "utf-8")
-    shutil.copy(SESSION, folder / "log.jsonl")
     root = Program((Input(2.0),), (Step("sqrt", "xp.sqrt({0})", (0,)),))
     wheel(folder / "dist", "1.0", name="mylib")
     wheel(folder / "dist", "1.4", name="mylib")
@@ -182,7 +181,7 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     if "<" in words:
         answered(prepared, *words)
         return
-    plans = words[0] in ("run", "check", "bisect") and not {"--resume", "--definition"} & set(words)
+    plans = words[0] in ("run", "check", "bisect") and not {"--resume", "--definition", "--same-bits"} & set(words)
     if words[0] == "bisect" and not {"--wheels", "--commits"} & set(words):
         words += ["--versions", "0.4.30,0.4.31,0.5.0"]  # as the index would list them
     if words[0] == "audit" or (words[0] == "atlas" and "--show" not in words):
@@ -192,4 +191,5 @@ def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     done = run(prepared, *words, *shorter)
     # compare, 5: one launch on a shared machine is too little to decide; fuzz, 1: it found something
     fine = {"compare": {0, 5}, "fuzz": {0, 1}}.get(words[0], {0})
-    assert done.code in fine, f"{example}: {done.err}"
+    lacks_device = "cuda" in words and "no CUDA device" in done.err
+    assert done.code in fine or lacks_device, f"{example}: {done.err}"

@@ -144,7 +144,7 @@ WITH_A_BACKEND = [
         (["check", "--seed", "-1"], "--seed"),
         (["run", "--timeout", "0"], "--timeout"),
         (["run", "--quick", "--rigorous"], "--quick and --rigorous contradict each other"),
-        (["run", "--margin", "-1"], "--margin: '-1' is not a share between 0 and 100 %; write 2% or 0.02"),
+        (["run", "--margin", "-1"], "--margin: '-1' is not a share above 0; write 2%, 150% or 0.02"),
         (["run", "--margin", "abc"], "--margin: 'abc' is not a share"),
         (["run", "--budget", "soon"], "--budget: 'soon' is not a duration; write 40s"),
         (["run", "--budget", "0m"], "--budget: '0m' must be above zero; write 40s, 10m or 1h30m"),

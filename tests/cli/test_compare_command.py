@@ -166,7 +166,7 @@ def test_the_same_as_markdown_and_as_json(base: Path) -> None:
         (["base", "nothing"], "nothing: cannot be read: No such file"),
         (["base", "empty"], "contains no run: neither run.json nor journal.jsonl"),
         (["base", "truncated.json"], "truncated.json: invalid or damaged JSON"),
-        (["base", "journal.jsonl"], "line 2 of journal.jsonl is damaged"),
+        (["base", "journal.jsonl"], "2 lines, the first is line 2, of journal.jsonl are damaged"),
         (["base", "deep.json"], "deep.json: invalid or damaged JSON"),
         (["base", "else.json"], "else.json: valid JSON, but not a run of adbench: schema_version is missing"),
         (["base", "later.json"], "schema version 3, of a later adbench"),

@@ -14,6 +14,7 @@ import pytest
 from adbench.catalog.discovery import catalog, load
 from adbench.catalog.programs import command_file
 from adbench.execution.in_process import check_cell
+from adbench.execution.operators import rounding_spread
 from adbench.execution.operators.between_calls import NamedInputs, first_fault
 from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
@@ -150,6 +151,12 @@ def test_a_program_that_fails_at_other_inputs_is_wrong() -> None:
     at, known = here()
     used = judge(lambda _x: 1 / 0)
     assert used.judged(at, (gradient(*at.args),), known).word == "wrong"
+
+
+def test_a_fault_of_the_judge_itself_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounding_spread, "noise", lambda _values: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        word(judge(gradient))
 
 
 def test_a_program_that_scatters_between_calls_only_is_right() -> None:

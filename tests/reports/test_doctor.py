@@ -16,12 +16,6 @@ FOUND = Examination(
         MachineFinding("heat", "unknown", "unknown", "Heat slows."),
     ),
     memory=(MachineFinding("numpy", "allocated 64; python 64; resident 12 (!)", "warning", "MB read", "do not quote"),),
-    backends=(
-        {"name": "tape", "version": "0.47.0", "role": "own engine", "install": None, "builtin": True},
-        {"name": "mine", "version": None, "install": None, "builtin": False},
-        {"name": "jax", "version": "0.10.2", "install": None, "builtin": True},
-        {"name": "adolc", "version": None, "install": "sudo apt install libadolc-dev", "builtin": True},
-    ),
 )
 
 
@@ -41,14 +35,6 @@ def test_a_warning_says_why_and_what_to_do_and_the_rest_is_one_line() -> None:
     assert "—  heat      unknown" in lines
     assert "Other work" not in text()
     assert lines[-1] == "2 warnings; nothing was changed"
-
-
-def test_backends_say_their_version_or_what_installs_them() -> None:
-    lines = [line.split(maxsplit=2) for line in text().splitlines()]
-    assert ["✓", "jax", "0.10.2"] in lines
-    assert ["✓", "tape", "built in"] in lines
-    assert ["✓", "mine", "your file"] in lines
-    assert ["—", "adolc", "sudo apt install libadolc-dev"] in lines
 
 
 def test_what_is_not_known_is_not_named() -> None:

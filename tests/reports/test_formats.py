@@ -11,13 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from adbench.cli.support.output_formats import FORMATS, format_of
+from adbench.cli.support.output_formats import FORMATS, format_of, write
 from adbench.model.record import Run
-from adbench.reports.formats import bencher, code_quality, markdown, sarif
-from adbench.results.store import dumps
+from adbench.reports.formats import code_quality, markdown, sarif
 from tests.reports import runs
 from tests.reports.test_hostile import HOSTILE
-from tests.support.command import adbench
 
 SCHEMAS = Path(__file__).with_name("schemas")
 COMMIT = {"hash": "0123456789abcdef0123456789abcdef01234567", "date": "2025-01-02T00:00:00+01:00"}
@@ -50,7 +48,6 @@ def valid(schema: str, text: str) -> Any:
 def test_the_end_of_a_files_name_chooses_one_format() -> None:
     ends = Counter(end for ends in FORMATS.values() for end in ends)
     assert set(ends.values()) == {1}
-    assert format_of(Path("x.bmf.json")) == "bencher"
     assert format_of(Path("X.SARIF")) == format_of(Path("x.sarif.json")) == "sarif"
     assert (format_of(Path("x.json")), format_of(Path("x.txt"))) == ("json", None)
 
@@ -109,19 +106,6 @@ def test_the_schema_of_sarif_refuses_a_result_without_a_message() -> None:
         valid("sarif-2.1.0.json", json.dumps(log))
 
 
-def test_bencher_gets_times_in_nanoseconds_and_bytes_and_never_a_wrong_result() -> None:
-    found = valid("bmf.json", bencher.render(mixed()))
-    assert list(found) == ["quadratic[10]-tape-gradient", "quadratic[20]-tape-gradient"]
-    latency = found["quadratic[10]-tape-gradient"]["latency"]
-    assert latency["value"] == pytest.approx(2000)
-    assert latency["lower_value"] < latency["value"] < latency["upper_value"]
-    assert found["quadratic[10]-tape-gradient"]["python-peak-bytes"] == {"value": 1024}
-    assert "resident-peak-bytes" not in found["quadratic[10]-tape-gradient"]
-    counted = "5 cells without a time left out: 1 wrong, 1 crashed, 1 unsupported, 1 known, 1 surprise"
-    assert bencher.left_out(mixed()) == counted
-    assert bencher.left_out(runs.run([runs.record()])) is None
-
-
 def test_a_job_summary_of_a_check_names_every_wrong_result_and_an_interruption() -> None:
     run = mixed(unchecked=3)
     checked = replace(run, records=tuple(replace(record, time=None, memory=None) for record in run.records))
@@ -138,15 +122,15 @@ def test_hostile_names_break_no_format(name: str) -> None:
     records = [runs.record(name, 1, name, name), runs.record("q", 1, name, status="wrong", reason=name or "none")]
     hostile = runs.run(records, commit=COMMIT, machine=MACHINE, sources={f"backends/{name}": f"{name}:1"})
     valid("sarif-2.1.0.json", sarif.render(hostile))
-    valid("bmf.json", bencher.render(hostile))
     json.loads(code_quality.render(hostile).encode())
 
 
-def test_the_command_writes_each_format_and_counts_what_it_leaves_out(tmp_path: Path) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(dumps(mixed()), "utf-8")
-    for name in ("x.sarif", "x.bmf.json"):
-        done = adbench(tmp_path, "report", "run.json", "-o", name)
-        assert done.code == 0, done.err
+def test_the_command_writes_a_file_and_counts_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sarif, "MOST_RESULTS", 2)
+    for name in ("sarif", "codequality", "md"):
+        write(mixed(), name, tmp_path / name)
         assert (tmp_path / name).exists()
-        assert ("5 cells without a time " in done.err) == (name != "x.sarif")
+        left_out = "" if name == "md" else f"adbench: {name}: 1 more findings left out: GitHub shows 2\n"
+        assert capsys.readouterr().err == left_out

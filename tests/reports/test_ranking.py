@@ -92,8 +92,6 @@ def test_who_is_right_on_most_cells_comes_first() -> None:
     records[0] = runs.record(size=1, backend="half", status="failed")
     scores = ranking.scores(Cells(runs.run(records)))
     assert [(score.backend, score.right) for score in scores] == [("all", 2), ("whole", 2), ("half", 1)]
-    (trouble,) = ranking.failures(Cells(runs.run(records)))
-    assert (trouble.backend, trouble.word, len(trouble.cells)) == ("half", "failed", 1)
 
 
 def test_a_run_without_gradients_leads_with_what_it_has() -> None:

@@ -12,7 +12,7 @@ from adbench.model.serialization import to_plain
 from adbench.reports.content import sections
 from adbench.reports.content.cells import Cells
 from adbench.reports.content.footnotes import Footnotes
-from adbench.reports.formats import bencher, code_quality, junit, markdown, sarif, spreadsheet
+from adbench.reports.formats import code_quality, junit, markdown, sarif, spreadsheet
 from adbench.reports.html import page
 from adbench.reports.text import terminal
 from adbench.results.analysis import ratios, speedups
@@ -88,7 +88,7 @@ def test_no_ranking_comparison_or_export_changes_with_further_numbers() -> None:
     assert of_run(with_more, "x").samples == of_run(without, "x").samples
     compared = compare(of_run(without, "a"), of_run(with_more, "b"), absolute=True)
     assert len(compared.rows) == len(OWN)
-    for file in (spreadsheet, markdown, bencher):
+    for file in (spreadsheet, markdown):
         assert file.render(with_more) == file.render(without)
     verdicts = (sections.verdict_table(run, Cells(run), Footnotes(Cells(run))) for run in (with_more, without))
     first, second = ([row.entries for group in groups for row in group.rows] for groups in verdicts)

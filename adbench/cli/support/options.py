@@ -348,7 +348,7 @@ REPLACES: Sequence[tuple[set[str], set[str]]] = (
 
 
 def defaults_of(command: click.Command, name: str, commands: Collection[str], words: Sequence[str]) -> dict[str, Any]:
-    """Parameter -> default value of this command, without those that the command line, `words`, contradicts.
+    """Parameter -> default value of this command, without any that the command line, `words`, contradicts.
 
     A key is the long name of an option without its dashes.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +19,6 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "junit": (".xml",),
     "sarif": (".sarif", ".sarif.json"),
     "codequality": (".codequality.json",),
-    "bencher": (".bmf.json",),
     "json": (".json",),  # last, because other formats end in .json too
 }
 """Format -> the ends of file names that choose it."""
@@ -39,9 +37,24 @@ def suffixes() -> str:
 
 def text_of(run: Run, name: str) -> str:
     """The run in a format that is one file. Reports on stderr what the format cannot hold."""
-    text: str = _module(name).render(run)
-    _report_left_out(run, name)
-    return text
+    if name == "html":  # alone: it draws, and needs the extra `plots`
+        from adbench.reports.html import page
+
+        return page.render(run)
+    from adbench.reports.formats import code_quality, junit, markdown, sarif, spreadsheet
+    from adbench.results.store import dumps
+
+    if name in ("sarif", "codequality") and (sentence := sarif.left_out(run)):
+        click.echo(f"adbench: {name}: {sentence}", err=True)
+    render = {
+        "md": markdown.render,
+        "csv": spreadsheet.render,
+        "junit": junit.render,
+        "sarif": sarif.render,
+        "codequality": code_quality.render,
+        "json": dumps,
+    }
+    return render[name](run)
 
 
 def write(run: Run, name: str, output: Path) -> None:
@@ -49,28 +62,3 @@ def write(run: Run, name: str, output: Path) -> None:
     from adbench.model.atomic_file import write_whole
 
     write_whole(output, text_of(run, name))
-
-
-def _module(name: str) -> ModuleType:
-    """The module with `render(run)`."""
-    if name == "html":  # alone: it draws, and needs the extra `plots`
-        from adbench.reports.html import page
-
-        return page
-    from adbench.reports.formats import bencher, code_quality, junit, markdown, run_data, sarif, spreadsheet
-
-    return {
-        "md": markdown,
-        "csv": spreadsheet,
-        "junit": junit,
-        "sarif": sarif,
-        "codequality": code_quality,
-        "bencher": bencher,
-        "json": run_data,
-    }[name]
-
-
-def _report_left_out(run: Run, name: str) -> None:
-    left_out = getattr(_module(name), "left_out", None)
-    if left_out is not None and (sentence := left_out(run)):
-        click.echo(f"adbench: {name}: {sentence}", err=True)

@@ -98,7 +98,7 @@ def bytes_of_numbers(backend: Backend) -> int:
 
 
 def least_bytes(backend: Backend, args: tuple[Any, ...], result: Summary) -> float:
-    """A lower bound of the bytes that one call moves: it reads its inputs once, and writes its result once."""
+    """A lower bound of the bytes that a call moves: it reads its inputs once, and writes its result once."""
     arrays = [np.asarray(leaf) for leaf in tree.leaves(args)]
     count = sum(array.size for array in arrays if array.dtype.kind == "f") + result.count
     return float(count * bytes_of_numbers(backend) + sum(a.nbytes for a in arrays if a.dtype.kind in "iub" and a.ndim))

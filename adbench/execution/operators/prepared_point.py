@@ -18,6 +18,7 @@ from adbench.model.case import Case, function_of
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
 from adbench.model.operator import batch_points, definition
+from adbench.model.serialization import converted, to_plain
 from adbench.model.settings import FLOAT64
 from adbench.oracle.evidence import DOUBLE, PRECISIONS, SINGLE, EntryEvidence, ErrorSpread, Precision, lowest
 from adbench.oracle.leaves import DIRECTION, Point
@@ -45,18 +46,13 @@ class PointReferences:
 
     def to_plain(self) -> dict[str, Any]:
         """Dicts, lists, numbers and strings, to travel between processes."""
-        parts = {"first": self.first, "hvp": self.hvp, "hessian": self.hessian, "of_values": self.of_values}
-        plain: dict[str, Any] = {name: part.to_plain() for name, part in parts.items() if part is not None}
-        points = {str(index): one.to_plain() for index, one in self.points.items()}
-        return plain | {"points": points, "declared": self.declared}
+        plain: dict[str, Any] = to_plain(self)
+        return plain
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> PointReferences:
         """The inverse of `to_plain`."""
-        parts = {name: Reference.from_plain(plain[name]) for name in ("first", "hvp", "hessian") if name in plain}
-        points = {int(index): Reference.from_plain(one) for index, one in plain.get("points", {}).items()}
-        of_values = PointReferences.from_plain(plain["of_values"]) if "of_values" in plain else None
-        return PointReferences(**parts, points=points, declared=plain.get("declared", ""), of_values=of_values)
+        return converted(plain, PointReferences, strict=False)  # JSON has strings for NaN and for the indices
 
     def of(self, operator: str) -> Reference:
         """The reference of this operator. Raises ValueError if it was not requested."""

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined
 from adbench.model import tree
 from adbench.model.backend import Backend
+from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.operator import batch_points, definition, needs
 from adbench.oracle.evidence import DOUBLE, EntryEvidence, ErrorSpread, Precision, agrees
 from adbench.oracle.structure import symmetrised
@@ -43,6 +44,10 @@ NEIGHBOURS, NEIGHBOUR, NEIGHBOUR_SECONDS = 3, 2.0**-10, 3.0
 
 Examined = tuple[Verdict, tuple[EntryEvidence, ...]]
 """A verdict, and every compared number."""
+
+
+class FailsElsewhere(Exception):
+    """The call raised at other inputs than the judged ones."""
 
 
 @dataclass
@@ -87,7 +92,7 @@ class Judge:
         first = self._by(known, at, result)
         if first[0].word != "wrong":
             return first
-        with suppress(Exception):  # the case may fail on the oracle's numbers; then the verdict stays
+        with suppress(FailsElsewhere, UsageError):  # also of a pattern without the numbers of another convention
             from adbench.execution.operators.references import by_conventions  # a worker loads it only here
 
             for way in by_conventions(at, self.operator):
@@ -102,8 +107,7 @@ class Judge:
         if definition(self.operator).result == "hessian":
             return symmetrised(result, axes, both_sides=True)
         vector = tuple(symmetrised(v, axes) for v in at.vector(self.operator))
-        moved = self.call(*self.backend.native_inputs((*at.args, *vector)))
-        return symmetrised(self.backend.numpy_result(self.backend.waited(moved)), axes)
+        return symmetrised(self._result(self.backend.native_inputs((*at.args, *vector))), axes)
 
     def _by(self, known: PointReferences, at: CasePoint, result: Any) -> Examined:
         """The verdict by these references."""
@@ -121,10 +125,10 @@ class Judge:
             return first
         last = first
         if judged(spread=ErrorSpread({}, math.inf))[0].word != "wrong":  # or by more than a spread may allow
-            with suppress(Exception):  # the program may fail at other inputs; then the verdict stays
+            with suppress(FailsElsewhere):  # then the verdict stays
                 last = judged(spread=ErrorSpread(self._spread_at(at, known)))
         if last[0].word == "wrong" and at.types and self.operator == "gradient":
-            with suppress(Exception):  # the function may have operations that are not known for arrays
+            with suppress(Unsupported):  # the function may have operations that are not known for arrays
                 last = judged(spread=ErrorSpread(_spread_of_sweep(at, known), most=math.inf))
         return last
 
@@ -144,25 +148,37 @@ class Judge:
         if not any(item.word == "blind" and item.place in agreed for item in entries):
             return ()
         asked = needs(self.operator)
-        with suppress(Exception):  # the neighbours may be outside the domain
-            for step in range(1, NEIGHBOURS + 1):
-                there = _neighbour(at, step, NEIGHBOUR)
+        for step in range(1, NEIGHBOURS + 1):
+            there = _neighbour(at, step, NEIGHBOUR)
+            try:
                 truth = known_at(
                     there,
                     second_order=bool(asked["second_order"]),
                     hessian=bool(asked["hessian"]),
                     seconds=NEIGHBOUR_SECONDS,
                 )
-                if not truth.of(self.operator).is_proved:
-                    return ()
+            except Exception:  # outside its domain a case may raise anything
+                return ()
+            if not truth.of(self.operator).is_proved:
+                return ()
+            try:
                 agreed &= {item.place for item in self._compared(there, truth) if agrees(item)}
-            return agreed
-        return ()
+            except FailsElsewhere:
+                return ()
+        return agreed
 
     def _compared(self, there: CasePoint, known: PointReferences) -> tuple[EntryEvidence, ...]:
         """The numbers of the call at another point."""
-        result = self.backend.waited(self.call(*there.native(self.backend, self.operator)[1]))
-        return examined(there, self.operator, self.backend.numpy_result(result), known, None)[1]
+        result = self._result(there.native(self.backend, self.operator)[1])
+        return examined(there, self.operator, result, known, None)[1]
+
+    def _result(self, inputs: Sequence[Any]) -> Any:
+        """The result of the call at other inputs than the judged ones, in numpy."""
+        try:
+            with contained():
+                return self.backend.numpy_result(self.backend.waited(self.call(*inputs)))
+        except Exception as error:  # a library may raise anything
+            raise FailsElsewhere from error
 
     def _spread_at(self, at: CasePoint, known: PointReferences) -> Mapping[str, float]:
         def numbers(there: CasePoint) -> dict[str, float]:
@@ -192,7 +208,8 @@ def spread_of(numbers: Callable[[CasePoint], Mapping[str, float]], at: CasePoint
     numbers   numbers(point) -> the program's numbers there, by place
     """
     draws = [numbers(_neighbour(at, step, STEP)) for step in range(CALLS)]
-    return {place: noise(np.array([each[place] for each in draws])) for place in draws[0]}
+    common = [place for place in draws[0] if all(place in each for each in draws)]
+    return {place: noise(np.array([each[place] for each in draws])) for place in common}
 
 
 def _neighbour(at: CasePoint, steps: int, step: float) -> CasePoint:

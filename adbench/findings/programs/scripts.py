@@ -54,7 +54,7 @@ def _own(finding: Finding, library: ScriptLibrary) -> str | None:
 
 
 def _point(finding: Finding, trial: ProgramTrial, operator: str) -> list[str]:
-    """The inputs, the function of those that are differentiated, and the vectors of the operator."""
+    """The inputs, the function of the differentiated inputs, and the vectors of the operator."""
     every, active = trial.program.names, [trial.program.names[k] for k in trial.wrt]
     lines = [f"{name} = array({_text(one)})" for name, one in zip(every, trial.args, strict=True)]
     if len(active) < len(every):

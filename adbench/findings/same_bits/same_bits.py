@@ -70,7 +70,7 @@ class BitRow:
         if self.difference is None:
             return f"{self.kind:9}{self.word:9}{self.reason or CHANGES[self.kind]}"
         one = self.difference
-        digits = math.ceil(1 - math.log10(PRECISIONS[one.type].unit))  # so many tell apart all numbers of the type
+        digits = math.ceil(1 - math.log10(PRECISIONS[one.type].unit))  # with so many, different numbers look different
         first, again = (f"{number:.{digits}g}" for number in (one.first, one.again))
         numbers = f"{one.place} is {first}, then {again}, {one.ulp:.3g} ulp"
         behind = f"; behind it: {self.behind}" if self.behind else ""

@@ -78,7 +78,7 @@ def _widest(
 
 
 def _worst(truth: OperationReferences, operator: str, answer: Mapping[str, Any]) -> EntryEvidence | None:
-    """The number of an answer with the fewest correct digits; None if there is none to compare."""
+    """The number of an answer with the fewest correct digits; None without numbers to compare."""
     if "value" not in answer or truth.known is None:
         return None
     result = rebuilt(answer["value"])
