@@ -335,3 +335,35 @@ def test_a_number_is_wrong_where_rounding_of_first_order_hides_its_digits() -> N
 
     assert word_in_bfloat16(cancelled, 1.0, 0.125) == "blind"
     assert word_in_bfloat16(cancelled, 1.0, 2.0) == "wrong"
+
+
+def test_a_difference_of_equal_products_may_be_the_rounding_of_one() -> None:
+    """torch's cross and programs that jax compiles round a b in a b - b a once, by fma, and leave 1e-8."""
+    x = torch.tensor([2.3448, -2.5954, 1.0316])
+    assert torch.linalg.cross(x, x).any()
+    table = adbench.check(lambda x: torch.sinh(torch.linalg.cross(x, x) ** 2).sum(), x)
+    assert table.is_right, str(table)
+    table = adbench.check(lambda x, y: jnp.sinh((x * y - y * x) ** 2), jnp.float32(0.12573022), jnp.float32(-0.13210486))
+    assert table.is_right, str(table)
+
+
+def test_the_gradient_of_a_variance_of_equal_numbers_has_the_rounding_of_their_mean() -> None:
+    """torch's Σ 2 (x - mean) x' / (n - 1) is not 0 where the mean of x, x, … is not x."""
+
+    def variance(x: Any) -> Any:
+        return torch.var(torch.ones(6) * x)
+
+    x = torch.tensor(0.502, requires_grad=True)
+    assert torch.autograd.grad(variance(x), x)[0]
+    assert not adbench.check(variance, x.detach()).is_wrong
+
+    class Leaks(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 0 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 1e-4 * g
+
+    assert adbench.check(lambda x: variance(x) + Leaks.apply(x), x.detach()).is_wrong
