@@ -227,17 +227,24 @@ def _products() -> Operators:
 
 
 def _differences() -> Operators:
-    """`a - b` and its reverse. Compiled programs round the first of two products with the difference only (fma), so
-    a b - b a may be a rounding of a b. In a b + c d of opposite signs, the roundings differ anyway."""
+    """`a - b` and its reverse."""
     subtract, backward = _operators(operator.sub, _sum_like(ball.sub))
 
     def forward(self: Noisy, other: Any) -> Any:
-        if self.stream.form is not DOUBLE and self is not other and hasattr(self, "factors"):
-            if hasattr(other, "factors") and not isinstance(self.ball, Special):
-                self = type(self)(_with_slopes(ball.mul(*self.factors), self.ball))
-        return subtract(self, other)
+        return subtract(_fused(self, other) if self.stream.form is not DOUBLE else self, other)
 
     return forward, backward
+
+
+def _fused(product: Noisy, other: Any) -> Noisy:
+    """The first of two products whose difference a compiled program computes by fma: rounded with the difference only.
+
+    So a b - b a may be a rounding of a b. In a b + c d of opposite signs, both have roundings of their own anyway.
+    """
+    are_two = product is not other and hasattr(product, "factors") and hasattr(other, "factors")
+    if not are_two or isinstance(product.ball, Special):
+        return product
+    return type(product)(_with_slopes(ball.mul(*product.factors), product.ball))
 
 
 def _power_ulps(exponent: Ball) -> float:
