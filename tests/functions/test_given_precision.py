@@ -18,8 +18,12 @@ from autograd.extend import defvjp, primitive  # noqa: E402
 
 import adbench  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
+from adbench.model.namespace import PLAIN  # noqa: E402
+from adbench.oracle.compute import reference  # noqa: E402
 from adbench.oracle.evidence import BRAIN, DOUBLE, HALF, SINGLE, Precision, compare, judging_in  # noqa: E402
+from adbench.oracle.operators import judge_entries  # noqa: E402
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known  # noqa: E402
+from adbench.oracle.subject import Effort, Subject  # noqa: E402
 from tests.support.marks import one_in  # noqa: E402
 
 FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
@@ -302,3 +306,65 @@ def test_infinity_is_hidden_only_where_rounding_leaves_no_digit() -> None:
         with judging_in(form):
             known = Known(2.0, 2.0, noise=noise * UNIT_ROUNDOFF / form.unit)
             assert compare("x", (), np.inf, known, 2.0).word == word
+
+
+def word_in_bfloat16(f: Callable[..., Any], x: float, got: float) -> str:
+    """Of a derivative of f(xp, x)."""
+    subject = Subject.of(lambda x: f(PLAIN, x), (x,), (0,), text=f)
+    known = reference(subject, Effort(precision=BRAIN))
+    return judge_entries("gradient", (np.asarray(got),), known, within=BRAIN)[0].word
+
+
+def test_no_number_is_wrong_where_rounding_may_meet_a_pole() -> None:
+    """1 / y⁴ for y = 0.1 ± 0.2 has no variance: draws do not bound it."""
+
+    def chaotic(xp: Any, x: Any) -> Any:
+        for _ in range(3):
+            x = xp.cos(x**-3) + x
+        return x
+
+    for number in (-0.55078125, -0.58203125):
+        x = torch.tensor(number, dtype=torch.bfloat16, requires_grad=True)
+        (gradient,) = torch.autograd.grad(chaotic(torch, x), x)
+        assert word_in_bfloat16(chaotic, number, float(gradient)) == "blind"
+
+
+def test_a_number_is_wrong_where_rounding_of_first_order_hides_its_digits() -> None:
+    def cancelled(xp: Any, x: Any) -> Any:
+        return xp.exp(x) * 3.0 - xp.exp(x) * 3.0 + 1e-4 * x
+
+    assert word_in_bfloat16(cancelled, 1.0, 0.125) == "blind"
+    assert word_in_bfloat16(cancelled, 1.0, 2.0) == "wrong"
+
+
+def test_a_difference_of_equal_products_may_be_the_rounding_of_one() -> None:
+    """torch's cross and programs that jax compiles round a b in a b - b a once, by fma, and leave 1e-8."""
+    x = torch.tensor([2.3448, -2.5954, 1.0316])
+    assert torch.linalg.cross(x, x).any()
+    table = adbench.check(lambda x: torch.sinh(torch.linalg.cross(x, x) ** 2).sum(), x)
+    assert table.is_right, str(table)
+    u = jnp.asarray([0.12573022, -0.13210486], jnp.float32)
+    table = adbench.check(lambda u, v: jnp.sinh((u[0] * v[0] - u[1] * v[1]) ** 2), u, u[::-1])
+    assert table.is_right, str(table)
+
+
+def test_the_gradient_of_a_variance_of_equal_numbers_has_the_rounding_of_their_mean() -> None:
+    """torch's Σ 2 (x - mean) x' / (n - 1) is not 0 where the mean of x, x, … is not x."""
+
+    def variance(x: Any) -> Any:
+        return torch.var(torch.ones(6) * x)
+
+    x = torch.tensor(0.502, requires_grad=True)
+    assert torch.autograd.grad(variance(x), x)[0]
+    assert not adbench.check(variance, x.detach()).is_wrong
+
+    class Leaks(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 0 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 1e-4 * g
+
+    assert adbench.check(lambda x: variance(x) + Leaks.apply(x), x.detach()).is_wrong

@@ -190,7 +190,7 @@ def _most_hidden(known: Reference) -> tuple[int, int, int] | None:
     """The derivative with the largest relative noise: which output, its leaf and flat index."""
 
     def hidden(one: Known) -> float:
-        return one.noise / one.size if 0 < one.size < math.inf and math.isfinite(one.noise) else 0.0
+        return one.noise / one.size if 0 < one.size < math.inf and one.noise >= 0 else 0.0
 
     numbers = []
     for which, (_, row) in enumerate(known.outputs):

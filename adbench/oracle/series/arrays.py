@@ -131,6 +131,7 @@ class Arrays:
         log: Callable[[Any], Any]
         sqrt: Callable[[Any], Any]
         centred: Callable[[Any, Any], Any]
+        squares: Callable[[Any, Any, Any], Any]
 
         def check_time(self) -> None:
             """Raises TooSlow once the deadline has passed."""
@@ -259,9 +260,12 @@ class Arrays:
 
     def var(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
         """Σ (x - mean)² / (n - correction)."""
-        gap = self.centred(self.reals(x), self.mean(x, axis, keepdims=True))
-        total = self.sum(gap * gap, axis, keepdims=keepdims)
-        return total / (np.size(x) // max(1, np.size(total)) - (correction if ddof is None else ddof))
+        mean = self.mean(x, axis, keepdims=True)
+        gap = self.centred(self.reals(x), mean)
+        count = np.size(x) // max(1, np.size(mean))
+        total = self.squares(self.sum(gap * gap, axis, keepdims=True), mean, count)
+        total = total if keepdims else self.reals(np.squeeze(np.asarray(total, dtype=object), axis))
+        return total / (count - (correction if ddof is None else ddof))
 
     def std(self, x: Any, axis: Any = None, *, correction: Any = 0, keepdims: Any = False, ddof: Any = None) -> Any:
         """The square root of `var`."""

@@ -71,6 +71,7 @@ class Balls(Arrays):
         self.maximum = self._several(self._computed("maximum", ball.larger))
         self.minimum = self._several(self._computed("minimum", ball.smaller))
         self.centred = self._several(self._computed("centred", ball.sub))
+        self.squares = self._several(self._computed("squares", lambda total, *_: total))
         self.copysign = self._several(copysign)
         self.sign, self.floor = self._one(ball.sign_of, "sign"), self._one(ball.floor, "floor")
         self.ceil = self._one(lambda a: ball.neg(ball.floor(ball.neg(a))))

@@ -24,6 +24,12 @@ from adbench.oracle.series.truth import COMPARING, Settled
 LOST = 2.0**-15
 """The relative noise of a derivative that double precision can compute."""
 
+FINER = (4, 64)
+"""The roundoff over that of two finer arithmetics: noise of first order is proportional to it."""
+
+NEARLY = 3.0
+"""Up to this factor, because draws are few."""
+
 
 def noises(
     evaluations: Evaluations,
@@ -38,14 +44,60 @@ def noises(
 
     form: the arithmetic. Its noise is given in proportion to that of float64, by the ratio of their unit roundoffs.
     """
-    errors: list[list[list[float]]] = [[[] for _ in of_curve] for of_curve in truths]
+    known = list(zip(curves, truths, strict=True))
+    deviations = _deviations(evaluations, known, draws, seed, form)
+    if form is not DOUBLE:
+        sizes = _sizes(curves, truths)
+        hidden = [k for k, one in enumerate(deviations) if any(map(_hides, one, sizes[k]))]
+        for ratio in FINER:
+            finer = replace(form, unit=form.unit / ratio, inside=min(form.inside, form.unit / ratio))
+            finer_ones = _deviations(evaluations, [known[k] for k in hidden], draws, seed, finer)
+            for k, there in zip(hidden, finer_ones, strict=True):
+                expected = [ratio * one for one in there]
+                deviations[k] = list(map(_of_first_order, deviations[k], expected, sizes[k]))
+    return [[one * UNIT_ROUNDOFF / form.unit for one in of_curve] for of_curve in deviations]
+
+
+def _deviations(
+    evaluations: Evaluations,
+    known: Sequence[tuple[tuple[Curve, float], Sequence[Settled]]],
+    draws: int,
+    seed: int,
+    form: Precision,
+) -> list[list[float]]:
+    """The root mean square error of every number along every curve, in this arithmetic."""
+    errors: list[list[list[float]]] = [[[] for _ in of_curve] for _, of_curve in known]
     for draw in range(draws):
         real = noisy_type(seed, draw, form)
-        for (curve, scale), of_curve, errors_of_numbers in zip(curves, truths, errors, strict=True):
+        for ((curve, scale), of_curve), errors_of_numbers in zip(known, errors, strict=True):
             for which, error in enumerate(_errors(evaluations, curve, scale, of_curve, real)):
                 errors_of_numbers[which].append(error)
-    ratio = UNIT_ROUNDOFF / form.unit
-    return [[ratio * spread(of_number) for of_number in of_curve] for of_curve in errors]
+    return [list(map(spread, of_curve)) for of_curve in errors]
+
+
+def _sizes(curves: Sequence[tuple[Curve, float]], truths: Sequence[Sequence[Settled]]) -> list[list[float]]:
+    """The size of every number; of a zero, that of the largest derivative of the same function."""
+    derivatives = [of_curve for (curve, _), of_curve in zip(curves, truths, strict=True) if curve.moves]
+    largest = [max(one.known.size for one in of_number) for of_number in zip(*derivatives, strict=True)]
+    return [
+        [one.known.size or (largest[which] if curve.moves else 0.0) for which, one in enumerate(of_curve)]
+        for (curve, _), of_curve in zip(curves, truths, strict=True)
+    ]
+
+
+def _hides(deviation: float, size: float) -> bool:
+    """Whether the noise hides all digits of a number of this size."""
+    return 0 < size <= deviation < math.inf
+
+
+def _of_first_order(deviation: float, expected: float, size: float) -> float:
+    """The noise of a number of this size, infinite if it hides all digits and is not proportional to the roundoff.
+
+    Then numbers on the way err by as much as their own size, and no few draws bound the errors: 1 / y⁴ near y = 0 has
+    no variance. expected: the noise if it were proportional.
+    """
+    is_of_first_order = expected / NEARLY < deviation < expected * NEARLY
+    return math.inf if _hides(deviation, size) and not is_of_first_order else deviation
 
 
 def _errors(

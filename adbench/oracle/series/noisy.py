@@ -213,6 +213,40 @@ def _operators(called: Operator, function: Rounded) -> Operators:
     return forward, backward
 
 
+def _products() -> Operators:
+    """`a * b` and its reverse; a product of two numbers keeps its factors."""
+    multiply, backward = _operators(operator.mul, _product)
+
+    def forward(self: Noisy, other: Any) -> Any:
+        product = multiply(self, other)
+        if type(other) is type(self):
+            product.factors = self.ball, other.ball
+        return product
+
+    return forward, backward
+
+
+def _differences() -> Operators:
+    """`a - b` and its reverse."""
+    subtract, backward = _operators(operator.sub, _sum_like(ball.sub))
+
+    def forward(self: Noisy, other: Any) -> Any:
+        return subtract(_fused(self, other) if self.stream.form is not DOUBLE else self, other)
+
+    return forward, backward
+
+
+def _fused(product: Noisy, other: Any) -> Noisy:
+    """The first of two products whose difference a compiled program computes by fma: rounded with the difference only.
+
+    So a b - b a may be a rounding of a b. In a b + c d of opposite signs, both have roundings of their own anyway.
+    """
+    are_two = product is not other and hasattr(product, "factors") and hasattr(other, "factors")
+    if not are_two or isinstance(product.ball, Special):
+        return product
+    return type(product)(_with_slopes(ball.mul(*product.factors), product.ball))
+
+
 def _power_ulps(exponent: Ball) -> float:
     """The error of x ** n: libraries multiply, or call a function without correct rounding."""
     size = 0.0 if isinstance(exponent, Special) else abs(float(ball.start(exponent)))
@@ -374,12 +408,13 @@ def _exponent_noise(a: Any, b: Any, y: Any) -> tuple[float, float]:
 class Noisy(Real):
     """A real number whose every operation is rounded by the type's ``stream``."""
 
-    __slots__ = ()
+    __slots__ = ("factors",)
     stream: ClassVar[Stream]
+    factors: tuple[Ball, Ball]
 
     __add__, __radd__ = _operators(operator.add, _sum_like(ball.add))
-    __sub__, __rsub__ = _operators(operator.sub, _sum_like(ball.sub))
-    __mul__, __rmul__ = _operators(operator.mul, _product)
+    __sub__, __rsub__ = _differences()
+    __mul__, __rmul__ = _products()
     __truediv__, __rtruediv__ = _operators(operator.truediv, _product_like(_quotient, lambda _: 0.0))
     __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _sum_like(floor_divide))
     __mod__, __rmod__ = _operators(operator.mod, _sum_like(modulo))
@@ -489,7 +524,20 @@ def _centred(stream: Stream, function: Binary, x: Ball, mean: Ball) -> Ball:
     return stream.rounded(ball.sub(function(x, mean), error))
 
 
-SPECIAL: Mapping[str, Callable[..., Ball]] = {"centred": _centred, "maximum": _chosen, "minimum": _chosen}
+def _squares(stream: Stream, function: Callable[..., Ball], total: Ball, mean: Ball, count: Ball) -> Ball:
+    """Σ (x - mean)². Its derivative formula 2 Σ (x - mean) x' keeps 2 n mean' times the rounding of the mean."""
+    if stream.form is DOUBLE:
+        return total
+    error = ball.mul(ball.start(mean), 2 * LIBRARY_ULPS * count * (stream.next()[0] - 1))
+    return ball.add(total, ball.mul(ball.sub(mean, ball.start(mean)), error))
+
+
+SPECIAL: Mapping[str, Callable[..., Ball]] = {
+    "centred": _centred,
+    "maximum": _chosen,
+    "minimum": _chosen,
+    "squares": _squares,
+}
 
 
 def _with_slopes(value: Ball, slopes: Ball) -> Ball:

@@ -136,11 +136,11 @@ def examine(seed: int, steps: int, library: str, alarms: Alarms) -> None:
 
 
 def main(library: str, first: int, seconds: float, steps: int = 8) -> None:
-    """Examine programs from this seed on for so many seconds, and print the counts."""
+    """Examine programs from this seed on for so many seconds, at least one, and print the counts."""
     warnings.simplefilter("ignore")
     importlib.import_module("torch._dynamo")  # which nested derivatives import: it takes a minute inside a check
     alarms, started, seed = Alarms(), time.time(), first
-    while time.time() < started + seconds:
+    while seed == first or time.time() < started + seconds:
         examine(seed, steps, library, alarms)
         seed += 1
     total = sum(alarms.entries.values())
