@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ import pytest
 
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
+from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.findings.conform.places import Floats
+from adbench.findings.every_input import input_worker
 from adbench.findings.every_input.input_judgement import InputFault, errors_in_ulp, fault_of, proved, truth_of
-from adbench.findings.every_input.input_sweep import InputSweep, sweep
-from adbench.findings.every_input.input_worker import _in_library
+from adbench.findings.every_input.input_sweep import InputSweep, _asked, sweep
+from adbench.findings.every_input.input_worker import COMPILES_MANY, _in_library, _limit
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.backend import from_module
 from adbench.reports.html import input_page as page
@@ -125,6 +129,45 @@ def test_torch_compile_takes_a_function_as_one_graph() -> None:
 
     torch.compile(compute, backend=counting, fullgraph=True)(torch.ones(3))
     assert len(graphs) == 1
+
+
+def _endless() -> None:
+    input_worker.LIMIT_SECONDS = 1
+    _limit(1)
+    while True:
+        pass
+
+
+def test_a_function_that_does_not_end_is_ended_by_the_kernel() -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_endless)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGXCPU
+
+
+class DyingWorker:
+    """A worker of a library that dies at some functions, alone or among others."""
+
+    def __init__(self, name: str, deaths: dict[str, NoAnswer]) -> None:
+        self.name, self.deaths, self.asked = name, deaths, list[list[str]]()
+
+    def ask(self, request: dict[str, Any], _timeout: float) -> list[dict[str, Any]]:
+        self.asked.append(request["functions"])
+        for name in request["functions"]:
+            if name in self.deaths:
+                raise self.deaths[name]
+        return [{"of": name} for name in request["functions"]]
+
+
+@pytest.mark.parametrize(
+    ("library", "requests"),
+    [("jax", [["sin"], ["expi"], ["tan"]]), (COMPILES_MANY, [["sin", "expi", "tan"], ["sin"], ["expi"], ["tan"]])],
+)
+def test_only_the_function_at_which_a_worker_dies_is_refused(library: str, requests: list[list[str]]) -> None:
+    worker: Any = DyingWorker(library, {"expi": WorkerLost("crashed", "died of SIGXCPU")})
+    answers = _asked(worker, "float16", ["sin", "expi", "tan"], np.zeros(2))
+    assert answers == [{"of": "sin"}, {"refused": "no result within 20 s of processor time"}, {"of": "tan"}]
+    assert worker.asked == requests
 
 
 @pytest.mark.parametrize(("name", "count"), [("bfloat16", 65_280), ("float16", 63_488)])
