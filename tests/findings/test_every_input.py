@@ -17,7 +17,14 @@ from adbench.catalog.selection import resolve
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.findings.conform.places import Floats
 from adbench.findings.every_input import input_worker
-from adbench.findings.every_input.input_judgement import InputFault, errors_in_ulp, fault_of, proved, truth_of
+from adbench.findings.every_input.input_judgement import (
+    InputCurve,
+    InputFault,
+    errors_in_ulp,
+    fault_of,
+    proved,
+    truth_of,
+)
 from adbench.findings.every_input.input_sweep import InputSweep, _asked, sweep
 from adbench.findings.every_input.input_worker import COMPILES_MANY, _in_library, _limit
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
@@ -191,11 +198,20 @@ def test_at_least_150_functions_are_swept() -> None:
 def test_the_table_fits_into_80_columns_and_the_page_has_a_picture_and_a_program() -> None:
     row = judged(*PLANTED["saved value"])
     assert row is not None
-    result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], judged=1)
+    right = [InputCurve(name, "mine", "bfloat16", "value", [0.5, 0.5, 0.5, 0.25, -1, 0.5]) for name in ("tanh", "sin")]
+    result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], right=right, judged=1)
+    result.refused = [("expi", "mine", "bfloat16", "it does not end")]
     printed = shown.text(result, width=80, colour=False)
     assert max(map(len, printed.splitlines())) <= 80
     assert "saved value" in printed
-    assert "<polyline" in page.render(result)
+    html = page.render(result)
+    assert html.count("<svg") == 3
+    assert "mine (f in bfloat16)" in html
+    assert "it does not end" in html
+
+
+def test_a_curve_leaves_out_the_middle_of_straight_parts_and_what_is_not_judged() -> None:
+    assert page.curves([0.25, 0.25, 0.25, 0.25, -1.0, 1e9]) == ["5.0,85.0 191.0,85.0", "315.0,5.0"]
 
 
 @pytest.mark.slow

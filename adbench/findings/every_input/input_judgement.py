@@ -216,6 +216,17 @@ class InputFault:
     program: str = ""
 
 
+@dataclass(frozen=True)
+class InputCurve:
+    """A function's results in a library without a fault, by a curve like that of a fault."""
+
+    function: str
+    library: str
+    type: str
+    order: str
+    curve: list[float]
+
+
 PARTS = 160
 
 
@@ -248,12 +259,11 @@ def fault_of(
     reasons = reasons_of(truth, form, order, got, errors, model)
     count = {reason: int((reasons == reason).sum()) for reason in REASONS if (reasons == reason).any()}
     known = errors[~np.isnan(errors)]
-    curve = [_largest(part) for part in np.array_split(errors, PARTS)]
     lower = float(truth.lower[order][worst])
     return InputFault(
         truth.function.name, library, form.name, order, float(errors[worst]), float(truth.x[worst]), float(got[worst]),
         lower, str(reasons[worst]), count, int((known > 1).sum()), int((known > 100).sum()),  # type: ignore[arg-type]
-        int(np.isinf(known).sum()), len(known), curve,
+        int(np.isinf(known).sum()), len(known), curve_of(errors),
     )  # fmt: skip
 
 
@@ -279,9 +289,14 @@ def _worst(truth: InputTruth, form: Precision, order: str, got: Floats) -> int |
     return None
 
 
+def curve_of(errors: Floats) -> list[float]:
+    """The largest error in each of equal parts, to three digits; see `InputFault`."""
+    return [_largest(part) for part in np.array_split(errors, PARTS)]
+
+
 def _largest(part: Floats) -> float:
     known = part[~np.isnan(part)]
-    return -1.0 if not len(known) else float(min(known.max(), 1e9))
+    return -1.0 if not len(known) else float(f"{min(known.max(), 1e9):.3g}")
 
 
 def reasons_of(

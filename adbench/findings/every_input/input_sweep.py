@@ -24,7 +24,16 @@ from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Kind
 from adbench.findings.conform.operation_worker import family_of
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.input_judgement import ORDERS, InputFault, InputTruth, fault_of, truth_of
+from adbench.findings.every_input.input_judgement import (
+    ORDERS,
+    InputCurve,
+    InputFault,
+    InputTruth,
+    curve_of,
+    errors_in_ulp,
+    fault_of,
+    truth_of,
+)
 from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECONDS, packed_numbers, unpacked_numbers
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.errors import BadFile, UsageError
@@ -49,6 +58,7 @@ Answers = list[dict[str, Any]]
 class InputSweep:
     """The result: rows of faults, the worst first.
 
+    right       the others, as curves
     refused     (function, library, type, reason); judged: results whose truth is known
     contested   results where float64 evaluations differ, and balls decided; unknown: of these, none could be decided
     proved      inputs that balls have proved
@@ -60,6 +70,7 @@ class InputSweep:
     functions: int
     seconds: float = 0.0
     faults: list[InputFault] = field(default_factory=list)
+    right: list[InputCurve] = field(default_factory=list)
     refused: list[tuple[str, str, str, str]] = field(default_factory=list)
     judged: int = 0
     contested: int = 0
@@ -167,8 +178,13 @@ def _judge(
             continue
         for order in ORDERS:
             row = fault_of(truth, form, library, order, answers[library], answers.get(family_of(library), {}))
-            result.judged += int((~np.isnan(truth.lower[order])).sum())
-            result.faults += [] if row is None else [row]
+            lower, upper = truth.lower[order], truth.upper[order]
+            result.judged += (judged := int((~np.isnan(lower)).sum()))
+            if row is not None:
+                result.faults.append(row)
+            elif judged:
+                errors = errors_in_ulp(form, answers[library][order], lower, upper)
+                result.right.append(InputCurve(name, library, type_, order, curve_of(errors)))
     _count(result, truth)
 
 
