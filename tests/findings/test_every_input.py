@@ -118,7 +118,8 @@ def test_where_float64_has_no_digits_the_truth_is_a_proved_polynomial() -> None:
     np.testing.assert_allclose(truth.lower["value"][near], x[near] ** 3 / 3, rtol=1e-3)
 
 
-def test_balls_enclose_value_and_gradient_and_both_slopes_of_a_kink() -> None:
+def test_balls_enclose_value_and_gradient_and_both_sides_of_a_kink_and_a_jump() -> None:
+    assert proved(functions()["frac"], -3.0) == {"value": (-1.0, 0.0), "gradient": (1.0, 1.0)}
     known = proved(functions()["tanh"], 3.0)
     assert known["gradient"][0] <= 1 / np.cosh(3.0) ** 2 * (1 + 1e-15) <= known["gradient"][1] * (1 + 1e-14)
     assert proved(functions()["abs"], 0.0)["gradient"] == (-1.0, 1.0)

@@ -49,7 +49,10 @@ Interval = tuple[float, float]
 
 
 def proved(function: OneArgument, x: float) -> dict[str, Interval]:
-    """The value and the gradient as intervals that balls prove; at a kink between both slopes. Without the unknown."""
+    """The value and the gradient as intervals that balls prove; at a jump or a kink between those of both sides.
+
+    Without the unknown.
+    """
     operation, point = function.as_operation(), Point((x,), (0,), ("x",))
     there = Evaluations(operation.definition, point, time.thread_time() + PROOF_SECONDS, one_number)
     curve = Curve.straight(one_entry(point, 0, 0))
@@ -57,16 +60,14 @@ def proved(function: OneArgument, x: float) -> dict[str, Interval]:
         with np.errstate(all="ignore"):
             first = there.along(curve)
             both = [first, there.along(curve.mirrored)] if first.edged else [first]
-        known = {"value": _interval(both[0].starts[0])}
         slopes = [_interval(one.coefficients[0]) for one in both]
         if len(slopes) == 2 and slopes[1] is not None:
             slopes[1] = -slopes[1][1], -slopes[1][0]
-        if all(slopes):
-            ends = [end for slope in slopes if slope for end in slope]
-            known["gradient"] = min(ends), max(ends)
+        sides = {"value": [_interval(one.starts[0]) for one in both], "gradient": slopes}
     except (*FAILS, Insufficient, NotTold, TooSlow):
         return {}
-    return {order: one for order, one in known.items() if one is not None and math.isfinite(one[0] + one[1])}
+    known = {order: [end for side in two if side for end in side] for order, two in sides.items() if all(two)}
+    return {order: (min(ends), max(ends)) for order, ends in known.items() if all(map(math.isfinite, ends))}
 
 
 def _interval(number: Any) -> Interval | None:
