@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,7 @@ def test_the_table_fits_into_80_columns_and_the_page_has_a_picture_and_a_program
     right = [InputCurve(name, "mine", "bfloat16", "value", [0.5, 0.5, 0.5, 0.25, -1, 0.5]) for name in ("tanh", "sin")]
     result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], right=right, judged=1)
     result.refused = [("expi", "mine", "bfloat16", "it does not end")]
+    assert shown.row_of(replace(row, ulp=5.484e34))[4] == "5.5e+34"
     printed = shown.text(result, width=80, colour=False)
     assert max(map(len, printed.splitlines())) <= 80
     assert "saved value" in printed

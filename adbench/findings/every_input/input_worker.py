@@ -27,7 +27,6 @@ from adbench.findings.operations.operation import ARGUMENTS
 from adbench.model.backend import Backend
 from adbench.model.case import Case
 from adbench.model.errors import contained
-from adbench.optional import posix_module
 
 Arrays = dict[str, Floats]
 COMPILES_MANY = "torch_compile"
@@ -57,7 +56,7 @@ def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[st
 
 def _limit(functions: int) -> None:
     """Let the kernel end this process with SIGXCPU after the time of so many functions; its children count alone."""
-    resource = posix_module("resource")
+    resource = importlib.import_module("resource")  # Windows has none, nor workers
     used, most = math.ceil(time.process_time()), resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     resource.setrlimit(resource.RLIMIT_CPU, (used + functions * LIMIT_SECONDS, most))
@@ -160,7 +159,8 @@ def _compiled(backend: Backend, chosen: Sequence[OneArgument], type_: str, x: Fl
         gradients = _torch_gradients(torch, values, leaves)
     except Exception as error:  # raised by the compiler
         if len(chosen) == 1:
-            return [{"refused": f"{type(error).__name__}: {first_line(error.__cause__ or error)}"}]
+            inner = getattr(error, "inner_exception", error.__cause__) or error
+            return [{"refused": f"{type(error).__name__}: {first_line(inner)}"}]
         half = len(chosen) // 2
         torch.set_default_dtype(before)
         return _compiled(backend, chosen[:half], type_, x) + _compiled(backend, chosen[half:], type_, x)
