@@ -66,8 +66,9 @@ def proved(function: OneArgument, x: float) -> dict[str, Interval]:
         sides = {"value": [_interval(one.starts[0]) for one in both], "gradient": slopes}
     except (*FAILS, Insufficient, NotTold, TooSlow):
         return {}
-    known = {order: [end for side in two if side for end in side] for order, two in sides.items() if all(two)}
-    return {order: (min(ends), max(ends)) for order, ends in known.items() if all(map(math.isfinite, ends))}
+    ends = {order: [end for side in two if side for end in side] for order, two in sides.items() if all(two)}
+    known = {order: (min(some), max(some)) for order, some in ends.items()}
+    return {order: one for order, one in known.items() if math.isfinite(one[0] + one[1])}
 
 
 def _interval(number: Any) -> Interval | None:
