@@ -199,7 +199,7 @@ def _every_input(
     kinds = tuple(dict.fromkeys(types)) or tuple(sixteen_bits.TYPES)
     line = StatusLine()
     result = input_sweep.sweep(
-        chosen, libraries, names, kinds, told=lambda done, total: line.show(f"{done} of {total} parts")
+        chosen, libraries, names, kinds, told=lambda done, total, part: line.show(f"{done} of {total} parts: {part}")
     )
     line.end()
     plain = as_text(result.as_plain())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,19 @@ import pytest
 
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
+from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.input_judgement import InputFault, errors_in_ulp, fault_of, proved, truth_of
-from adbench.findings.every_input.input_sweep import InputSweep, sweep
-from adbench.findings.every_input.input_worker import _in_library
+from adbench.findings.every_input import input_worker
+from adbench.findings.every_input.input_judgement import (
+    InputCurve,
+    InputFault,
+    errors_in_ulp,
+    fault_of,
+    proved,
+    truth_of,
+)
+from adbench.findings.every_input.input_sweep import InputSweep, _asked, sweep
+from adbench.findings.every_input.input_worker import COMPILES_MANY, _in_library, _limit
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.backend import from_module
 from adbench.reports.html import input_page as page
@@ -107,7 +119,8 @@ def test_where_float64_has_no_digits_the_truth_is_a_proved_polynomial() -> None:
     np.testing.assert_allclose(truth.lower["value"][near], x[near] ** 3 / 3, rtol=1e-3)
 
 
-def test_balls_enclose_value_and_gradient_and_both_slopes_of_a_kink() -> None:
+def test_balls_enclose_value_and_gradient_and_both_sides_of_a_kink_and_a_jump() -> None:
+    assert proved(functions()["frac"], -3.0) == {"value": (-1.0, 0.0), "gradient": (1.0, 1.0)}
     known = proved(functions()["tanh"], 3.0)
     assert known["gradient"][0] <= 1 / np.cosh(3.0) ** 2 * (1 + 1e-15) <= known["gradient"][1] * (1 + 1e-14)
     assert proved(functions()["abs"], 0.0)["gradient"] == (-1.0, 1.0)
@@ -125,6 +138,45 @@ def test_torch_compile_takes_a_function_as_one_graph() -> None:
 
     torch.compile(compute, backend=counting, fullgraph=True)(torch.ones(3))
     assert len(graphs) == 1
+
+
+def _endless() -> None:
+    input_worker.LIMIT_SECONDS = 1
+    _limit(1)
+    while True:
+        pass
+
+
+def test_a_function_that_does_not_end_is_ended_by_the_kernel() -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_endless)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGXCPU
+
+
+class DyingWorker:
+    """A worker of a library that dies at some functions, alone or among others."""
+
+    def __init__(self, name: str, deaths: dict[str, NoAnswer]) -> None:
+        self.name, self.deaths, self.asked = name, deaths, list[list[str]]()
+
+    def ask(self, request: dict[str, Any], _timeout: float) -> list[dict[str, Any]]:
+        self.asked.append(request["functions"])
+        for name in request["functions"]:
+            if name in self.deaths:
+                raise self.deaths[name]
+        return [{"of": name} for name in request["functions"]]
+
+
+@pytest.mark.parametrize(
+    ("library", "requests"),
+    [("jax", [["sin"], ["expi"], ["tan"]]), (COMPILES_MANY, [["sin", "expi", "tan"], ["sin"], ["expi"], ["tan"]])],
+)
+def test_only_the_function_at_which_a_worker_dies_is_refused(library: str, requests: list[list[str]]) -> None:
+    worker: Any = DyingWorker(library, {"expi": WorkerLost("crashed", "died of SIGXCPU")})
+    answers = _asked(worker, "float16", ["sin", "expi", "tan"], np.zeros(2))
+    assert answers == [{"of": "sin"}, {"refused": "no result within 20 s of processor time"}, {"of": "tan"}]
+    assert worker.asked == requests
 
 
 @pytest.mark.parametrize(("name", "count"), [("bfloat16", 65_280), ("float16", 63_488)])
@@ -148,11 +200,21 @@ def test_at_least_150_functions_are_swept() -> None:
 def test_the_table_fits_into_80_columns_and_the_page_has_a_picture_and_a_program() -> None:
     row = judged(*PLANTED["saved value"])
     assert row is not None
-    result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], judged=1)
+    right = [InputCurve(name, "mine", "bfloat16", "value", [0.5, 0.5, 0.5, 0.25, -1, 0.5]) for name in ("tanh", "sin")]
+    result = InputSweep({"mine": "1"}, ["bfloat16"], 1, faults=[row], right=right, judged=1)
+    result.refused = [("expi", "mine", "bfloat16", "it does not end")]
+    assert shown.row_of(replace(row, ulp=5.484e34))[4] == "5.5e+34"
     printed = shown.text(result, width=80, colour=False)
     assert max(map(len, printed.splitlines())) <= 80
     assert "saved value" in printed
-    assert "<polyline" in page.render(result)
+    html = page.render(result)
+    assert html.count("<svg") == 3
+    assert "mine (f in bfloat16)" in html
+    assert "it does not end" in html
+
+
+def test_a_curve_leaves_out_the_middle_of_straight_parts_and_what_is_not_judged() -> None:
+    assert page.curves([0.25, 0.25, 0.25, 0.25, -1.0, 1e9]) == ["5.0,85.0 191.0,85.0", "315.0,5.0"]
 
 
 @pytest.mark.slow

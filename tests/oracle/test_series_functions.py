@@ -187,6 +187,13 @@ def test_angles_at_infinity_have_all_digits() -> None:
         assert quarter.rel_accuracy_bits() > 390
 
 
+def test_bessel_i_refuses_a_ball_in_which_it_grows_beyond_any_use() -> None:
+    with arithmetic(Arithmetic(BITS)):
+        assert UNARY["i0"](arb(2.0**52)).is_finite()
+        with pytest.raises(ball.NeedsBits):
+            UNARY["i0"](arb(2.0**52, 2.0**47))
+
+
 def test_a_whole_power_of_a_ball_around_zero_is_a_ball_around_zero() -> None:
     with arithmetic(Arithmetic(BITS)):
         nearly = arb(1) / 9 - arb(1) / 9

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from adbench.catalog.discovery import catalog
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import Fault
-from adbench.findings.every_input.input_judgement import InputFault
+from adbench.findings.every_input.input_judgement import InputCurve, InputFault
 from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.findings.same_bits.repetitions import BitDifference
@@ -63,6 +63,8 @@ SWEEP = InputSweep(
             2, 1, 1, 65_280, [0.5, 1e9], program="print(1)",
         )
     ],
+    right=[InputCurve("sinc", "jax", "bfloat16", "value", [0.5, -1.0])],
+    refused=[("expi", "jax", "bfloat16", "no <result>")],
 )  # fmt: skip
 
 

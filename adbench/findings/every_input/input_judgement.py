@@ -49,7 +49,10 @@ Interval = tuple[float, float]
 
 
 def proved(function: OneArgument, x: float) -> dict[str, Interval]:
-    """The value and the gradient as intervals that balls prove; at a kink between both slopes. Without the unknown."""
+    """The value and the gradient as intervals that balls prove; at a jump or a kink between those of both sides.
+
+    Without the unknown.
+    """
     operation, point = function.as_operation(), Point((x,), (0,), ("x",))
     there = Evaluations(operation.definition, point, time.thread_time() + PROOF_SECONDS, one_number)
     curve = Curve.straight(one_entry(point, 0, 0))
@@ -57,16 +60,15 @@ def proved(function: OneArgument, x: float) -> dict[str, Interval]:
         with np.errstate(all="ignore"):
             first = there.along(curve)
             both = [first, there.along(curve.mirrored)] if first.edged else [first]
-        known = {"value": _interval(both[0].starts[0])}
         slopes = [_interval(one.coefficients[0]) for one in both]
         if len(slopes) == 2 and slopes[1] is not None:
             slopes[1] = -slopes[1][1], -slopes[1][0]
-        if all(slopes):
-            ends = [end for slope in slopes if slope for end in slope]
-            known["gradient"] = min(ends), max(ends)
+        sides = {"value": [_interval(one.starts[0]) for one in both], "gradient": slopes}
     except (*FAILS, Insufficient, NotTold, TooSlow):
         return {}
-    return {order: one for order, one in known.items() if one is not None and math.isfinite(one[0] + one[1])}
+    ends = {order: [end for side in two if side for end in side] for order, two in sides.items() if all(two)}
+    known = {order: (min(some), max(some)) for order, some in ends.items()}
+    return {order: one for order, one in known.items() if math.isfinite(one[0] + one[1])}
 
 
 def _interval(number: Any) -> Interval | None:
@@ -216,6 +218,17 @@ class InputFault:
     program: str = ""
 
 
+@dataclass(frozen=True)
+class InputCurve:
+    """A function's results in a library without a fault, by a curve like that of a fault."""
+
+    function: str
+    library: str
+    type: str
+    order: str
+    curve: list[float]
+
+
 PARTS = 160
 
 
@@ -248,12 +261,11 @@ def fault_of(
     reasons = reasons_of(truth, form, order, got, errors, model)
     count = {reason: int((reasons == reason).sum()) for reason in REASONS if (reasons == reason).any()}
     known = errors[~np.isnan(errors)]
-    curve = [_largest(part) for part in np.array_split(errors, PARTS)]
     lower = float(truth.lower[order][worst])
     return InputFault(
         truth.function.name, library, form.name, order, float(errors[worst]), float(truth.x[worst]), float(got[worst]),
         lower, str(reasons[worst]), count, int((known > 1).sum()), int((known > 100).sum()),  # type: ignore[arg-type]
-        int(np.isinf(known).sum()), len(known), curve,
+        int(np.isinf(known).sum()), len(known), curve_of(errors),
     )  # fmt: skip
 
 
@@ -279,9 +291,14 @@ def _worst(truth: InputTruth, form: Precision, order: str, got: Floats) -> int |
     return None
 
 
+def curve_of(errors: Floats) -> list[float]:
+    """The largest error in each of equal parts, to three digits; see `InputFault`."""
+    return [_largest(part) for part in np.array_split(errors, PARTS)]
+
+
 def _largest(part: Floats) -> float:
     known = part[~np.isnan(part)]
-    return -1.0 if not len(known) else float(min(known.max(), 1e9))
+    return -1.0 if not len(known) else float(f"{min(known.max(), 1e9):.3g}")
 
 
 def reasons_of(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -22,17 +24,28 @@ from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Kind
 from adbench.findings.conform.operation_worker import family_of
 from adbench.findings.conform.places import Floats
-from adbench.findings.every_input.input_judgement import ORDERS, InputFault, InputTruth, fault_of, truth_of
-from adbench.findings.every_input.input_worker import packed_numbers, unpacked_numbers
+from adbench.findings.every_input.input_judgement import (
+    ORDERS,
+    InputCurve,
+    InputFault,
+    InputTruth,
+    curve_of,
+    errors_in_ulp,
+    fault_of,
+    truth_of,
+)
+from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECONDS, packed_numbers, unpacked_numbers
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.serialization import converted
 from adbench.model.settings import Settings
 
-TOGETHER = 24
-"""Functions in one request, and in one compilation."""
-TIMEOUT_SECONDS = 1200.0
-"""Of one request, also on a busy machine: part of it would be asked again."""
+TOGETHER = 4
+"""Functions in one part, and in one compilation of torch.compile: alone each takes twice as long to compile."""
+AHEAD = 16
+"""Parts that a fast library may be ahead: their arrays are kept."""
+TIMEOUT_SECONDS = 600.0
+"""Of one request, also on a busy machine; its limit counts the processor's time (input_worker.py)."""
 DEFINITION = "tape"
 """The engine evaluates the definitions in float64."""
 INPUT_SWEEP = "adbench conform --every-input"
@@ -45,6 +58,7 @@ Answers = list[dict[str, Any]]
 class InputSweep:
     """The result: rows of faults, the worst first.
 
+    right       the others, as curves
     refused     (function, library, type, reason); judged: results whose truth is known
     contested   results where float64 evaluations differ, and balls decided; unknown: of these, none could be decided
     proved      inputs that balls have proved
@@ -56,6 +70,7 @@ class InputSweep:
     functions: int
     seconds: float = 0.0
     faults: list[InputFault] = field(default_factory=list)
+    right: list[InputCurve] = field(default_factory=list)
     refused: list[tuple[str, str, str, str]] = field(default_factory=list)
     judged: int = 0
     contested: int = 0
@@ -89,10 +104,10 @@ def sweep(
     libraries: Sequence[str],
     names: Sequence[str],
     types: Sequence[str],
-    told: Callable[[int, int], None] = lambda done, total: None,
+    told: Callable[[int, int, str], None] = lambda done, total, part: None,
     inputs: Mapping[str, Floats] | None = None,
 ) -> InputSweep:
-    """Examine these functions at all inputs. ``inputs``: type -> others; told: of the requests done, and of all."""
+    """Examine these functions at all inputs. ``inputs``: type -> others; told: parts done, all, and the next one."""
     begun = monotonic()
     result = InputSweep({name: chosen.catalog.backends[name].version or "" for name in libraries}, types, len(names))
     known = {name: of_backend(chosen.catalog.backends[name], chosen.catalog.cases).bugs for name in libraries}
@@ -105,24 +120,19 @@ def sweep(
         workers = {pair: ResidentWorker(context, pair[0]) for pair in pairs}
         pools = {pair: ThreadPoolExecutor(1) for pair in pairs}
         try:
-            ahead = [
-                {
-                    name: pools[name, type_].submit(
-                        _asked, workers[name, type_], type_, part, (inputs or {}).get(type_)
-                    )
-                    for name in asked
-                }
-                for type_, part in parts
-            ]
-            for done, ((type_, part), futures) in enumerate(zip(parts, ahead, strict=True), 1):
-                answers = {name: future.result() for name, future in futures.items()}
-                futures.clear()
+            ahead: deque[dict[str, Future[Answers]]] = deque()
+            for done, (type_, part) in enumerate(parts):
+                for later, some in parts[done + len(ahead) : done + AHEAD]:
+                    x = every_number(TYPES[later]) if inputs is None else inputs[later]
+                    ahead.append({n: pools[n, later].submit(_asked, workers[n, later], later, some, x) for n in asked})
+                result.unfinished = len(parts) - done
+                told(done, len(parts), f"{', '.join(part)} in {type_}")
+                answers = {name: future.result() for name, future in ahead.popleft().items()}
                 x = every_number(TYPES[type_]) if inputs is None else inputs[type_]
                 for k, name in enumerate(part):
                     of_one = {library: answer[k] for library, answer in answers.items()}
                     _judge(result, name, type_, x, of_one, libraries)
-                result.unfinished = len(parts) - done
-                told(done, len(parts))
+            result.unfinished = 0
         except KeyboardInterrupt as signal:
             result.interrupted = getattr(signal, "code", 130)
         finally:
@@ -136,20 +146,20 @@ def sweep(
     return result
 
 
-def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], inputs: Floats | None) -> Answers:
-    """The answers, still packed; where the worker dies, those of each function alone."""
-    request = {
-        "do": "call", "function": WORKER, "functions": list(names), "type": type_,
-        "inputs": packed_numbers(every_number(TYPES[type_]) if inputs is None else inputs),
-    }  # fmt: skip
-    try:
-        answers: Answers = worker.ask(request, TIMEOUT_SECONDS)
-        return answers
-    except NoAnswer as no:
-        if len(names) == 1 or no.status == "skipped":
-            return [{"refused": no.reason} for _ in names]
-        half = len(names) // 2
-        return _asked(worker, type_, names[:half], inputs) + _asked(worker, type_, names[half:], inputs)
+def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], x: Floats) -> Answers:
+    """The answers, still packed: for each function alone, but first together where they are compiled together."""
+    request = {"do": "call", "function": WORKER, "type": type_, "inputs": packed_numbers(x)}
+    answers: Answers = []
+    if worker.name == COMPILES_MANY and len(names) > 1:
+        with suppress(NoAnswer):
+            answers = worker.ask({**request, "functions": list(names)}, TIMEOUT_SECONDS)
+    for name in names[len(answers) :]:
+        try:
+            answers += worker.ask({**request, "functions": [name]}, TIMEOUT_SECONDS)
+        except NoAnswer as no:
+            late = "SIGXCPU" in no.reason
+            answers.append({"refused": f"no result within {LIMIT_SECONDS} s of processor time" if late else no.reason})
+    return answers
 
 
 def _judge(
@@ -168,8 +178,13 @@ def _judge(
             continue
         for order in ORDERS:
             row = fault_of(truth, form, library, order, answers[library], answers.get(family_of(library), {}))
-            result.judged += int((~np.isnan(truth.lower[order])).sum())
-            result.faults += [] if row is None else [row]
+            lower, upper = truth.lower[order], truth.upper[order]
+            result.judged += (judged := int((~np.isnan(lower)).sum()))
+            if row is not None:
+                result.faults.append(row)
+            elif judged:
+                errors = errors_in_ulp(form, answers[library][order], lower, upper)
+                result.right.append(InputCurve(name, library, type_, order, curve_of(errors)))
     _count(result, truth)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import importlib
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +29,9 @@ from adbench.model.case import Case
 from adbench.model.errors import contained
 
 Arrays = dict[str, Floats]
+COMPILES_MANY = "torch_compile"
+LIMIT_SECONDS = 20
+"""Of the processor's time for one function, however busy the machine is: jax's expi would not end near 0."""
 
 
 def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -36,9 +41,10 @@ def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[st
     """
     chosen = [functions()[name] for name in request["functions"]]
     x = unpacked_numbers(request["inputs"])
+    _limit(len(chosen))
     runner = {"torch": _torch, "jax": _jax}.get(family_of(backend.name), _definition)
     with contained(), np.errstate(all="ignore"):
-        if backend.name == "torch_compile":
+        if backend.name == COMPILES_MANY:
             answers = _compiled(backend, chosen, request["type"], x)
         else:
             answers = [_caught(partial(runner, backend, one, request["type"], x)) for one in chosen]
@@ -46,6 +52,14 @@ def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[st
         {name: packed_numbers(part) if isinstance(part, np.ndarray) else part for name, part in answer.items()}
         for answer in answers
     ]
+
+
+def _limit(functions: int) -> None:
+    """Let the kernel end this process with SIGXCPU after the time of so many functions; its children count alone."""
+    resource = importlib.import_module("resource")  # Windows has none, nor workers
+    used, most = math.ceil(time.process_time()), resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (used + functions * LIMIT_SECONDS, most))
 
 
 def _caught(call: Callable[[], Arrays]) -> dict[str, Any]:
@@ -145,7 +159,8 @@ def _compiled(backend: Backend, chosen: Sequence[OneArgument], type_: str, x: Fl
         gradients = _torch_gradients(torch, values, leaves)
     except Exception as error:  # raised by the compiler
         if len(chosen) == 1:
-            return [{"refused": f"{type(error).__name__}: {first_line(error)}"}]
+            inner = getattr(error, "inner_exception", error.__cause__) or error
+            return [{"refused": f"{type(error).__name__}: {first_line(inner)}"}]
         half = len(chosen) // 2
         torch.set_default_dtype(before)
         return _compiled(backend, chosen[:half], type_, x) + _compiled(backend, chosen[half:], type_, x)

@@ -291,8 +291,14 @@ def _normal_quantile(c: Any) -> Any:
 # Bessel functions: derivatives by recurrence (DLMF 10.6.7, 10.29.5) -----------------------------------------------
 
 
+MOST_GROWTH = 1024
+"""Radius of a ball in which I grows by exp(2 · 1024): no bound is of use, and it would take up to 30 s."""
+
+
 def _bessel(kind: str, order: Any, alternating: bool, c: Any, terms: int) -> Sequence[Any]:
     """Taylor coefficients: 2^-k Σ_i ±C(k, i) F_{ν-k+2i} / k!; K has a sign (-1)^k in front instead."""
+    if kind == "bessel_i" and c.rad() > MOST_GROWTH:
+        raise ball.NeedsBits
     coefficients = []
     for k in range(terms):
         total = ZERO

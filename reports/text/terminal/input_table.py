@@ -15,6 +15,8 @@ from ...content import formatting
 from ..drawing import printed
 
 MOST_SHOWN = 60
+MOST_WRITTEN_OUT = 1e6
+"""Larger errors in ulp have an exponent."""
 SHORT = {
     "bfloat16": "bf16",
     "float16": "fp16",
@@ -28,7 +30,8 @@ TITLES = ("function", "library", "type", "of", "ulp", "at x", ">1", ">100", "rea
 
 def row_of(fault: InputFault) -> tuple[str, ...]:
     """The cells of a row, also of the page."""
-    ulp = "not finite" if fault.ulp == float("inf") else f"{fault.ulp:.0f}"
+    digits = ".0f" if fault.ulp < MOST_WRITTEN_OUT else ".1e"
+    ulp = "not finite" if fault.ulp == float("inf") else f"{fault.ulp:{digits}}"
     return (
         fault.function, fault.library, fault.type, fault.order, ulp, f"{fault.x:.4g}",
         str(fault.over_1), str(fault.over_100), fault.reason,
