@@ -45,7 +45,7 @@ def test_rows_that_contradict_are_refused(rows: tuple[Function, ...], reason: st
 
 @pytest.mark.parametrize(
     "named",
-    [SERIES, COMPOSED, SLOPE_NOISE, set(SPECIAL) - {"centred"}],
+    [SERIES, COMPOSED, SLOPE_NOISE, set(SPECIAL) - {"centred", "squares"}],
     ids=["series", "composed", "slopes", "rational"],
 )
 def test_what_the_oracle_knows_by_name_is_in_the_table(named: Any) -> None:
