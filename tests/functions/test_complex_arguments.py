@@ -34,6 +34,10 @@ ARRAY: Mapping[str, Callable[[Any], Any]] = {"jax": jnp.asarray, "torch": torch.
 SPACE = {"jax": jnp, "torch": torch, "autograd": anp}
 
 
+def lu_of(xp: Any, a: Any) -> Any:
+    return torch.linalg.lu(a)[1:] if xp is torch else jax.scipy.linalg.lu(a)[1:]
+
+
 def of_rank_1(xp: Any, a: Any) -> Any:
     """u σ vᴴ of the largest singular value: the phases of the vectors cancel."""
     u, sizes, vh = xp.linalg.svd(a, full_matrices=False)
@@ -60,6 +64,7 @@ RIGHT: Mapping[str, tuple[Callable[[Any], Function], tuple[Any, ...]]] = {
     "eigenvalues": (lambda xp: lambda a: xp.linalg.eigvals(a), (A,)),
     "Hermitian eigenvalues": (lambda xp: lambda a: xp.linalg.eigvalsh(a), (H,)),
     "Cholesky": (lambda xp: lambda a: xp.sum(xp.abs(xp.linalg.cholesky(a))), (H,)),
+    "LU": (lambda xp: lambda a: xp.real(lu_of(xp, a)[1][0, 1]), (A,)),
     "QR": (lambda xp: lambda b: xp.linalg.qr(b)[1][0, 1], (B,)),
     "QR of a wide matrix": (lambda xp: lambda b: xp.sum(xp.abs(xp.linalg.qr(b.T)[1]) ** 2), (B,)),
     "singular values": (lambda xp: lambda b: xp.linalg.svd(b, full_matrices=False)[1], (B,)),

@@ -124,10 +124,19 @@ SHAPES = {
     "products": lambda a: a @ a + torch.einsum("ij,kj->ik", a, a) + torch.outer(a[0], a[1]) + (a @ a[0]) * a.norm(),
     "batches": lambda a: torch.bmm(a[None].expand(2, 3, 3), torch.stack([a, a.mT])) + torch.addmm(a, a, a),
 }  # fmt: skip
+
+
+def lu_left(a: Any) -> Any:
+    """X with X Aᴴ = B."""
+    return torch.linalg.lu_solve(*torch.linalg.lu_factor(a), a.cos(), left=False, adjoint=True)
+
+
 LINALG = {
     "cholesky": cholesky_of_product,
     "determinant": lambda a: torch.linalg.det(a) + torch.linalg.slogdet(a)[1] + torch.logdet(a @ a.mT),
     "solve": lambda a: torch.linalg.solve(a, a[0]) + torch.linalg.inv(a) + torch.linalg.lstsq(a, a[:, :1])[0],
+    "exponential": torch.linalg.matrix_exp,
+    "LU": lambda a: torch.linalg.lu(a)[2] + torch.linalg.lu_solve(*torch.linalg.lu_factor(a), a.sin()) * lu_left(a),
     "triangular": lambda a: torch.linalg.solve_triangular(a.triu(), a, upper=True),
     "eigenvalues": lambda a: torch.linalg.eigh(a + a.mT)[0] + torch.linalg.svdvals(a) + torch.linalg.qr(a)[1],
     "norms": lambda a: torch.linalg.vector_norm(a, 3) + torch.linalg.matrix_norm(a, "nuc") + torch.cdist(a, a + 1),

@@ -15,7 +15,7 @@ import numpy as np
 from adbench.functions.low_precision import as_decomposed
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
-from adbench.oracle.series.algebra.positions import boxed, convolution, product, taken, windows
+from adbench.oracle.series.algebra.positions import boxed, convolution, product, row_exchanges, taken, windows
 
 Rule = Callable[..., Any]
 
@@ -231,14 +231,8 @@ def _lu(xp: Any, equation: Equation, a: Any) -> Any:
     if a.shape[-1] != a.shape[-2]:
         raise Unsupported("jax's primitive `lu` of a non-square matrix")
     packed, order = xp.linalg.lu(a)
-    exchanges = np.empty_like(order)
-    for place in np.ndindex(order.shape[:-1]):
-        rows = list(range(order.shape[-1]))
-        for k, row in enumerate(order[place]):
-            exchanges[(*place, k)] = other = rows.index(row)
-            rows[k], rows[other] = rows[other], rows[k]
     kinds = [aval.dtype for aval in equation.outputs[1:]]
-    return [packed, exchanges.astype(kinds[0]), order.astype(kinds[1])]
+    return [packed, row_exchanges(order).astype(kinds[0]), order.astype(kinds[1])]
 
 
 def _run(equation: Equation, matrix: Any) -> Any:

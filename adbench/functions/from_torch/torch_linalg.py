@@ -11,6 +11,7 @@ import torch
 
 from adbench.functions.low_precision import as_decomposed
 from adbench.model.errors import Unsupported
+from adbench.oracle.series.algebra.positions import row_exchanges, rows_after
 
 Function = Callable[..., Any]
 
@@ -111,6 +112,32 @@ def svd(xp: Any, a: Any, full_matrices: bool = False, compute_uv: bool = True, *
         return torch.linalg.svd(_run(matrix), full_matrices, driver=driver).U
 
     return tuple(xp.linalg.svd(a, full_matrices=full_matrices and not square, like=left))
+
+
+def lu_factor(xp: Any, a: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """L and U in one matrix, LAPACK's row exchanges, and torch's info."""
+    if not pivot or np.shape(a)[-1] != np.shape(a)[-2]:
+        raise Unsupported("an LU decomposition without pivots or of a matrix that is not square")
+    packed, order = xp.linalg.lu(a)
+    return packed, (row_exchanges(order) + 1).astype(np.int32), whole(a, 2)
+
+
+def lu_unpack(xp: Any, packed: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U of a square matrix."""
+    one = xp.eye(np.shape(packed)[-1])
+    order = rows_after(np.asarray(pivots) - 1)
+    permutation = swapped(np.eye(order.shape[-1])[order]) if unpack_pivots else np.zeros((0,))
+    if not unpack_data:
+        return permutation, xp.zeros((0,)), xp.zeros((0,))
+    return permutation, np.tril(packed, -1) + one, np.triu(packed)
+
+
+def lu_solve(xp: Any, packed: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    """X with A X = B for the factors of A; left=False: X A = B; adjoint: of the adjoint of A."""
+    permutation, lower, upper = lu_unpack(xp, packed, pivots)
+    matrix = product(xp, permutation, product(xp, lower, upper))
+    matrix = np.conj(swapped(matrix)) if adjoint else matrix
+    return solve_ex(xp, matrix, b, left=left)[0]
 
 
 def qr(xp: Any, a: Any, mode: str = "reduced") -> Any:
@@ -233,10 +260,15 @@ LINALG: Mapping[str, Function] = {
     "linalg_eig": eig,
     "linalg_inv_ex": lambda xp, a, *, check_errors=False: (xp.linalg.inv(a), whole(a, 2)),
     "linalg_lstsq": least_squares,
+    "linalg_lu": lambda xp, a, *, pivot=True: lu_unpack(xp, *lu_factor(xp, a, pivot=pivot)[:2]),
+    "linalg_lu_factor_ex": lu_factor,
+    "linalg_lu_solve": lu_solve,
+    "linalg_matrix_exp": lambda xp, a: xp.linalg.expm(a),
     "linalg_pinv": pseudo_inverse,
     "linalg_qr": qr,
     "linalg_solve_triangular": solve_triangular,
     "linalg_vector_norm": vector_norm,
+    "lu_unpack": lu_unpack,
     "mm": product,
     "triangular_solve": triangular_solve,
 }

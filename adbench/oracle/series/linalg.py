@@ -182,17 +182,21 @@ class Linalg:
         return packed, np.array(np.frompyfunc(int, 1, 1)(order[..., 0, :]), dtype=np.int64)
 
     def _complex_lu(self, a: Any) -> tuple[Any, Any, Any]:
-        """`lu` of complex matrices, and the sign of the order of the rows. Every operation has its own noise."""
-        self._xp.check_time()
-        matrices = np.asarray(self._xp.reals(a), dtype=object) * np.array(1 + 0j, dtype=object)
-        packed, order, signs = _COMPLEX_LU(matrices)
+        """`lu` of complex matrices, and the sign of the order of the rows. Every operation has its own noise, too."""
+        packed, order, signs = _COMPLEX_LU(self._perturbed(a))
         return packed.view(RealArray), order, signs
+
+    def _perturbed(self, a: Any) -> Any:
+        """The complex matrices for which the results of an algorithm in double precision are exact."""
+        (both,) = self._each(lambda rows: (rows,), complex_matrices.embedded(self._xp, a), mixing=True)
+        n = both.shape[-1] // 2
+        return COMPLEX(both[..., :n, :n], both[..., n:, :n])
 
     def cholesky(self, a: Any, *, upper: Any = False) -> Any:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
         if holds_complex(a):
-            matrices = complex_matrices.hermitian(_adjoint(a) if upper else a)
+            matrices = complex_matrices.hermitian(self._perturbed(_adjoint(a) if upper else a))
             lower = _COMPLEX_CHOLESKY(matrices)
             return (_adjoint(lower) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)

@@ -37,7 +37,7 @@ def lu(matrix: Any) -> tuple[Any, Any, int]:
     work, n, sign = np.array(matrix, dtype=object), len(matrix), 1
     order = list(range(n))
     for k in range(n - 1):
-        offset = pivot([_squared_size(z) for z in work[k:, k]])
+        offset = pivot([_pivot_size(z) for z in work[k:, k]])
         if offset is None:
             continue
         if offset:
@@ -82,8 +82,9 @@ def _real_number(z: ComplexNumber) -> ComplexNumber:
 _REAL_DIAGONAL = np.frompyfunc(_real_number, 1, 1)
 
 
-def _squared_size(z: ComplexNumber) -> Ball:
-    return add(mul(z.real.ball, z.real.ball), mul(z.imag.ball, z.imag.ball))
+def _pivot_size(z: ComplexNumber) -> Ball:
+    """What LAPACK compares: |real| + |imag|."""
+    return add(ball.absolute(z.real.ball), ball.absolute(z.imag.ball))
 
 
 def eigenpairs(real: Rows, imag: Rows, order: Sequence[complex]) -> tuple[Rows, Rows]:

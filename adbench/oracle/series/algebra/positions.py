@@ -85,6 +85,26 @@ def padded(shape: tuple[int, ...], widths: Sequence[tuple[int, int, int]]) -> Po
     return where
 
 
+def row_exchanges(order: Positions) -> Positions:
+    """LAPACK's pivots of matrices whose rows come in this order: row k was exchanged with row pivots[k]."""
+    pivots = np.empty_like(order)
+    for place in np.ndindex(order.shape[:-1]):
+        rows = list(range(order.shape[-1]))
+        for k, row in enumerate(order[place]):
+            pivots[(*place, k)] = other = rows.index(row)
+            rows[k], rows[other] = rows[other], rows[k]
+    return pivots
+
+
+def rows_after(pivots: Positions) -> Positions:
+    """The inverse: the order of the rows after these exchanges."""
+    order = np.broadcast_to(np.arange(pivots.shape[-1]), pivots.shape).copy()
+    for place in np.ndindex(pivots.shape[:-1]):
+        for k, other in enumerate(pivots[place]):
+            order[(*place, [k, other])] = order[(*place, [other, k])]
+    return order
+
+
 def windows(
     shape: tuple[int, ...],
     window: Sequence[int],
