@@ -185,6 +185,11 @@ def test_a_kernel_of_jax_with_a_definition_in_numpy() -> None:
     assert table.precision == "bfloat16"
 
 
+def test_integers_alone_are_refused() -> None:
+    with pytest.raises(UsageError, match="q holds integers, which have no derivative; pass floating-point numbers"):
+        adbench.check(lambda q: q.sum(), torch.ones(3, dtype=torch.int64), definition=lambda q: q.sum())
+
+
 @pytest.mark.parametrize(
     ("definition", "words"),
     [

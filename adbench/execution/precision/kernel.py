@@ -147,6 +147,10 @@ class KernelCheck:
         library = self._library(kernel, args, kwargs)
         arguments = arguments_of(kernel, args, kwargs, wrt, double=False)
         self._refuse_other_arguments(arguments)
+        whole = [name for name, given in zip(arguments.names, arguments.given, strict=True) if _is_whole(given)]
+        if whole:
+            integers = f"{', '.join(whole)} {'holds' if len(whole) == 1 else 'hold'} integers, which have no derivative"
+            raise UsageError(f"{self.name}: {integers}; pass floating-point numbers")
         native = [guarded(library.name, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
         try:
             with contained(), self._settings():
@@ -324,3 +328,8 @@ def _total_of(definition: Callable[..., Any], weights: Any, f: UserFunction) -> 
 
 def _are_equal(some: Numbers, others: Numbers) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(some, others, strict=True))
+
+
+def _is_whole(given: Any) -> bool:
+    """Whether it is an integer or an array of integers."""
+    return "int" in str(getattr(given, "dtype", type(given).__name__))

@@ -236,6 +236,17 @@ def _differences() -> Operators:
     return forward, backward
 
 
+def _sums() -> Operators:
+    """`a + b` and its reverse; a sum with a product that was negated is a difference."""
+    add, backward = _operators(operator.add, _sum_like(ball.add))
+
+    def forward(self: Noisy, other: Any) -> Any:
+        is_difference = self.stream.form is not DOUBLE and hasattr(self, "negated") != hasattr(other, "negated")
+        return add(_fused(self, other) if is_difference else self, other)
+
+    return forward, backward
+
+
 def _fused(product: Noisy, other: Any) -> Noisy:
     """The first of two products whose difference a compiled program computes by fma: rounded with the difference only.
 
@@ -408,11 +419,12 @@ def _exponent_noise(a: Any, b: Any, y: Any) -> tuple[float, float]:
 class Noisy(Real):
     """A real number whose every operation is rounded by the type's ``stream``."""
 
-    __slots__ = ("factors",)
+    __slots__ = ("factors", "negated")
     stream: ClassVar[Stream]
     factors: tuple[Ball, Ball]
+    negated: bool
 
-    __add__, __radd__ = _operators(operator.add, _sum_like(ball.add))
+    __add__, __radd__ = _sums()
     __sub__, __rsub__ = _differences()
     __mul__, __rmul__ = _products()
     __truediv__, __rtruediv__ = _operators(operator.truediv, _product_like(_quotient, lambda _: 0.0))
@@ -475,6 +487,12 @@ class Noisy(Real):
         as in another solution in double precision: AD solves again for each term, with other rounding.
         """
         return _backward_error(cls.stream, [[ball.ball(value) for value in row] for row in rows], symmetric, mixing)
+
+    def __neg__(self) -> Self:
+        product = super().__neg__()
+        if hasattr(self, "factors"):
+            product.factors, product.negated = (ball.neg(self.factors[0]), self.factors[1]), True
+        return product
 
     @classmethod
     def rounded(cls, value: Ball) -> Ball:
