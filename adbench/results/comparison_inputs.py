@@ -156,13 +156,22 @@ def _command_of(run: Run) -> str:
     return "adbench run" + "".join(f" {option} {shlex.quote(name)}" for option, names in few.items() for name in names)
 
 
+IN_TYPE = "; dtype "
+
+
+def machine_and_type(machine: str) -> tuple[str, str]:
+    """The digest of a machine of `machine_of` without its type, and the type."""
+    others, _, kind = machine.partition(IN_TYPE)
+    return digest(others), kind or FLOAT64
+
+
 def machine_of(run: Run) -> str:
     """What must agree for the times of two runs to be comparable: the machine, the number of threads, the device, the
     type."""
     device, transfers = (str(run.settings.get(name, "")) for name in ("device", "transfers"))
     names = ", ".join(sorted({record.device for record in run.records if record.device}))
     on = f"; device {device} ({names}), transfers {transfers}" if device not in ("", PROCESSOR) else ""
-    kind = "" if run.dtype == FLOAT64 else f"; dtype {run.dtype}"
+    kind = "" if run.dtype == FLOAT64 else f"{IN_TYPE}{run.dtype}"
     return f"{fingerprint(run.machine)}; threads {run.settings.get('threads', UNKNOWN)}{on}{kind}"
 
 

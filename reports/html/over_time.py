@@ -45,9 +45,9 @@ class CellOverRuns:
 
 @dataclass(frozen=True)
 class Machine:
-    """The runs of one machine, oldest first."""
+    """The runs of one machine in one type, oldest first."""
 
-    digest: str
+    name: str
     described: str
     runs: tuple[tuple[str, str, str], ...]  # (name, when, floor)
     lines: tuple[CellOverRuns, ...]
@@ -69,12 +69,15 @@ def page_of(
     sides = [side for timeline in found for side in timeline.runs]
     jobs = [series.job for timeline in found for series in timeline.cells]
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
+    types = list(dict.fromkeys(timeline.dtype for timeline in found))
     names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     numbers = {case: k for k, case in enumerate(cases)}
     versions = (side.conditions.get("adbench", "") for side in sorted(sides, key=lambda side: side.created or ""))
     context = {
         "home": home,
-        "machines": [_machine(timeline, numbers) for timeline in found],
+        "machines": [_machine(timeline, numbers, typed=len(types) > 1) for timeline in found],
+        "machine_count": len({timeline.machine for timeline in found}),
+        "types": types,
         "side_by_side": _side_by_side([timeline.runs[-1] for timeline in found], numbers) if len(found) > 1 else [],
         "count": len(sides),
         "versions": list(dict.fromkeys(versions)),
@@ -90,13 +93,13 @@ def page_of(
     return page.rendered("over_time.html", [], ["tables.js", "page.js"], **context)
 
 
-def _machine(timeline: Timeline, cases: Mapping[str, int]) -> Machine:
-    runs = timeline.runs
+def _machine(timeline: Timeline, cases: Mapping[str, int], *, typed: bool) -> Machine:
+    runs, name = timeline.runs, f"{timeline.machine} in {timeline.dtype}" if typed else timeline.machine
     lines = [_line(series, runs, cases[series.job.case]) for series in timeline.cells]
     labels = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in runs)
     kept = [line for line in lines if any(line.at) or line.marks]
     kept.sort(key=lambda line: not line.marks)  # what changed comes first; the order of the run among equals
-    return Machine(timeline.machine, runs[0].machine, labels, tuple(kept), tuple(over_runs.undecided(timeline)))
+    return Machine(name, runs[0].machine, labels, tuple(kept), tuple(over_runs.undecided(timeline)))
 
 
 def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> CellOverRuns:

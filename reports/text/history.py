@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from adbench.model.settings import FLOAT64
 from adbench.results.comparison_inputs import name_of
 from adbench.results.timeline.cell_series import CLOCK, CellSeries, Timeline
 from adbench.results.timeline.history import HistoryEntry
@@ -96,6 +97,7 @@ def timeline_data(found: Sequence[Timeline]) -> list[dict[str, Any]]:
     return [
         {
             "machine": timeline.machine,
+            "dtype": timeline.dtype,
             "runs": [run.name for run in timeline.runs],
             "cells": [_cell_data(series, timeline) for series in timeline.cells],
         }
@@ -108,7 +110,8 @@ def _timeline(timeline: Timeline, *, details: bool) -> Iterator[Any]:
     changed = [(series, found) for series in timeline.cells if (found := over_runs.changes(series, names))]
     number = sum(series.has_changed for series, _ in changed)
     runs, cells = formatting.plural(len(names), "run"), formatting.plural(len(timeline.cells), "cell")
-    yield Text(f"\nMachine {timeline.machine}, {runs}: {number} of {cells} changed")
+    kind = "" if timeline.dtype == FLOAT64 else f" in {timeline.dtype}"
+    yield Text(f"\nMachine {timeline.machine}{kind}, {runs}: {number} of {cells} changed")
     for series, changes in changed if details else changed[:MOST_CHANGED]:
         yield Text(formatting.visible(name_of(series.job)), style="bold")
         for change in changes:

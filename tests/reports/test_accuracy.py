@@ -63,4 +63,6 @@ def test_runs_in_several_types_are_a_picture_of_time_against_error() -> None:
     html = over_time.render([("single", SINGLE), ("brain", BRAIN)])
     assert html.count("<title>torch in ") == 2
     assert "Time against error" in html
+    assert "<h1>2 runs on 1 machine, in float32, bfloat16</h1>" in html
+    assert "Types side by side" in html
     assert "Time against error" not in over_time.render([("single", SINGLE)])

@@ -20,7 +20,7 @@ from adbench.measure.change_points import ChangePoint, can_decide, change_points
 from adbench.measure.statistics import Interval
 from adbench.model.record import Group, Job, group_of, grouped
 from adbench.results.changes import MOST_MUST_AGREE, Change, log_ratio_of_launches, middle
-from adbench.results.comparison_inputs import ComparisonInput, Sample, State, digest
+from adbench.results.comparison_inputs import ComparisonInput, Sample, State, machine_and_type
 from adbench.results.matched_samples import Array
 
 CLOCK = "clock"
@@ -90,9 +90,10 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The runs of one machine, oldest first, with their cells. `machine` has eight digits."""
+    """The runs of one machine in one type, oldest first, with their cells. `machine` has eight digits."""
 
     machine: str
+    dtype: str
     runs: tuple[ComparisonInput, ...]
     cells: tuple[CellSeries, ...]
 
@@ -100,10 +101,10 @@ class Timeline:
 def timelines(
     runs: Iterable[ComparisonInput], margin: float = 0.05, wanted: Callable[[Job], bool] = lambda job: True
 ) -> list[Timeline]:
-    """One for each machine, in the order of their first runs; `runs` come in any order."""
+    """One for each machine and type, in the order of their first runs; `runs` come in any order."""
     by_machine = grouped(sorted(runs, key=lambda run: run.created or ""), lambda run: run.machine)
     return [
-        Timeline(digest(machine), tuple(of), tuple(cell_series(of, margin, wanted)))
+        Timeline(*machine_and_type(machine), tuple(of), tuple(cell_series(of, margin, wanted)))
         for machine, of in by_machine.items()
     ]
 
