@@ -294,6 +294,16 @@ def test_terms_that_cancel_in_the_reverse_sweep_alone_are_rounded_there() -> Non
     x = torch.full((2, 2), 3.5).bfloat16()
     assert adbench.check(lambda x, y: cancelled(x, y) + Leaks.apply(y), x, y.bfloat16()).is_wrong
 
+    def through_a_factor(
+        x: Any,
+    ) -> Any:  # softmax sums to 1, and the greatest entry less itself cancels in the sweep alone
+        factor = torch.linalg.cholesky(torch.sinh(x) @ torch.sinh(x).T + torch.eye(2))
+        first, second = (torch.exp(factor - factor.amax(0, keepdim=True)) for _ in range(2))
+        return (first / second.sum(0, keepdim=True)).sum()
+
+    x = torch.tensor([[-1.199, -1.0569], [-0.0334, 2.984]])
+    assert not adbench.check(through_a_factor, x).is_wrong
+
     def vanishing(x: Any) -> Any:  # a b - b a is a rounding, and so are the two terms of its derivative
         return (torch.special.i0(torch.linalg.cross(x * x, x * x)) ** -2).sum()
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.ball_arrays import BallArray
+from adbench.oracle.enclosures.enclosed_linalg import EnclosedLinalg
 from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure
 from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged, fitted
 from adbench.oracle.series.functions import UNARY
@@ -44,6 +45,7 @@ class Enclosures:
     ) -> None:
         self.arithmetic, self.array, self.number = arithmetic, array, self
         self.shifts = {} if shifts is None else shifts
+        self.linalg = EnclosedLinalg(self)
         self.begin()
 
     def begin(self) -> None:
