@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from adbench.model.errors import Unsupported
-
 MOST_ROWS = 16
 """Of a matrix: its n³ operations are recorded one by one."""
 
@@ -16,7 +14,7 @@ Rows = list[list[Any]]
 
 
 class EnclosedLinalg:
-    """The functions of `xp.linalg`; `xp` is its `Enclosures` namespace. Raises Unsupported for batches."""
+    """The functions of `xp.linalg`; `xp` is its `Enclosures` namespace. Raises TypeError for batches."""
 
     def __init__(self, xp: Any) -> None:
         self._xp = xp
@@ -81,7 +79,7 @@ class EnclosedLinalg:
     def _rows(self, a: Any) -> Rows:
         array = self._xp.of(a)
         if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > MOST_ROWS:
-            raise Unsupported(f"enclosures of linear algebra on an array of shape {array.shape}")
+            raise TypeError(f"enclosures of linear algebra on an array of shape {array.shape}")
         return [[array[i, j] for j in range(len(array))] for i in range(len(array))]
 
     def _array(self, rows: Sequence[Sequence[Any]]) -> Any:
