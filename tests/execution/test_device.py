@@ -280,6 +280,7 @@ def test_memory_next_to_times_is_that_of_the_device_which_computed(both: Run) ->
     assert panels.shown_memory([on_device])[0] == "device peak"
 
 
+@pytest.mark.slow
 def test_a_check_on_two_devices_judges_both_in_another_type_too(tmp_path: Path) -> None:
     for dtype, of_processor in (("float64", "right"), ("float32", "unsupported")):
         run, records = measured(tmp_path / dtype, time=False, device="cpu,cuda", dtype=dtype)

@@ -77,6 +77,7 @@ def test_what_a_user_names_has_no_limit_unless_the_run_is_quick(asked: dict[str,
     assert Request(**asked).settings.longest_call_seconds == limit  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_slow_cell_is_checked_and_not_timed_and_larger_ones_are_not_tried(tmp_path: Path) -> None:
     slow = RIGHT.replace(
         "def right(x):", f"def right(x):\n    if x.size > 1: time.sleep({1.5 * LONGEST_QUICK_SECONDS})"

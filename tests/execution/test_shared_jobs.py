@@ -48,6 +48,7 @@ def checked(folder: Path, workers: int, patch: pytest.MonkeyPatch) -> tuple[list
     return list(session.result().records), len(list((folder / "backends" / "seen").iterdir()))
 
 
+@pytest.mark.slow
 def test_two_workers_check_one_backend_and_find_the_records_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ def test_a_planted_error_is_found_in_its_operator_alone_and_a_crash_does_not_end
     assert {fault.operator for fault in exp.faults} == {"jvp"}
 
 
+@pytest.mark.slow
 def test_a_baseline_excuses_its_own_faults_only(planted: str, tmp_path: Path) -> None:
     save, page = tmp_path / "baseline.json", tmp_path / "page.html"
     few = ("--points", "6", "--operation", "tanh")

@@ -66,6 +66,7 @@ def test_the_others_say_in_one_line_what_to_use_on_windows(tmp_path: Path, comma
     assert "on Windows use WSL, or adbench.check in Python" in line
 
 
+@pytest.mark.slow
 def test_every_module_is_imported_on_windows(tmp_path: Path) -> None:
     """All but those of C++ backends, whose libraries are built for Linux and macOS."""
     program = """
