@@ -16,6 +16,7 @@ from adbench.catalog.discovery import catalog, load
 from adbench.execution.operators.prepared_point import point
 from adbench.execution.operators.references import SYMMETRISED, by_conventions
 from adbench.execution.operators.rounding_spread import Judge
+from adbench.functions.libraries import double_precision
 from adbench.functions.user_function import function_case
 from adbench.model.backend import from_module
 from adbench.oracle.structure import symmetrised
@@ -89,7 +90,7 @@ OTHERS: dict[str, tuple[Any, Any, str]] = {
 def test_other_conventions_are_right_and_named(name: str) -> None:
     f, m, note = OTHERS[name]
     found = adbench.check(f, m)
-    assert found.word in ("right", "verified"), str(found)  # in float32 some digits are lost
+    assert found.word in (("right", "verified") if "float32" in str(m.dtype) else ("right",)), str(found)
     assert (found.proved, found.note) == (True, note)
 
 
@@ -220,8 +221,9 @@ def test_a_wrong_derivative_of_symmetric_changes_is_wrong(operator: str) -> None
         known = next(iter(by_conventions(at, operator))).known  # a wrong one for torch's second derivatives
         return judge.judged(at, torches.numpy_result(changed(*native)), known).word
 
-    assert verdict(1.0) == "right"
-    assert verdict(1 + 1e-7) == "wrong"
+    with double_precision():  # an earlier check has restored torch's own default type
+        assert verdict(1.0) == "right"
+        assert verdict(1 + 1e-7) == "wrong"
 
 
 def test_both_sides_of_a_hessian_are_symmetrised_for_marked_leaves_only() -> None:
