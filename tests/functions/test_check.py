@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import autograd.numpy as anp
 import jax
@@ -163,6 +163,23 @@ def test_tensors_in_objects_and_containers_are_copied_too(own_defaults: None) ->
         assert adbench.check(f, torch.tensor([1.0, -2.0])).is_right
     assert holder.weight.dtype == torch.float32
     assert holder.parts["rates"][1][0] is holder.weight
+
+
+class Uncopied:
+    """It holds no tensor, so that nobody needs a copy."""
+
+    rate = 2.0
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("no copies")
+
+
+def test_an_object_without_tensors_is_not_copied(own_defaults: None) -> None:
+    held = Uncopied()
+    assert adbench.check(lambda x: (held.itself.rate * x).sum(), torch.tensor([1.0, -2.0])).is_right
 
 
 def test_a_sparse_tensor_is_refused_in_one_line() -> None:

@@ -102,17 +102,19 @@ class _Copies:
             return value
         if id(value) in self._known or len(parts) > MOST_PARTS:
             return self._known.get(id(value), value)
-        is_object = type(value) not in (list, tuple, dict)
-        made: Any = copy.copy(value) if is_object else value
-        self._known[id(value)] = made  # for an object that holds itself
+        self._known[id(value)] = value  # for an object that holds itself
         self._kept.append(value)
         own = {key: self.of(*part) for key, part in parts.items()}
         if all(own[key] is part for key, (part, _) in parts.items()):
-            made = value
-        elif is_object:
-            vars(made).update(own)
+            return value
+        made: Any
+        if isinstance(value, dict):
+            made = own
+        elif type(value) in (list, tuple):
+            made = type(value)(own.values())
         else:
-            made = own if isinstance(value, dict) else type(value)(own.values())
+            made = copy.copy(value)
+            vars(made).update({key: made if part is value else part for key, part in own.items()})
         self._known[id(value)] = made
         return made
 
