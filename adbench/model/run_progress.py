@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import floor, isfinite, log10
 from typing import Any
 
 from adbench.model.events import Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.operator import RELATIONS
-from adbench.model.record import Figure, Group, Job, Launch, Memory, Record, Run, Selected, Time, grouped
+from adbench.model.record import Figure, Group, Job, Launch, Memory, Record, Run, Selected, Summary, Time, grouped
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,34 @@ def assemble(progress: Progress) -> Run:
             records.append(replace(record, time=time, control=control, memory=memory, instructions=instructions))
     unchecked = 0 if progress.ended else len(progress.unchecked)
     own, more = (tuple(r for r in records if bool(r.job.threads) is further) for further in (False, True))
+    own = tuple(_compared(record, own) if record.outcome.word == "unchecked" else record for record in own)
     run = replace(progress.head.run, records=own, threaded=more, unchecked=unchecked)
     return replace(run, unjudged=() if unchecked else unjudged(run))
+
+
+def _compared(record: Record, others: Iterable[Record]) -> Record:
+    """A record without a verdict, with the decimal digits that its result has in common with those of other backends.
+
+    The digits are those of the sum of its numbers and of the sum of their magnitudes, relative to the latter.
+    """
+    if (own := record.summary) is None:
+        return record
+    digits = {
+        other.job.backend: _common_digits(own, other.summary)
+        for other in others
+        if other.summary and other is not record and replace(other.job, backend=record.job.backend) == record.job
+    }
+    agrees = ", ".join(f"{name} to {count} digits" for name, count in sorted(digits.items(), key=lambda item: -item[1]))
+    compared = f"its sums agree with those of {agrees}" if digits else "no other backend has a result"
+    return replace(record, reason=f"{record.reason or 'its reference takes too long (--timeout)'}; {compared}")
+
+
+def _common_digits(a: Summary, b: Summary) -> int:
+    """Of two results, 0 to 15; 0 if either is not finite."""
+    error, scale = max(abs(a.total - b.total), abs(a.magnitude - b.magnitude)), max(a.magnitude, b.magnitude)
+    if a.count != b.count or not isfinite(error) or not isfinite(scale):
+        return 0
+    return 15 if error <= 1e-15 * scale else max(0, floor(-log10(error / scale)))
 
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:

@@ -114,6 +114,20 @@ def test_every_misbehaviour_becomes_a_record_and_others_continue(tmp_path: Path)
     assert exit_code(tuple(found.values())) == 4
 
 
+@pytest.mark.slow  # waits for two time limits
+def test_a_cell_whose_reference_takes_too_long_is_timed_and_compared_with_the_others(tmp_path: Path) -> None:
+    waits = "    if type(x).__module__.startswith('adbench.oracle'):\n        __import__('time').sleep(600)\n    return"
+    write(tmp_path / "cases", softplus=CASE.replace("    return", waits, 1))
+    other = RIGHT.replace("1 / (1", "(1 + 2e-6) / (1")
+    paths = [str(write(tmp_path, hand=RIGHT, other=other) / f"{name}.py") for name in ("hand", "other")]
+    asked = {"cases": [str(tmp_path / "cases" / "softplus.py")], "sizes": ["10"], "operators": GRADIENT, "timeout": 8.0}
+    timed = records(prepare(backends=paths, quick=True, memory=False, launches=1, **asked))["hand", 10]
+    assert (timed.outcome.word, timed.time is not None) == ("unchecked", True)
+    assert timed.reason == "its reference takes too long (--timeout); its sums agree with those of other to 5 digits"
+    checked = records(prepare(backends=paths[:1], quick=True, time=False, memory=False, **asked))["hand", 10]
+    assert (checked.status, checked.reason) == ("timed_out", "its reference takes over 8 s (--timeout)")
+
+
 def test_a_librarys_output_disturbs_nothing_and_its_end_is_kept(tmp_path: Path) -> None:
     noise = "import os; [os.write(fd, b'\\x00\\xffgarbage' * 1000) for fd in (1, 2)]"
     found = records(session(tmp_path, loud=misbehaving(noise), dies=misbehaving(noise + "; os.abort()")))

@@ -133,14 +133,17 @@ class CheckPhase:
         return self.alone and not self.context.settings.time and functions
 
     def _check(self, worker: ResidentWorker, job: Job, own: References | None) -> Checked:
-        """Prepare and call the job in its worker, which judges the result; `own`: references that it computes."""
+        """Prepare and call the job in its worker, which judges the result; `own`: references that it computes.
+
+        A job to time needs no reference: without one it is unchecked, and compared with the other libraries.
+        """
         skipped = self._failures.skipped(job)
         if skipped is not None:
             return Checked(skipped)
         try:
             if own is not None:
                 worker.open()  # or its refusal would be the case's
-            reference = (own or self.references).of(job)
+            reference = self._reference(job, own or self.references)
             worker.open()
         except NoAnswer as no:
             return Checked(no.record(job))
@@ -154,6 +157,15 @@ class CheckPhase:
             checked = Checked(no.record(job))
         return replace(checked, seconds=monotonic() - begun)
 
+    def _reference(self, job: Job, references: References) -> Any:
+        """The job's reference; None if it takes too long and the job is timed all the same. Raises NoAnswer."""
+        try:
+            return references.of(job)
+        except NoAnswer as no:
+            if no.status == "timed_out" and self._is_timed(job):
+                return None
+            raise
+
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in self._asked
         near, unperturbed = self.references.near(job) if cost else (None, None)
@@ -162,8 +174,8 @@ class CheckPhase:
         more = {"slow": slow, "keep": keep, "entries": entries, "few_calls": self._is_of_functions}
         request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)
         answer = worker.ask(request)
-        verdict = from_plain(answer["verdict"], Verdict)
-        fault = verdict.sentence if verdict.word == "wrong" else answer.get("between_calls")
+        verdict = None if reference is None else from_plain(answer["verdict"], Verdict)
+        fault = verdict.sentence if verdict and verdict.word == "wrong" else answer.get("between_calls")
         record = Record(
             job,
             "ok" if fault is None else "wrong",
@@ -183,7 +195,8 @@ class CheckPhase:
 
     def _is_timed(self, job: Job) -> bool:
         """Whether the job is timed if it is correct."""
-        return self.context.settings.time and not self.context.catalog.cases[job.case].is_trap
+        may_be = job.operator != RELATIONS and not self.context.catalog.cases[job.case].is_trap
+        return self.context.settings.time and may_be
 
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         """The relations as a record: wrong if one is broken. Relations are never timed.

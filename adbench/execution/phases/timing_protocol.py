@@ -102,6 +102,8 @@ class TimedCell:
     def judge(self) -> None:
         """Judge results of timed calls. A backend may detect a check; it cannot detect which round is judged."""
         job = self.record.job
+        if self.record.verdict is None:  # its reference takes too long
+            return
         near, _ = self.references.near(job)
         known = [self.references.of(job), *([] if near is None else [near])]
         begun = monotonic()

@@ -171,7 +171,7 @@ class References:
     def of(self, job: Job, *, perturbed: bool = False) -> Any:
         """The reference for the job's case and size, at its inputs or at perturbed ones (perturbed.py).
 
-        Raises NoAnswer if the case itself fails, or if there is no perturbed point.
+        Raises NoAnswer if the case itself fails or takes too long, or if there is no perturbed point.
         """
         key = job.case, job.size, job.seed, perturbed, self._context.single(job), *needs(job.operator).values()
         with self._lock:
@@ -182,8 +182,9 @@ class References:
         return self._found[key]
 
     def near(self, job: Job) -> tuple[Any, str | None]:
-        """The reference at perturbed inputs, or None and the reason."""
+        """The reference at perturbed inputs, or None and the reason; None where there is none at the case's own."""
         try:
+            self.of(job)
             return self.of(job, perturbed=True), None
         except NoAnswer as no:
             return None, no.reason
@@ -200,5 +201,7 @@ class References:
         except NoAnswer as no:
             if perturbed or (no.status == "unsupported" and settings.dtype != FLOAT64):  # the type has no such inputs
                 return no
+            if no.status == "timed_out":
+                return NoAnswer("timed_out", f"its reference takes over {settings.timeout_seconds:g} s (--timeout)")
             reason = f"its process {no.reason}" if isinstance(no, WorkerLost) else no.reason
             return NoAnswer("failed", f"the case itself fails on plain numpy: {reason}")

@@ -233,8 +233,10 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         "summary": to_plain(summary),
         "least_bytes": on_device.least_bytes(backend, at.args, summary),
         "claimed": backend.claimed_relative_error,
+        "verdict": None,
+        "entries": [],
     }
-    if "reference" in request:
+    if request.get("reference") is not None:
         verdict, entries = state.judge.examined(at, numbers, _known(request, at))
         if count := batch_points(operator):
             verdict = with_other_points(verdict, entries, at, backend, f, prepared, count)
@@ -249,7 +251,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
         if ns * 1e-9 > slow:  # it may have compiled
             ns = min(ns, clock.once(state.call)[1])
         answer["call_seconds"] = ns * 1e-9
-        if ns * 1e-9 <= slow and answer["verdict"]["word"] != "wrong":
+        if ns * 1e-9 <= slow and (answer["verdict"] is None or answer["verdict"]["word"] != "wrong"):
             sites = _sites(at, [request["reference"], request.get("perturbed")])
             answer["between_calls"] = first_fault(state.judge, sites)
             answer["call_seconds"] = _seconds_of(state.call, ns)
