@@ -12,7 +12,6 @@ import click
 
 from adbench.cli.support.console import colour, width
 from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_option, name_option
-from adbench.model.settings import PROCESSOR
 
 
 @click.command(short_help="Examine every operation of a library.")
@@ -99,8 +98,8 @@ def conform(
     """
     if every_input:
         ignored = {"--points": points, "--seconds": seconds, "--float32": single, "--against": against}
-        ignored |= {"--continue": earlier, "--variants": variants, "--device": device != PROCESSOR}
-        _every_input(backends, operations, types, output, save, as_json, listed, ignored)
+        ignored |= {"--continue": earlier, "--variants": variants}
+        _every_input(backends, operations, types, device, output, save, as_json, listed, ignored)
     if types:
         raise click.UsageError("--dtype needs --every-input")
     if scripts is not None and not variants:
@@ -166,6 +165,7 @@ def _every_input(
     backends: tuple[str, ...],
     operations: tuple[str, ...],
     types: tuple[str, ...],
+    device: str,
     output: Path | None,
     save: Path | None,
     as_json: bool,
@@ -199,8 +199,9 @@ def _every_input(
     kinds = tuple(dict.fromkeys(types)) or tuple(sixteen_bits.TYPES)
     line = StatusLine()
     result = input_sweep.sweep(
-        chosen, libraries, names, kinds, told=lambda done, total, part: line.show(f"{done} of {total} parts: {part}")
-    )
+        chosen, libraries, names, kinds,
+        told=lambda done, total, part: line.show(f"{done} of {total} parts: {part}"), device=device,
+    )  # fmt: skip
     line.end()
     plain = as_text(result.as_plain())
     if save is not None:

@@ -298,6 +298,36 @@ print(found.copy.per_second > 1e7, found.arithmetic.per_second > 1e6)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("library", "where", "module", "create"),
+    [("torch", TORCH, "torch", "ones_like"), ("jax", JAX, "jax.numpy", "asarray")],
+)
+def test_every_input_is_examined_on_the_device(library: str, where: str, module: str, create: str) -> None:
+    shown = printed(f"""
+import {module} as arrays
+import numpy as np
+from adbench.catalog.source import Source
+from adbench.execution.operators import on_device
+from adbench.findings.every_input.input_worker import at_every_input, packed_numbers, unpacked_numbers
+source = Source("backends", "{library}_second", {where!r}, builtin=False, devices=("cuda",))
+there = on_device.loaded(source, "cuda", "outside")
+x, places, real = np.array([-0.5, 0.25, 2.0]), set(), arrays.{create}
+def spying(*args, **options):
+    array = real(*args, **options)
+    places.add(str(array.device))
+    return array
+arrays.{create} = spying
+(answer,) = at_every_input(there, {{"functions": ["tanh"], "type": "bfloat16", "inputs": packed_numbers(x)}})
+numbers = {{name: unpacked_numbers(text) for name, text in answer.items()}}
+print(sorted(numbers), places)
+print(np.allclose(numbers["value64"], np.tanh(x)), np.allclose(numbers["gradient"], 1 - np.tanh(x) ** 2, atol=0.01))
+""")
+    assert "['gradient', 'gradient64', 'kept64', 'value', 'value64']" in shown
+    assert any(place in shown for place in ("{'second:0'}", "{'cpu:1'}", "{'TFRT_CPU_1'}"))
+    assert shown.endswith("True True\n")
+
+
+@pytest.mark.slow
 def test_the_arguments_of_a_kernel_are_placed_on_the_device() -> None:
     shown = printed(f"""{SECOND}
 from unittest import mock

@@ -236,6 +236,7 @@ def test_torch_loses_the_gradient_of_asinh_and_tanh_in_bfloat16() -> None:
         (["-b", "tape", "--every-input"], "choose from these"),
         (["-b", "torch", "--every-input", "--points", "3"], "leave it out"),
         (["-b", "torch", "--dtype", "float16"], "--dtype needs --every-input"),
+        (["-b", "torch", "--every-input", "--operation", "sin", "--device", "cuda"], "no CUDA device"),
     ],
 )
 def test_options_without_a_meaning_are_refused(tmp_path: Path, options: list[str], message: str) -> None:

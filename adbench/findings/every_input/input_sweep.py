@@ -17,7 +17,7 @@ from adbench.catalog.selection import Selection
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
-from adbench.execution.workers.resident_worker import ResidentWorker
+from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
@@ -38,7 +38,7 @@ from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECON
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.serialization import converted
-from adbench.model.settings import Settings
+from adbench.model.settings import PROCESSOR, Settings
 
 TOGETHER = 4
 """Functions in one part, and in one compilation of torch.compile: alone each takes twice as long to compile."""
@@ -63,6 +63,7 @@ class InputSweep:
     contested   results where float64 evaluations differ, and balls decided; unknown: of these, none could be decided
     proved      inputs that balls have proved
     unfinished  parts that were not examined, because of an interruption; interrupted: its exit code, 0 for none
+    device      that the libraries computed on
     """
 
     libraries: Mapping[str, str]
@@ -78,6 +79,7 @@ class InputSweep:
     proved: int = 0
     unfinished: int = 0
     interrupted: int = 0
+    device: str = PROCESSOR
 
     def as_plain(self) -> dict[str, Any]:
         """The result for JSON."""
@@ -106,18 +108,25 @@ def sweep(
     types: Sequence[str],
     told: Callable[[int, int, str], None] = lambda done, total, part: None,
     inputs: Mapping[str, Floats] | None = None,
+    device: str = PROCESSOR,
 ) -> InputSweep:
-    """Examine these functions at all inputs. ``inputs``: type -> others; told: parts done, all, and the next one."""
+    """Examine these functions at all inputs. ``inputs``: type -> others; told: parts done, all, and the next one.
+
+    Raises UsageError if no library has the device.
+    """
     begun = monotonic()
-    result = InputSweep({name: chosen.catalog.backends[name].version or "" for name in libraries}, types, len(names))
-    known = {name: of_backend(chosen.catalog.backends[name], chosen.catalog.cases).bugs for name in libraries}
+    versions = {name: chosen.catalog.backends[name].version or "" for name in libraries}
+    result = InputSweep(versions, types, len(names), device=device)
+    known = {name: of_backend(chosen.catalog.backends[name], chosen.catalog.cases, device).bugs for name in libraries}
     parts = [(type_, names[k : k + TOGETHER]) for k in range(0, len(names), TOGETHER) for type_ in types]
     asked = list(dict.fromkeys([DEFINITION, *libraries, *(family_of(name) for name in libraries)]))
     asked = [name for name in asked if name in chosen.catalog.backends]
     with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings())
+        here = Context(supervisor, chosen.catalog, Settings())
+        there = Context(supervisor, chosen.catalog.on(device), Settings(device=device))
         pairs = [(name, type_) for name in asked for type_ in types]  # a worker each: jax compiles on one core
-        workers = {pair: ResidentWorker(context, pair[0]) for pair in pairs}
+        workers = {pair: ResidentWorker(here if pair[0] == DEFINITION else there, pair[0]) for pair in pairs}
+        require_device((workers[name, types[0]] for name in libraries), device)
         pools = {pair: ThreadPoolExecutor(1) for pair in pairs}
         try:
             ahead: deque[dict[str, Future[Answers]]] = deque()
@@ -140,7 +149,7 @@ def sweep(
             for pool in pools.values():
                 pool.shutdown(cancel_futures=True)
     result.faults = sorted(
-        (_told_about(row, known) for row in result.faults), key=lambda row: (-row.ulp, -row.over_100)
+        (_told_about(row, known, device) for row in result.faults), key=lambda row: (-row.ulp, -row.over_100)
     )
     result.seconds = monotonic() - begun
     return result
@@ -198,7 +207,7 @@ def _count(result: InputSweep, truth: InputTruth) -> None:
     result.proved += len(truth.proofs)
 
 
-def _told_about(row: InputFault, known: Mapping[str, Any]) -> InputFault:
+def _told_about(row: InputFault, known: Mapping[str, Any], device: str) -> InputFault:
     """The row with its program, and the thread that discusses the same fault."""
     function = functions()[row.function]
     point = dict(((function.argument, row.x), *function.held))
@@ -209,7 +218,7 @@ def _told_about(row: InputFault, known: Mapping[str, Any]) -> InputFault:
     fault = Fault(
         function.operation.name, row.library, row.order, kind, 0.0, point, "special",
         function.argument if row.order == "gradient" else "", repr(row.got), repr(row.expected),
-        (function.argument,), (), precision=row.type,
+        (function.argument,), (), precision=row.type, device=device,
     )  # fmt: skip
     own = function.operation.expression(family_of(row.library)) or ""
     return replace(row, program=script(fault, own), thread=with_thread(fault, known[row.library]).thread)

@@ -19,6 +19,7 @@ import numpy as np
 
 from adbench.catalog.discovery import first_line
 from adbench.execution.operators import fallback
+from adbench.execution.operators.on_device import create_there
 from adbench.execution.operators.prepared_point import point
 from adbench.findings.conform.operation_worker import family_of, own_function
 from adbench.findings.conform.places import Floats
@@ -39,6 +40,7 @@ def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[st
 
     request   functions: their names; type: of 16 bits; inputs: those of the type, or others, packed
     """
+    create_there(backend)
     chosen = [functions()[name] for name in request["functions"]]
     x = unpacked_numbers(request["inputs"])
     _limit(len(chosen))
@@ -137,7 +139,7 @@ def _torch_gradients(torch: Any, values: Sequence[Any], leaves: Sequence[Any]) -
 
 
 def _numbers(tensor: Any) -> Floats:
-    return np.asarray(tensor.double().numpy())
+    return np.asarray(tensor.double().cpu().numpy())
 
 
 def _compiled(backend: Backend, chosen: Sequence[OneArgument], type_: str, x: Floats) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from adbench.findings.every_input.input_judgement import InputFault
 from adbench.findings.every_input.input_sweep import InputSweep
+from adbench.model.settings import on_device
 
 from ...content import formatting
 from ..drawing import printed
@@ -63,9 +64,8 @@ def summary(found: InputSweep) -> Text:
         names = len({fault.function for fault in rows})
         refused = len({name for name, of, _, _ in found.refused if of == library})
         without = f", {refused} refused" if refused else ""
-        lines.append(
-            f"{library} {version}: {names} of {formatting.plural(found.functions, 'function')} at fault{without}"
-        )
+        of_all = formatting.plural(found.functions, "function")
+        lines.append(f"{on_device(library, found.device)} {version}: {names} of {of_all} at fault{without}")
     lines.append(
         f"{found.judged:,} results in {' and '.join(found.types)}, {found.seconds:.0f} s; balls proved "
         f"{found.proved:,}" + (f"; {found.unknown:,} are not judged: float64 loses digits there" * bool(found.unknown))
