@@ -373,7 +373,7 @@ def _range_of_function(form: Precision, x: Any, y: Any) -> tuple[float, float]:
     first, second = y[power] / x[power], ball.ZERO
     if 2 * power < terms:
         second = 2 * (y[2 * power] - first * x[2 * power]) / (x[power] * x[power])
-    return _overflow(form, first), _out_of_range(form, second)
+    return _out_of_range(form, first), _out_of_range(form, second)
 
 
 def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
