@@ -1,6 +1,9 @@
 """Another device than the processor, by a fake one: waiting, copies, memory, and the reason where it is missing."""
 
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -179,6 +182,31 @@ def test_one_process_measures_the_peaks_of_all_cells_by_a_counter_that_cannot_be
     peaks, processes = zip(*found, strict=True)
     assert len(set(processes)) == 1
     assert list(peaks) == [100 * fake_device.PEAK_BYTES, 10 * fake_device.PEAK_BYTES]
+
+
+DRIVER = """
+int cuInit(unsigned flags) { return 0; }
+int cuDeviceGet(int *device, int number) { *device = 7; return 0; }
+int cuDeviceGetAttribute(int *value, int which, int device) { *value = which == 87 && device == 7 ? 64 : 1; return 0; }
+"""
+"""Of a device that computes in float32 64 times as fast as in float64."""
+
+
+def test_a_device_built_for_float32_is_measured_in_it_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "driver.c").write_text(DRIVER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"], cwd=tmp_path, check=True)
+    text = f"""
+from adbench.execution.session import prepare
+asked = {{"cases": ["hypot"], "backends": [{str(FILE)!r}]}}
+for more in ({{}}, {{"dtype": "float64"}}, {{"time": False}}, {{"device": "cpu"}}):
+    session = prepare(**{{**asked, "device": "cuda", **more}})
+    print(session.settings.dtype, *session.plan.left_out)
+"""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    shown = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    first, *others = shown.stdout.splitlines()
+    assert first == "float32 float64, in which cuda is 64 times slower; --dtype float64 measures it"
+    assert others == ["float64"] * 3
 
 
 def test_cells_of_a_device_that_is_not_there_are_skipped_with_the_reason(

@@ -111,7 +111,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
             option = next(iter(of_function), "output")
             raise UsageError(f"--{option} needs a function; add --function module:f")
         return kept, None
-    if kept.get("dtype", "float64") != "float64":
+    if kept.get("dtype", "") not in ("", "float64"):
         raise UsageError("--dtype is for cases; adbench.check(f, x) in Python judges a function in the type of x")
     if kept.get("cases") or kept.get("suites"):
         raise UsageError("--function replaces the cases; remove --case and --suite")
@@ -119,7 +119,7 @@ def with_function(asked: Mapping[str, Any]) -> tuple[dict[str, Any], OwnFunction
     from adbench.functions.own_function import requested
 
     with redirect_stdout(sys.stderr):  # the output of a function is not a result
-        return requested(asked["function"], {**of_function, "output": asked.get("part")}, kept)
+        return requested(asked["function"], {**of_function, "output": asked.get("part")}, {**kept, "dtype": "float64"})
 
 
 def print_function(own: OwnFunction, found: Run, code: int, as_json: bool, allow_nothing: bool = False) -> int:

@@ -254,9 +254,9 @@ worker_options = combined(
     click.option(
         "--dtype",
         metavar="NAME",
-        default="float64",
-        show_default=True,
-        help="Compute in this type: float64, float32, bfloat16 or float16. Results are judged by its rounding.",
+        default="",
+        help="Compute in this type: float64, float32, bfloat16 or float16. Results are judged by its rounding. Default:"
+        " float64, or float32 to measure on a device built for it.",
     ),
     click.option(
         "--device",

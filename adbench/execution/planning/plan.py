@@ -85,6 +85,8 @@ def plan(catalog: Catalog, request: Request) -> Plan:
             raise UnknownName("operator", name, (*EVERY_OPERATOR, RELATIONS))
     left_out: list[str] = []
     names, not_installed = _backends(catalog, request, left_out)
+    if slower := request.slower_in_float64:
+        left_out.append(f"float64, in which {request.device} is {slower} times slower; --dtype float64 measures it")
     backends = [on_device(name, device) for name in names for device in _devices_of(catalog.backends[name], request)]
     jobs: list[Job] = []
     for device in request.devices:
@@ -128,7 +130,7 @@ def _devices_of(source: Source, request: Request) -> Sequence[str]:
 
 def _refuse_type(catalog: Catalog, request: Request, backends: Sequence[str]) -> None:
     """Raise UsageError in one line for a type that is unknown, or that no selected backend has."""
-    dtype, known = request.dtype, (FLOAT64, *LOW)
+    dtype, known = request.used_type, (FLOAT64, *LOW)
     if dtype not in known:
         raise UsageError(f"--dtype {dtype!r} is unknown; use {', '.join(known)}")
     sources = [catalog.backends[name] for name in backends]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from adbench.execution.workers.supervisor import default_limit
@@ -15,6 +16,7 @@ QUICK_SECONDS = 150.0  # the budget of a quick run that selects nothing: enough 
 SUITE_SECONDS = 9_000.0  # that of a run of suites; its memory phase may take 20 % more, so it ends within three hours
 LONGEST_CALL_SECONDS = 1.0  # of a run that names no size, and no case or a device; each launch makes four and more
 LONGEST_QUICK_SECONDS = 0.1  # of a quick run
+BUILT_FOR_FLOAT32 = 8  # times as fast as float64: a device's type by default; others have a factor of 1 or 2
 LONGEST_CHECK_SECONDS = 5.0  # to check a cell, if nothing is timed and neither case nor size is named
 
 
@@ -39,7 +41,8 @@ class Request:
     label                           what the user calls the run
     threads                         that every library may use; libraries that use threads are also measured with each
                                     further number
-    device, dtype, transfers        see Settings
+    device, dtype, transfers        see Settings; the type "" is float64, or float32 to measure on a device that is
+                                    built for it
     seeds_left_out                  those among them that are not checked
     backends_by_default             whether nobody named the backends: one of them may judge nothing
 
@@ -69,7 +72,7 @@ class Request:
     label: str | None = None
     threads: int | Sequence[int] = 1
     device: str = PROCESSOR
-    dtype: str = FLOAT64
+    dtype: str = ""
     transfers: Literal["outside", "inside"] = "outside"
     timeout: float = 60.0
     mem_limit: int | None = None
@@ -79,6 +82,22 @@ class Request:
         """On which every backend that can is measured."""
         return tuple(dict.fromkeys(name.strip() for name in self.device.split(",")))
 
+    @cached_property
+    def slower_in_float64(self) -> int:
+        """How many times slower than in float32 a device of a run without a type computes in float64, if that decides;
+        else 0."""
+        if self.dtype or not self.time or self.devices == (PROCESSOR,):
+            return 0
+        from adbench.measure.machine.device_type import float32_speed
+
+        speeds = map(float32_speed, self.devices)
+        return max((speed for speed in speeds if speed >= BUILT_FOR_FLOAT32), default=0)
+
+    @property
+    def used_type(self) -> str:
+        """The name of the type to compute in."""
+        return self.dtype or ("float32" if self.slower_in_float64 else FLOAT64)
+
     @property
     def own_operators(self) -> tuple[str, ...] | None:
         """The operators to use for every case; None: each case's own."""
@@ -87,7 +106,7 @@ class Request:
     @property
     def relations(self) -> bool:
         """Whether to check relations too, at each case's smallest size."""
-        return RELATIONS in self.operators if self.operators else not self.time and self.dtype == FLOAT64
+        return RELATIONS in self.operators if self.operators else not self.time and self.used_type == FLOAT64
 
     @property
     def seconds(self) -> float | None:
@@ -124,7 +143,7 @@ class Request:
             threads=self._thread_counts[0],
             more_threads=", ".join(map(str, self._thread_counts[1:])) or None,
             device=",".join(self.devices),
-            dtype=self.dtype,
+            dtype=self.used_type,
             transfers=self.transfers,
             timeout_seconds=self.timeout,
             mem_limit_bytes=self.mem_limit or default_limit(),

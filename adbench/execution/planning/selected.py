@@ -22,13 +22,13 @@ def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[S
     is not installed or lacks the device or the type counts only by its pattern.
     """
     cases, backends = (tuple(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
-    is_elsewhere = (request.devices, request.dtype) != ((PROCESSOR,), FLOAT64)
+    is_elsewhere = (request.devices, request.used_type) != ((PROCESSOR,), FLOAT64)
     limits = request.cases or request.suites or request.sizes or request.operators or is_elsewhere
     patterns = () if request.backends_by_default else request.backends
 
     def is_one(name: str) -> bool:
         source = catalog.backends[name]
-        if source.missing or source.refuses(source.device, request.dtype):
+        if source.missing or source.refuses(source.device, request.used_type):
             return False
         return not (source.builtin and limits)
 
