@@ -20,6 +20,7 @@ from adbench.execution.workers.supervisor import Supervisor
 from adbench.findings.finding import Finding, plain_program, read
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
+from adbench.findings.programs.expressions import DERIVATIVE
 from adbench.findings.programs.generation import Coverage, drawn, nan_reaches, with_nan
 from adbench.findings.programs.judging import ProgramTrial, differing
 from adbench.findings.programs.known import explanation, is_vertical
@@ -87,6 +88,8 @@ def test_a_campaign_with_nan_puts_one_where_it_reaches_the_value() -> None:
     assert not np.isnan(with_it.inputs[1].native)
     counted = Program((Input.of([1.0, 2.0]),), (Step("count", "xp.sum(xp.zeros_like({0}))", (0,)),))
     assert with_nan(counted, rng) is counted
+    linear = Program((Input.of(1.0),), (Step("derivative", DERIVATIVE, (0,), (Step("twice", "{0} * 2.0", (1,)),)),))
+    assert with_nan(linear, rng) is linear
     campaign = Campaign(laboratory(backend("tape")), 1, nan=True)
     assert list(campaign.run(60.0, 3)) == []
     assert campaign.judged == 3
