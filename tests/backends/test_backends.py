@@ -216,6 +216,7 @@ def test_a_backend_without_a_library_follows_the_contract(name: str) -> None:
         assert backend(name).prepare
 
 
+@pytest.mark.slow
 def test_importing_a_backend_prints_nothing_and_does_not_warn() -> None:
     program = (
         f"from adbench.catalog.discovery import catalog, load\nfor name in {NAMES}: load(catalog().backends[name])"

@@ -12,6 +12,7 @@ from tests.browser.conftest import Opened
 from tests.reports import site
 
 Open = Callable[..., Opened]
+pytestmark = pytest.mark.slow  # the page of a run stands for the others
 PAGES = (
     "index.html",
     "backends/jax.html",

@@ -11,6 +11,7 @@ from adbench.reports.html.explain import explained, page
 from tests.browser.conftest import Opened
 
 Open = Callable[..., Opened]
+pytestmark = pytest.mark.slow  # the page of a run stands for the others
 
 
 @pytest.fixture(scope="module")

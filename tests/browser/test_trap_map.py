@@ -11,6 +11,7 @@ from tests.browser.conftest import Opened
 from tests.reports.test_trap_map import CHECKED, LISTED
 
 Open = Callable[..., Opened]
+pytestmark = pytest.mark.slow  # the page of a run stands for the others
 
 
 @pytest.mark.parametrize("scripts", [True, False])

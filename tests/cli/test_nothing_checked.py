@@ -36,12 +36,12 @@ def folder(tmp_path: Path) -> Path:
         starmap(
             pytest.param,
             [
-                (["-c", "hypot", "-b", "torch", "--device", "cuda"], "12 of 12 skipped: no CUDA device"),
-                (["-c", "projectile", "-b", "jax"], "13 of 13 unsupported: jax.jit compiles one program for all data"),
                 (
                     ["-c", "softplus.py", "-b", "stub.py"],
                     "with the backend stub and of the case softplus: 8 of 12 unsupported",
                 ),
+                (["-c", "hypot", "-b", "torch", "--device", "cuda"], "12 of 12 skipped: no CUDA device"),
+                (["-c", "projectile", "-b", "jax"], "13 of 13 unsupported: jax.jit compiles one program for all data"),
                 (["-c", "softplus.py", "-b", "values.py"], "unsupported: "),
                 (["-c", "softplus.py", "-b", "hand.py", "-b", "stub.py"], "with the backend stub: "),
                 (

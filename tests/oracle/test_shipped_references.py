@@ -47,6 +47,7 @@ def test_shipped_references_equal_computed_ones(name: str, tmp_path: Path, monke
     assert list(tmp_path.rglob("*.json")), "computed and cached"
 
 
+@pytest.mark.slow
 def test_nearly_all_references_of_checks_and_runs_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly everything, because some inputs come from LAPACK, whose last digits differ between machines."""
     shipped, missing = cache.shipped(cache.SHIPPED), set()
