@@ -145,7 +145,7 @@ class Operand(Active):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Rebind this variable to a new value with the elements replaced; the old value stays on the tape."""
-        parts = [name for name in ("val", "cell", "tangent") if name in type(self).__slots__]
+        parts = [name for name in ("val", "cell", "tangent", "jacobians") if name in type(self).__slots__]
         if len(parts) != 2:
             raise TypeError(f"{type(self).__name__} does not support item assignment")
         new = indexing.set_at(self, value, index=indexing.normal_index(index))

@@ -217,13 +217,9 @@ def with_gradient(f: Callable[..., Any], mode: str = "reverse", /, **inputs: Any
 class _Number(float):
     """A float with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Array(np.ndarray[Any, np.dtype[np.float64]]):
     """An array with a gradient; parts of it and results computed from it have none."""
-
-    gradient: dict[str, Any]
 
     def __array_wrap__(self, array: Any, _context: Any = None, _return_scalar: bool = False) -> Any:
         return np.asarray(array)[()]
@@ -232,19 +228,13 @@ class _Array(np.ndarray[Any, np.dtype[np.float64]]):
 class _List(list[Any]):
     """A list with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Tuple(tuple[Any, ...]):
     """A tuple with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Dict(dict[str, Any]):
     """A dict with a gradient."""
-
-    gradient: dict[str, Any]
 
 
 _register_node(_List, lambda v: (list(v), None), lambda _, leaves: list(leaves), namespace=NAMESPACE)
