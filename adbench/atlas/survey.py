@@ -7,10 +7,7 @@ of the first releases is not seen.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +18,7 @@ from adbench.bisection.environments import Environments, NotInstalled
 from adbench.bisection.interpreters import Interpreter
 from adbench.bisection.judge import Undecided
 from adbench.bisection.releases import Release
-from adbench.bisection.trials import append
+from adbench.bisection.trials import LineJournal
 
 Found = dict[str, dict[str, Cell]]
 """Trap -> operator -> outcome."""
@@ -69,18 +66,12 @@ class ReleaseResults:
     found: Found = field(default_factory=dict)
 
 
-class SurveyJournal:
-    """The trials of a plan, in a file that outlasts an interruption: one line for each run of traps."""
+class SurveyJournal(LineJournal):
+    """The trials of a plan: one line for each run of traps."""
 
     def __init__(self, folder: Path, key: Any) -> None:
-        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-        self.path = folder / f"atlas-{digest}.jsonl"
         self.trials: dict[str, ReleaseResults] = {}
-        if not self.path.exists():
-            return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError, TypeError, KeyError):  # a damaged last line counts as missing
-                self._add(json.loads(line))
+        super().__init__(folder, key, "atlas-")
 
     def __getitem__(self, release: str) -> ReleaseResults:
         return self.trials.setdefault(release, ReleaseResults(release))
@@ -89,10 +80,8 @@ class SurveyJournal:
         """Write down what was found of a release. A reason is only kept in memory: another try may succeed."""
         line = {"release": release, "python": python, "found": found}
         self._add({**line, "reason": reason})
-        if reason:
-            return
-        is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
-        append(self.path, f"{chr(10) * is_damaged}{json.dumps(line)}")
+        if not reason:
+            self._append(line)
 
     def _add(self, line: Mapping[str, Any]) -> None:
         trial = self[line["release"]]
@@ -151,7 +140,7 @@ class Survey:
         if trial.reason or not missing:
             return not trial.reason
         reasons: list[str] = []
-        for python in _first(trial.python, pythons):
+        for python in sorted(pythons, key=lambda one: one.version != trial.python):  # results are of one Python
             try:
                 self.told(f"{self.plan.library} {release.name}: installing for Python {python.version}")
                 program, _ = replace(self.environments, interpreter=python).python(release)
@@ -165,11 +154,6 @@ class Survey:
                 self.told(f"{self.plan.library} {release.name}: {reasons[-1]}")
         self.journal.put(release.name, "", {}, reasons[0] if reasons else "not installed: no Python here is supported")
         return False
-
-
-def _first(version: str, pythons: Iterable[Interpreter]) -> list[Interpreter]:
-    """The Pythons, that of an earlier run first; the results of one release are of one Python."""
-    return sorted(pythons, key=lambda python: python.version != version)
 
 
 def spread(count: int, chosen: int) -> list[int]:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -31,6 +31,7 @@ from adbench.bisection.releases import Release
 from adbench.catalog.installed import OURS, installed_version
 from adbench.model.atomic_file import lock, write_whole
 from adbench.model.errors import UsageError
+from adbench.model.settings import folder_in_cache
 
 Installer = Literal["uv", "pip"]
 
@@ -144,9 +145,6 @@ class Environments:
             unfinished.rename(place)
         return place
 
-    def _sources(self, place: Path) -> list[Path]:
-        return [] if self.checkout is None else [place / "source", place / "source" / "src"]
-
     def _create(self, place: Path) -> None:
         with_pip = self.checkout is not None  # its build command may want it
         base = str(self.interpreter.path)
@@ -180,8 +178,24 @@ class Environments:
         """Put adbench last on the path of the environment, followed by the sources of a commit."""
         names = {"base": str(place), "py_version_short": self.interpreter.minor}
         packages = Path(sysconfig.get_path("purelib", "venv", vars=names))
-        lines = "".join(f"{path}\n" for path in (self._core(), *self._sources(place)))
+        sources = [] if self.checkout is None else [place / "source", place / "source" / "src"]
+        lines = "".join(f"{path}\n" for path in (self._core(), *sources))
         (packages / "zz_adbench.pth").write_text(lines, encoding="utf-8")
+
+
+def environments_of(
+    library: str,
+    required: Iterable[str],
+    extras: Iterable[str],
+    installer: Installer | None,
+    most_bytes: int,
+    checkout: Path | None = None,
+    build: str = "",
+) -> Environments:
+    """The environments of a user's options; `required` is what a backend needs, its library among them."""
+    needed = (text for text in required if canonicalize_name(text) != canonicalize_name(library))
+    best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
+    return Environments(folder_in_cache("bisections"), best, (*needed, *extras), most_bytes, checkout, build)
 
 
 def our_files() -> dict[str, Path]:

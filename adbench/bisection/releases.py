@@ -120,8 +120,7 @@ def git(checkout: Path, *words: str) -> str:
 
 
 def _is_ancestor(checkout: Path, first: str, last: str) -> bool:
-    command = ["git", "-C", str(checkout), "merge-base", "--is-ancestor", first, last]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return git(checkout, "merge-base", first, last).strip() == first
 
 
 def version(name: str) -> Version:
