@@ -227,8 +227,8 @@ for _name, _member in list(vars(Operand).items()):
 
 # numpy's functions whose signature differs from ours
 
-stand_for_namesakes(vars(linalg), linalg.__all__, np.linalg)
-stand_for_namesakes(vars(fourier), fourier.__all__, np.fft)
+stand_for_namesakes(vars(linalg), vars(linalg), np.linalg)
+stand_for_namesakes(vars(fourier), vars(fourier), np.fft)
 stand_for(linalg.cross, np.cross)
 stand_for(shape_of, np.shape)
 stand_for(lambda a: len(shape_of(a)), np.ndim)

@@ -17,6 +17,8 @@ have derivative exactly 0, and an off-diagonal entry that is read carries the we
 gradient in the space of symmetric matrices, take (G + Gᵀ)/2 of the result G.)
 """
 
+# ruff: noqa: F401  # the docstring lists the public names
+
 from __future__ import annotations
 
 from typing import Any
@@ -45,45 +47,6 @@ from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll
 from adbench.tape.values import shape_of, value_of
-
-__all__ = [
-    "EighResult",
-    "EqualEigenvaluesError",
-    "QRResult",
-    "SVDResult",
-    "SlogdetResult",
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eigh",
-    "eigvalsh",
-    "expm",
-    "inv",
-    "log_determinant",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "pinv",
-    "qr",
-    "quad_form",
-    "quad_form_sym",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "trace_quad_form",
-    "vecdot",
-    "vector_norm",
-]
 
 
 def trace(x: Value, offset: int = 0) -> Value:
