@@ -106,11 +106,14 @@ def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
     return unit if shape else float(unit)
 
 
-def _assembled(slices: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros for an empty list."""
-    if not slices:
+def _assembled(parts: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...], columns: bool = False) -> Value:
+    """The rows ∂f_i/∂x, or the columns ∂f/∂x_j, as one array of shape f.shape + x.shape; zeros for an empty list."""
+    if not parts:
         return settle(np.zeros(shape + leaf_shape))
-    return asarray(slices).reshape(shape + leaf_shape) if shape else slices[0]
+    if not (leaf_shape if columns else shape):
+        return parts[0]
+    stacked = asarray(parts)
+    return (np.moveaxis(stacked, 0, -1) if columns else stacked).reshape(shape + leaf_shape)
 
 
 def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Value, Any]:
@@ -129,15 +132,8 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
     blocks = []
     for i, y in enumerate(fx):
         pairs = zip(columns, values, strict=True)
-        blocks.append(rebuild([_side_by_side([c[i] for c in column], shape_of(y), shape_of(u)) for column, u in pairs]))
+        blocks.append(rebuild([_assembled([c[i] for c in of], shape_of(y), shape_of(u), True) for of, u in pairs]))
     return rebuild_y(fx), rebuild_y(blocks)
-
-
-def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros for an empty list."""
-    if not columns or not leaf_shape:
-        return columns[0] if columns else np.zeros(shape + leaf_shape)
-    return np.moveaxis(asarray(columns), 0, -1).reshape(shape + leaf_shape)
 
 
 def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:

@@ -229,14 +229,10 @@ def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0)
     return np.where(at, UNDEFINED(x, axes=axes, value=value), 0.0)
 
 
-def _is_zero(val: Value, *_inputs: Value) -> Value:
-    return np.equal(value_of(val), 0.0)
-
-
 def strict(
     rule: Rule,
     of: tuple[int, ...] = (0, 1),
-    singular: Callable[..., Value] = _is_zero,
+    singular: Callable[..., Value] = lambda val, *_inputs: np.equal(value_of(val), 0.0),
     one_sided: Callable[..., Value] | None = None,
 ) -> Rule:
     """The rule with the derivative NaN where it is singular: its form for outer levels inside another derivative.

@@ -174,10 +174,6 @@ def _plain(leaf: Any) -> Any:
     return float(leaf) if isinstance(leaf, (np.ndarray, np.floating)) and not np.shape(leaf) else leaf
 
 
-def _arrays(nest: Any) -> Any:
-    return nest.nest if isinstance(nest, Tree) else nest
-
-
 class Tree(np.lib.mixins.NDArrayOperatorsMixin):
     """A nest with arithmetic: operators and numpy's elementwise functions work leaf by leaf.
 
@@ -199,7 +195,8 @@ class Tree(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        return Tree(tree_map(lambda *leaves: _plain(ufunc(*leaves)), *map(_arrays, inputs)))
+        nests = (x.nest if isinstance(x, Tree) else x for x in inputs)
+        return Tree(tree_map(lambda *leaves: _plain(ufunc(*leaves)), *nests))
 
     def __getitem__(self, key: Any) -> Any:
         return self.nest[key]

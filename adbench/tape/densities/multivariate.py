@@ -218,7 +218,9 @@ dirichlet_lpdf = Density(
     {"theta": NUMBER, "alpha": POSITIVE},
     _dirichlet_value,
     (
-        lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)),
+        lambda _s, theta, alpha: broadcast_to(
+            ratio(alpha - 1.0, theta), np.broadcast_shapes(shape_of(theta), shape_of(alpha))
+        ),
         lambda _s, theta, alpha: log(theta) + digamma_rise(alpha, _others(alpha)),  # ψ(Σα) - ψ(α_k) + log θ_k
     ),
     support=UNIT,
@@ -226,7 +228,3 @@ dirichlet_lpdf = Density(
     elementwise=False,
 )
 """Σ log Γ(Σα) - Σ_k log Γ(α_k) + Σ_k (α_k - 1) log θ_k; θ of shape (..., k), each row must sum to 1."""
-
-
-def _both(theta: Value, alpha: Value) -> tuple[int, ...]:
-    return np.broadcast_shapes(shape_of(theta), shape_of(alpha))

@@ -28,7 +28,7 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients, own_gradients
-from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p, reciprocal
+from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
@@ -143,11 +143,6 @@ _OF_SVDVALS = own_gradients(
 )
 
 
-def _tall(a: Value) -> Value:
-    rows, columns = a.shape[-2:]
-    return a if rows >= columns else _t(a)
-
-
 _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.absolute: lambda r, x: e.square(x),
     e.power: lambda r, x, y: _OF_POWER(x, 2.0 * y, r),
@@ -157,7 +152,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
     e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
     norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
-    _svdvals: lambda r, a: _OF_SVDVALS(_tall(a), r),
+    _svdvals: lambda r, a: _OF_SVDVALS(a if a.shape[-2] >= a.shape[-1] else _t(a), r),
 }
 """Root -> its square, of the root's value and its arguments."""
 
@@ -242,7 +237,7 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
     e.sqrt: _sqrt,
     e.cbrt: _cbrt,
     e.log1p: log1p,
-    e.reciprocal: reciprocal,
+    e.reciprocal: lambda x: behind_overflow(x, lambda u: e.exp(-u), e.reciprocal),
 }
 """Function -> a smoother form for these arguments, or None."""
 
@@ -309,15 +304,10 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
     return top.interpret(rule, (of_both_sides(condition, x, y), x, y), params)
 
 
-def install() -> None:
-    """Attach these forms to the rules."""
-    e.where.special = _where
-    e.divide.special = divide
-    for rule in _SQUARES:
-        rule.special = _remembering
-    for rule in KNOWN:
-        rule.special = _knowing
-    e.exp.remembered = True
-
-
-install()
+e.where.special = _where
+e.divide.special = divide
+for _rule in _SQUARES:
+    _rule.special = _remembering
+for _rule in KNOWN:
+    _rule.special = _knowing
+e.exp.remembered = True

@@ -21,6 +21,7 @@ gradient in the space of symmetric matrices, take (G + Gᵀ)/2 of the result G.)
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -75,15 +76,8 @@ def multi_dot(arrays: Any) -> Value:
     if len(parts) < 2:
         raise ValueError(f"multi_dot: argument arrays: expected at least two, got {len(parts)}")
     if len(shape_of(parts[-1])) < len(shape_of(parts[0])):
-        parts.reverse()
-        total = parts[0]
-        for a in parts[1:]:
-            total = matmul(a, total)
-        return total
-    total = parts[0]
-    for a in parts[1:]:
-        total = matmul(total, a)
-    return total
+        return reduce(lambda total, a: matmul(a, total), reversed(parts))
+    return reduce(matmul, parts)
 
 
 def matrix_rank(a: Value, tol: float | None = None) -> Any:

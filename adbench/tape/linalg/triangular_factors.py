@@ -129,9 +129,6 @@ def cholesky(a: Value, *, upper: bool = False) -> Value:
     return t(_cholesky(t(a))) if upper else _cholesky(a)
 
 
-t = matrix_transpose
-
-
 class QRResult(NamedTuple):
     """A = Q R, Q with orthonormal columns and R upper triangular."""
 

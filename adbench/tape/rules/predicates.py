@@ -114,13 +114,17 @@ def _at(level: int, x: Value) -> Value:
     return x
 
 
+def _named(predicate: Callable[..., Any], ufunc: np.ufunc, arguments: str) -> Callable[..., Any]:
+    predicate.__name__ = ufunc.__name__
+    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of {arguments}: booleans."
+    return predicate
+
+
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def predicate(x1: Value, x2: Value) -> Any:
         return compare(ufunc, *(x if isinstance(x, Active) else asarray(x) for x in (x1, x2)))
 
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of the plain values: booleans."
-    return predicate
+    return _named(predicate, ufunc, "the plain values")
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
@@ -130,9 +134,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     def predicate(x: Value) -> Any:
         return compare(of_the_first, x if isinstance(x, Active) else asarray(x), None)
 
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of the plain values: booleans."
-    return predicate
+    return _named(predicate, ufunc, "the plain values")
 
 
 less, less_equal = _binary(np.less), _binary(np.less_equal)
@@ -147,12 +149,7 @@ def _truth(x: Value) -> Any:
 
 
 def _logical(ufunc: np.ufunc) -> Callable[..., Any]:
-    def predicate(*conditions: Value) -> Any:
-        return ufunc(*map(_truth, conditions))
-
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of conditions."
-    return predicate
+    return _named(lambda *conditions: ufunc(*map(_truth, conditions)), ufunc, "conditions")
 
 
 logical_and, logical_or = _logical(np.logical_and), _logical(np.logical_or)

@@ -14,7 +14,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
-from adbench.tape.numpy_names import publish, stand_for
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.compound import warn_outside
 from adbench.tape.rules.function import function
 
@@ -29,15 +29,15 @@ _gauss.native = "gauss"
 
 erf = function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
 erfc = function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
-gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma", native="lgamma")
+gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * digamma(x), aliases="lgamma", native="lgamma")
 
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
     n = float(order)  # a value that is being differentiated refuses
     if n == 0.0:
-        return _digamma(x)
-    return _trigamma(x) if n == 1.0 else _polygamma(x, n)
+        return digamma(x)
+    return trigamma(x) if n == 1.0 else _polygamma(x, n)
 
 
 _polygamma: Rule = own_gradients(
@@ -45,22 +45,11 @@ _polygamma: Rule = own_gradients(
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",
 )
-_trigamma: Rule = own_gradients(
+digamma: Rule = function("scipy.special.digamma", lambda _v, adj, x: adj * trigamma(x), native="digamma")
+trigamma: Rule = own_gradients(
     lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma"
 )
-_digamma: Rule = own_gradients(lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma")
-_digamma.native, _trigamma.native = "digamma", "trigamma"
-
-
-def digamma(x: Value) -> Value:
-    """ψ(x) = d/dx log Γ(x)."""
-    return polygamma(x, 0)
-
-
-def trigamma(x: Value) -> Value:
-    """ψ'(x), the second derivative of log Γ."""
-    return polygamma(x, 1)
-
+trigamma.native = "trigamma"
 
 # Values: for plain numbers only, used by value functions of rules
 
@@ -229,5 +218,4 @@ def half_step_rest(a: Value) -> Value:
     return _half_step(a, 0.0)
 
 
-stand_for(digamma, "scipy.special.digamma")
 publish(globals(), helpers="stirling_rest log1p_minus deviance half_step_rest")
