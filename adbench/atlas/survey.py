@@ -119,18 +119,15 @@ class Survey:
             for candidate in sorted(range(low + 1, high), key=lambda one: (abs(one - k), one)):
                 if self._try(candidate, self.plan.traps, f"{place + 1} of {len(chosen)} with all"):
                     break
-        while wanted := between(self._states(), self._dead()):
+        while wanted := self._wanted():
             place, traps = max(wanted.items(), key=lambda item: (len(item[1]), -item[0]))
             self._try(place, sorted(traps), f"{sum(map(len, wanted.values()))} changes left")
 
-    def _states(self) -> list[dict[str, Any]]:
-        """Of each release: trap -> the kinds of its faults, for traps that were run."""
-        return [
-            {trap: signature(cells) for trap, cells in self.journal[name].found.items()} for name in self.plan.names
-        ]
-
-    def _dead(self) -> frozenset[int]:
-        return frozenset(k for k, name in enumerate(self.plan.names) if self.journal[name].reason)
+    def _wanted(self) -> dict[int, set[str]]:
+        """Release -> the traps to run there."""
+        trials = [self.journal[name] for name in self.plan.names]
+        states = [{trap: signature(cells) for trap, cells in trial.found.items()} for trial in trials]
+        return between(states, frozenset(k for k, trial in enumerate(trials) if trial.reason))
 
     def _try(self, place: int, traps: Sequence[str], why: str) -> bool:
         """Run those of the traps that were not run yet; whether the release has results."""
@@ -163,7 +160,11 @@ def spread(count: int, chosen: int) -> list[int]:
 
 
 def between(states: Sequence[Mapping[str, Any]], dead: frozenset[int]) -> dict[int, set[str]]:
-    """Release -> the traps to run there: it is in the middle between two releases that differ in them."""
+    """Release -> the traps to run there: it is in the middle between two releases that differ in them.
+
+    states   of each release: trap -> the kinds of its faults, for traps that were run
+    dead     releases without results
+    """
     wanted: dict[int, set[str]] = {}
     for trap in {trap for state in states for trap in state}:
         ran = [k for k, state in enumerate(states) if trap in state]

@@ -12,19 +12,19 @@ import numpy as np
 from adbench.tape.core.rule import Value
 from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, UNIT, Density, DomainError, Partial, sums_to_one
 from adbench.tape.lazy import special
-from adbench.tape.linalg.solving import inv, solve, solve_triangular
+from adbench.tape.linalg.solving import inv, solve, solve_triangular, t
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
-from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, reshape, tril
 from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta
 from adbench.tape.values import shape_of
 
 
 def _symmetric(a: Value) -> Value:
     """The symmetric part of a matrix, (A + Aᵀ)/2: densities read only this."""
-    return 0.5 * (a + matrix_transpose(a))
+    return 0.5 * (a + t(a))
 
 
 def _positive_definite(name: str, argument: str, a: Value) -> Value:
@@ -123,13 +123,13 @@ def _symmetric_value(sign: float) -> Callable[..., Value]:
 def _covariance_shared(y: Value, mu: Value, cov: Value) -> tuple[Value, Value, Value]:
     """D, D Σ⁻¹ and Σ as it is read."""
     d, cov = _differences(y, mu), _symmetric(cov)
-    return d, matrix_transpose(solve(cov, matrix_transpose(d))), cov
+    return d, t(solve(cov, t(d))), cov
 
 
 def _covariance_slope(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
     """½ (Σ⁻¹ Dᵀ D Σ⁻¹ - n Σ⁻¹)."""
     _, a, cov = shared
-    return 0.5 * (matmul(matrix_transpose(a), a) - float(shape_of(a)[0]) * inv(cov))
+    return 0.5 * (matmul(t(a), a) - float(shape_of(a)[0]) * inv(cov))
 
 
 multi_normal_lpdf = _multi_normal(
@@ -147,7 +147,7 @@ def _precision_shared(y: Value, mu: Value, precision: Value) -> tuple[Value, Val
 def _precision_slope(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
     """½ (n Ω⁻¹ - Dᵀ D)."""
     d, _, precision = shared
-    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(matrix_transpose(d), d))
+    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(t(d), d))
 
 
 multi_normal_prec_lpdf = _multi_normal(
@@ -166,8 +166,8 @@ def _factor_check(name: str, y: Value, mu: Value, factor: Value) -> None:
 
 def _factor_shared(y: Value, mu: Value, factor: Value) -> tuple[Value, Value]:
     """Z = L⁻¹ Dᵀ, shape (k, n), and A = Zᵀ L⁻¹, shape (n, k)."""
-    z = solve_triangular(factor, matrix_transpose(_differences(y, mu)), lower=True)
-    return z, matrix_transpose(solve_triangular(factor, z, lower=True, transposed=True))
+    z = solve_triangular(factor, t(_differences(y, mu)), lower=True)
+    return z, t(solve_triangular(factor, z, lower=True, transposed=True))
 
 
 def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
@@ -180,7 +180,7 @@ def _factor_slope(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
     z, a = shared
     eye = np.eye(shape_of(factor)[-1])
     inverse_diagonal = eye / (factor * eye + (1.0 - eye))
-    return tril(matmul(matrix_transpose(a), matrix_transpose(z))) - float(shape_of(z)[1]) * inverse_diagonal
+    return tril(matmul(t(a), t(z))) - float(shape_of(z)[1]) * inverse_diagonal
 
 
 multi_normal_cholesky_lpdf = _multi_normal(

@@ -33,16 +33,15 @@ from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
+from adbench.tape.linalg.solving import t
 from adbench.tape.linalg.symmetric_eigenvalues import eigenvalue_rates, eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
-from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.rules.shapes import flip
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
 from adbench.tape.values import is_nested, settle, value_of
-
-_t = matrix_transpose
 
 
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
@@ -119,20 +118,20 @@ _OF_NORM = own_gradients(
 
 def _vectors(a: Value) -> Value:
     """The right singular vectors of a tall matrix, in the order of its singular values."""
-    return flip(eigh(matmul(_t(a), a)).eigenvectors, -1)
+    return flip(eigh(matmul(t(a), a)).eigenvectors, -1)
 
 
 def _of_svdvals_back(_v: Value, adj: Value, a: Value, _s: Value) -> Value:
     if type(adj) is np.ndarray and not np.any(np.ptp(adj, -1)):  # of Σ s², which is that of Σ a²
         return a * (2.0 * adj[..., :1, None])
     v = _vectors(a)
-    return matmul(a, matmul(v * (adj + adj)[..., None, :], _t(v)))
+    return matmul(a, matmul(v * (adj + adj)[..., None, :], t(v)))
 
 
 def _of_svdvals_along(_v: Value, tan: Value, a: Value, s: Value) -> Value:
     v = _vectors(a)
-    p = matmul(_t(v), matmul(_t(tan), matmul(a, v)))
-    return eigenvalue_rates(e.square(s), p + _t(p))
+    p = matmul(t(v), matmul(t(tan), matmul(a, v)))
+    return eigenvalue_rates(e.square(s), p + t(p))
 
 
 _OF_SVDVALS = own_gradients(
@@ -152,7 +151,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
     e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
     norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
-    _svdvals: lambda r, a: _OF_SVDVALS(a if a.shape[-2] >= a.shape[-1] else _t(a), r),
+    _svdvals: lambda r, a: _OF_SVDVALS(a if a.shape[-2] >= a.shape[-1] else t(a), r),
 }
 """Root -> its square, of the root's value and its arguments."""
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.linalg.singular.singular_values import svdvals
-from adbench.tape.linalg.solving import cover, square
+from adbench.tape.linalg.solving import cover, square, t
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import keeping_axes, max, min, norm2, sum  # numpy's names
-from adbench.tape.rules.shapes import Axes, asarray, matrix_transpose, moveaxis, normal_axes, ravel, reshape, sum_to
+from adbench.tape.rules.shapes import Axes, asarray, moveaxis, normal_axes, ravel, reshape, sum_to
 from adbench.tape.values import shape_of, value_of
 
 
@@ -113,9 +113,6 @@ def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
         raise ValueError(f"norm: argument axis: expected one or two axes with an order, got {len(axes)}")
     y = matrix_norm(moveaxis(x, axes, (-2, -1)), False, ord)
     return keeping_axes(y, x, axes) if keepdims else y
-
-
-t = matrix_transpose
 
 
 _form: Rule = own_gradients(

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value, own_gradients
-from adbench.tape.linalg.solving import diagonal_matrix, square
+from adbench.tape.linalg.solving import diagonal_matrix, square, t
 from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.elementwise import absolute, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import max, min, sum  # numpy's names
-from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.rules.shapes import concatenate, reshape
 from adbench.tape.singular import is_symbol, some, surely
 from adbench.tape.values import shape_of, value_of
 
@@ -143,9 +143,6 @@ def eigenvalue_rates(w: Value, p: Value) -> Value:
         for group in _groups(equal[place]):
             rates[(*place, group)] = np.linalg.eigvalsh(plain[(*place, group, group)])
     return rates
-
-
-t = matrix_transpose
 
 
 class EighResult(NamedTuple):

@@ -54,7 +54,6 @@ trigamma.native = "trigamma"
 # Values: for plain numbers only, used by value functions of rules
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 
 
 def stirling_rest(x: Value) -> Value:
@@ -125,57 +124,41 @@ def _rising(a: Value, h: Value) -> tuple[Value, Value, Value]:
     return np.where(falls, a + h, a), np.abs(h), np.where(falls, -1.0, 1.0)
 
 
-def _digamma_rise(a: Value, h: Value) -> Value:
-    """From 10 on DLMF 5.11.2, with each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
+    """ψ⁽ⁿ⁾(a + h) - ψ⁽ⁿ⁾(a). From 10 + 2n on DLMF 5.15.8, or 5.11.2 for n = 0; below, the recurrence by 1/xⁿ⁺¹."""
+    n, steps = order, 10 + 2 * order
+
+    def power_rise(x: Value, m: int, rise: Value) -> Value:
+        """(x + h)⁻ᵐ - x⁻ᵐ without cancellation, for the rise log(1 + h/x)."""
+        return -(h / x) / (x + h) if m == 1 else x ** float(-m) * np.expm1(-m * rise)
+
     with np.errstate(all="ignore"):
         a, h, sign = _rising(a, h)
-        below = np.less(a, 10.0)
+        below = np.less(a, steps)
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
         if np.any(below):
-            for k in range(10):
-                total = total + h / (a + k) / (a + h + k)
-            total = np.where(below, total, 0.0)
-            a = np.where(below, np.add(a, 10.0), a)
+            for k in range(steps):
+                total = total + power_rise(a + k, n + 1, None if n == 0 else np.log1p(h / (a + k)))
+            total = np.where(below, math.factorial(n) * total, 0.0)
+            a = np.where(below, a + steps, a)
         rise = np.log1p(h / a)
-        total = total + (rise + 0.5 * (h / a) / (a + h))
-        for k, c in enumerate(_DIGAMMA, 1):
-            total = total - c * a ** (-2.0 * k) * np.expm1(-2.0 * k * rise)
-    return (sign * total)[()]
+        total = total + (-rise if n == 0 else math.factorial(n - 1) * power_rise(a, n, rise))
+        total = total + 0.5 * math.factorial(n) * power_rise(a, n + 1, rise)
+        for k, b in enumerate(_BERNOULLI, 1):
+            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n, rise)
+    return ((-1.0) ** (n + 1) * sign * total)[()]
 
 
 digamma_rise: Rule = function(
-    _digamma_rise,
+    lambda a, h: _polygamma_rise_value(a, h, 0),
     lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
     lambda _v, adj, a, h: adj * polygamma(a + h, 1),
     name="digamma_rise",
 )
 """ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits even if h is tiny compared with a."""
-
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-
-
-def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
-    """`_digamma_rise` for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, with every power's difference by expm1."""
-    n, steps = order, 10 + 2 * order
-    with np.errstate(all="ignore"):
-        a, h, sign = _rising(a, h)
-
-    def power_rise(x: Value, m: int) -> Value:
-        return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
-
-    with np.errstate(all="ignore"):
-        below = np.less(a, steps)
-        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
-        if np.any(below):
-            for k in range(steps):
-                total = total + power_rise(np.add(a, k), n + 1)
-            total = np.where(below, math.factorial(n) * total, 0.0)
-            a = np.where(below, np.add(a, steps), a)
-        total = total + math.factorial(n - 1) * power_rise(a, n) + 0.5 * math.factorial(n) * power_rise(a, n + 1)
-        for k, b in enumerate(_BERNOULLI, 1):
-            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n)
-    return ((-1.0) ** (n + 1) * sign * total)[()]
-
 
 _polygamma_rise: Rule = own_gradients(
     _polygamma_rise_value,
@@ -204,8 +187,7 @@ def _half_step_rest(a: Value, order: float) -> Value:
         rest = rest + c * (-1.0) ** n * math.prod(range(2 * k, 2 * k + n)) * b ** (-2.0 * k - n)
     small = np.asarray(np.where(large, 1.0, a))
     leading = 0.5 * (-1.0) ** n * math.factorial(n) / small ** (n + 1.0)
-    rise = _digamma_rise(small, 0.5) if n == 0 else _polygamma_rise_value(small, 0.5, n)
-    return np.where(large, rest, rise - leading)[()]
+    return np.where(large, rest, _polygamma_rise_value(small, 0.5, n) - leading)[()]
 
 
 _half_step: Rule = own_gradients(

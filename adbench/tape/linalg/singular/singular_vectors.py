@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, own_gradients
-from adbench.tape.linalg.solving import cover, diagonal_matrix
+from adbench.tape.linalg.solving import cover, diagonal_matrix, t
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
     EqualEigenvaluesError,
@@ -32,11 +32,9 @@ from adbench.tape.linalg.symmetric_eigenvalues import (
 from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
-from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.rules.shapes import concatenate, reshape
 from adbench.tape.singular import UNDEFINED, flat, is_symbol, may_change, some, still, surely
 from adbench.tape.values import is_nested, shape_of, value_of
-
-t = matrix_transpose
 
 
 def _svd_value(a: Value) -> Value:
