@@ -196,9 +196,4 @@ def _letter(kinds: Mapping[int, str], release: int, dead: frozenset[int]) -> str
     if before is None or after is None:
         return "q"
     left, right = kinds[before], kinds[after]
-    return left if is_same(left, right) else "q"
-
-
-def is_same(left: str, right: str) -> bool:
-    """Whether two kinds are the same fault, or both no fault."""
-    return left == right or (left not in FAULTS and right not in FAULTS)
+    return left if left == right or (left not in FAULTS and right not in FAULTS) else "q"

@@ -1,7 +1,6 @@
 """Truth values: comparisons, classification of numbers, logic. They read plain values and return plain booleans.
 
-A branch has no derivative. But a reused recording is valid only while its branches stay the same. So if `Tape.observed`
-is set, the tape of a value records each comparison of it.
+A branch has no derivative.
 """
 
 from __future__ import annotations
@@ -90,28 +89,9 @@ def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
 
 
 def compare(function: Compare, left: Value, right: Value) -> Any:
-    """function(left, right) of the plain values; every tape that holds one of the two records it."""
-    plain, watching = [], []
-    for x in (left, right):
-        while isinstance(x, Active) and not x.symbolic:
-            tape = getattr(x, "tape", None)
-            if tape is not None and tape.observed is not None and tape not in watching:
-                watching.append(tape)
-            x = x.val
-        plain.append(x)
-    result = function(*plain)
-    if function in _MEETINGS:
-        result = meeting(function, result)
-    for tape in watching:
-        tape.observed.append((function, _at(tape.level, left), _at(tape.level, right), result))
-    return result
-
-
-def _at(level: int, x: Value) -> Value:
-    """x as seen at this level, without its inner levels."""
-    while isinstance(x, Active) and x.level > level and not x.symbolic:
-        x = x.val
-    return x
+    """function(left, right) of the plain values."""
+    result = function(value_of(left), value_of(right))
+    return meeting(function, result) if function in _MEETINGS else result
 
 
 def _named(predicate: Callable[..., Any], ufunc: np.ufunc, arguments: str) -> Callable[..., Any]:
@@ -121,20 +101,11 @@ def _named(predicate: Callable[..., Any], ufunc: np.ufunc, arguments: str) -> Ca
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def predicate(x1: Value, x2: Value) -> Any:
-        return compare(ufunc, *(x if isinstance(x, Active) else asarray(x) for x in (x1, x2)))
-
-    return _named(predicate, ufunc, "the plain values")
+    return _named(lambda x1, x2: compare(ufunc, asarray(x1), asarray(x2)), ufunc, "the plain values")
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
-    def of_the_first(x: Value, _nothing: None) -> Any:  # one object for all comparisons, so that it can be recognised
-        return ufunc(x)
-
-    def predicate(x: Value) -> Any:
-        return compare(of_the_first, x if isinstance(x, Active) else asarray(x), None)
-
-    return _named(predicate, ufunc, "the plain values")
+    return _named(lambda x: ufunc(value_of(asarray(x))), ufunc, "the plain values")
 
 
 less, less_equal = _binary(np.less), _binary(np.less_equal)
