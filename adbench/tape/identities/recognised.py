@@ -38,8 +38,8 @@ from adbench.tape.linalg.symmetric_eigenvalues import eigenvalue_rates, eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
-from adbench.tape.rules.shapes import flip
+from adbench.tape.rules.reductions import norm2, sum  # numpy's name
+from adbench.tape.rules.shapes import flip, keep_axes
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
 from adbench.tape.values import is_nested, settle, value_of
 
@@ -110,7 +110,7 @@ _OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.
 
 _OF_NORM = own_gradients(
     _square_last,
-    reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), e.no_slope),
+    reverse=(lambda _v, adj, x, _r, axes: keep_axes(adj, x, axes) * (x + x), e.no_slope),
     forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), e.no_slope),
     name="square of norm",
 )

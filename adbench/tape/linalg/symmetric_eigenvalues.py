@@ -89,8 +89,12 @@ def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, wh
             largest = np.max(np.abs(value_of(source)), (-2, -1), keepdims=True, initial=0.0)
             if np.any(equal & (np.abs(value_of(matrices)) > _NOTHING * largest)):
                 raise EqualEigenvaluesError(what)
-    skipped = equal | (value_of(gaps) == 0.0)
-    return where(skipped, 0.0, numerator / where(skipped, 1.0, gaps))
+    return divided(numerator, gaps, equal | (value_of(gaps) == 0.0))
+
+
+def divided(numerator: Value, denominator: Value, skipped: Value) -> Value:
+    """numerator / denominator, and 0 where `skipped` holds."""
+    return where(skipped, 0.0, numerator / where(skipped, 1.0, denominator))
 
 
 def _groups(equal: Value) -> list[slice]:

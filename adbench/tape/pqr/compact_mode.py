@@ -32,16 +32,12 @@ from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInC
 from adbench.tape.rules import indexing, reductions, shapes
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import asarray, broadcast_to, ravel, reshape, transpose
-from adbench.tape.values import constant, leaf_value, settle, shape_of
-
-
-def _size(value: Value) -> int:
-    return math.prod(shape_of(value))
+from adbench.tape.values import constant, leaf_value, settle, shape_of, size_of
 
 
 def places(value: Value) -> Value:
     """The elements' numbers, counted from 1 row by row, in the value's shape."""
-    return np.arange(1.0, _size(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
+    return np.arange(1.0, size_of(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
 
 
 # Local Jacobians: ∂val/∂input_i of one rule
@@ -63,27 +59,27 @@ def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
     x = inputs[i]
     if shape_of(x) == shape_of(val):
         if not shape_of(partial):
-            return IdentityMultiple(partial, _size(val))
+            return IdentityMultiple(partial, size_of(val))
         return Diagonal(ravel(broadcast_to(partial, shape_of(val))))
     columns = np.broadcast_to(places(x), shape_of(val)).ravel().astype(int) - 1
     entries = ravel(broadcast_to(partial, shape_of(val))) if shape_of(partial) else partial
-    return OneInRow(columns, entries, _size(x))
+    return OneInRow(columns, entries, size_of(x))
 
 
 def _moved(rule: Rule, i: int, _val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
     """The Jacobian of a function that moves or drops elements or inserts zeros, from the elements' positions."""
     sources = [places(x) if k == i else np.zeros(shape_of(x)) if shape_of(x) else 0.0 for k, x in enumerate(inputs)]
     columns = np.asarray(rule.value(*sources, **params)).ravel().astype(int) - 1
-    return OneInRow(columns, 1.0, _size(inputs[i]))
+    return OneInRow(columns, 1.0, size_of(inputs[i]))
 
 
 def _summed(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
     """The Jacobian of a function that sums elements, from the position that receives each element."""
-    size = _size(inputs[i])
-    if _size(val) == 1:
+    size = size_of(inputs[i])
+    if size_of(val) == 1:
         return OneInColumn(np.broadcast_to(0, (size,)), 1.0, 1)
     rows = np.asarray(rule.reverse[i](val, places(val), *inputs, **params)).ravel().astype(int) - 1
-    return OneInColumn(rows, 1.0, _size(val))
+    return OneInColumn(rows, 1.0, size_of(val))
 
 
 def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
@@ -120,7 +116,7 @@ def _by_products(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
             parts = [Dual.part(rule, i, val, tan, inputs, params) for tan in tangents]
         return transpose(asarray([_vector(rule, part, val, "the tangent of the result") for part in parts]))
 
-    held = _size(val) + sum(_size(x) for x in inputs if x is not None)
+    held = size_of(val) + sum(size_of(x) for x in inputs if x is not None)
     sides = (left if rule.reverse is not None else None, right if rule.forward is not None else None)
     return Implicit((math.prod(y_shape), math.prod(x_shape)), *sides, held)
 
@@ -251,7 +247,7 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
     value = leaf_value(x, "compact_jacobian: x")
     with forward_level() as level:
         frame = Frame(level, mode == "hybrid")
-        start = Dense(np.eye(_size(value))) if mode == "dense" else identity(value)
+        start = Dense(np.eye(size_of(value))) if mode == "dense" else identity(value)
         y = asarray(f(Compact(frame, value, {0: start})))
         frame.is_open = False
     if isinstance(y, Compact) and y.frame is frame:
@@ -261,4 +257,4 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
 
 def no_jacobian(y: Value, x: Value) -> CompactJacobian:
     """∂y/∂x if y does not depend on x: empty rows."""
-    return OneInRow(np.full(_size(y), -1), 0.0, _size(x))
+    return OneInRow(np.full(size_of(y), -1), 0.0, size_of(x))

@@ -51,7 +51,7 @@ from adbench.tape.pqr.compact_mode import Compact, Frame, JacobianRule, no_jacob
 from adbench.tape.rules.elementwise import positive
 from adbench.tape.rules.shapes import asarray, reshape
 from adbench.tape.trees import NAMESPACE, _register_node, flatten, tree_flatten, tree_unflatten
-from adbench.tape.values import any_active, settle, shape_of
+from adbench.tape.values import any_active, settle, shape_of, size_of
 
 MODES = ("reverse", "forward", "hybrid")
 
@@ -298,7 +298,7 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
         return y
 
     def local(i: int, val: Value, *inputs: Value) -> CompactJacobian:
-        rows, columns = (int(np.prod(shape_of(v), dtype=int)) for v in (val, inputs[i]))
+        rows, columns = (size_of(v) for v in (val, inputs[i]))
         if rows == 1 and shape_of(val) == ():
             again = any_active(inputs)  # a higher order differentiates the gradient itself
             pulled = _value_and_gradient(on_leaves, list(inputs))[1] if again else held[0]

@@ -36,19 +36,15 @@ from adbench.tape.singular import along_direction, direction, irregular, may_cha
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
-def keeping_axes(y: Value, x: Value, axes: Shape) -> Value:
-    """A reduced value, with the axes of x restored at length 1."""
-    return keep_axes(y, shape_of(x), axes)
-
-
-def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
-    """A reduced adjoint repeated along the reduced axes; None means all axes."""
-    return broadcast_to(adj if axes is None or len(axes) == len(shape) else keep_axes(adj, shape, axes), shape)
+def _back(adj: Value, x: Value, axes: Shape | None) -> Value:
+    """A reduced adjoint repeated along the reduced axes of x; None means all axes."""
+    shape = shape_of(x)
+    return broadcast_to(adj if axes is None or len(axes) == len(shape) else keep_axes(adj, x, axes), shape)
 
 
 def _shared(adj: Value, share: Value, axes: Shape) -> Value:
     """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
-    return _weighted(_back(adj, shape_of(share), axes), share)
+    return _weighted(_back(adj, share, axes), share)
 
 
 def _weighted(adj: Value, share: Value) -> Value:
@@ -64,17 +60,16 @@ def _weighted(adj: Value, share: Value) -> Value:
 
 def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
     x = asarray(x)
-    shape = shape_of(x)
-    axes = normal_axes(axis, len(shape))
+    axes = normal_axes(axis, len(shape_of(x)))
     y = rule(x, axes=axes)
-    return keep_axes(y, shape, axes) if keepdims else y
+    return keep_axes(y, x, axes) if keepdims else y
 
 
 # Sums
 
 _sum = linear(
     lambda x, axes: np.add.reduce(x, axes),
-    lambda _v, adj, _x, axes: _back(adj, shape_of(_x), axes),
+    lambda _v, adj, _x, axes: _back(adj, _x, axes),
     "sum",
     slope=ONE,
 )
@@ -124,7 +119,7 @@ def std(
     if isinstance(variance, Active) and not np.all(value_of(variance)):  # at 0, a norm knows more than a root
         axes = normal_axes(axis, len(shape_of(x)))
         y = norm2((x - mean(x, axis, True)) / math.sqrt(_count(x, axis) - ddof), axes=axes)
-        return keeping_axes(y, x, axes) if keepdims else y
+        return keep_axes(y, x, axes) if keepdims else y
     return sqrt(variance)
 
 
@@ -151,7 +146,7 @@ def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
 
 def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
     """x / |x|, and 0 where x is 0."""
-    length = keeping_axes(val, x, axes)
+    length = keep_axes(val, x, axes)
     return x / where(value_of(length) == 0.0, 1.0, length)
 
 
@@ -164,14 +159,14 @@ def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Valu
         size = _norm2_value(towards, axes)
         known = at & (size != 0.0) & np.equal(value_of(adj), 0.0)
         along_direction(known)
-        ratio = np.where(keeping_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
-        back = back + ratio * keeping_axes(adj, x, axes)
+        ratio = np.where(keep_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
+        back = back + ratio * keep_axes(adj, x, axes)
         at = at & ~known
     unknown = undefined(at, adj, x, axes)
     if type(unknown) is float:
         return back
     weights = 1.0 if isinstance(value_of(x), Active) else irregular(shape_of(x))
-    return back + keeping_axes(unknown, x, axes) * weights
+    return back + keep_axes(unknown, x, axes) * weights
 
 
 def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Value:
@@ -191,7 +186,7 @@ norm2.inner = strict(norm2, one_sided=_norm2_value)
 def _attained(val: Value, x: Value, axes: Shape) -> Value:
     """At elements that attain the extremum, 1 divided by their number; 0 elsewhere."""
     plain = value_of(x)
-    ties = plain == keep_axes(value_of(val), np.shape(plain), axes)
+    ties = plain == keep_axes(value_of(val), plain, axes)
     return ties / np.add.reduce(ties, axes, keepdims=True)
 
 
@@ -236,7 +231,7 @@ def _others(x: Value) -> Value:
     plain = value_of(x)
     if any_active((x,)):
         if np.all(plain) and not _differ_much(plain):
-            return keep_axes(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
+            return keep_axes(_prod(x, axes=(plain.ndim - 1,)), plain, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
         for j in range(plain.shape[-1]):  # n products of n elements, only where the quotient fails
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
@@ -293,19 +288,19 @@ def _logsumexp_value(x: Value, axes: Shape) -> Value:
 
 def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
     """The softmax. If the result is so large that its rounding shows, divide the weights by their sum."""
-    weights = exp_difference(x, keep_axes(val, shape_of(x), axes))
+    weights = exp_difference(x, keep_axes(val, x, axes))
     plain = value_of(val)
     if isinstance(plain, Active) and plain.tape.outer is not None:  # type: ignore[attr-defined]  # no guard in a loop
         return weights
     if not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
         return weights
-    total = keep_axes(_sum(weights, axes=axes), shape_of(x), axes)
+    total = keep_axes(_sum(weights, axes=axes), x, axes)
     return weights / where(value_of(total) == 0.0, 1.0, total)
 
 
 _logsumexp = own_gradients(
     _logsumexp_value,
-    reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _softmax_weights(val, x, axes),),
+    reverse=(lambda val, adj, x, axes: _back(adj, x, axes) * _softmax_weights(val, x, axes),),
     forward=(lambda val, tan, x, axes: _sum(tan * _softmax_weights(val, x, axes), axes=axes),),
     name="logsumexp",
 )
@@ -413,4 +408,4 @@ def softmax(x: Value, axis: Axes = -1) -> Value:
 amax, amin = max, min
 cumulative_prod, cumulative_sum = cumprod, cumsum
 
-publish(globals(), helpers="keeping_axes norm2")
+publish(globals(), helpers="norm2")

@@ -71,14 +71,14 @@ _broadcast = linear(
 )
 _sum_to = linear(
     lambda x, axes, shape: np.reshape(np.add.reduce(x, axes), shape),
-    lambda _v, adj, _x, axes, shape: broadcast_to(keep_axes(adj, shape_of(_x), axes), shape_of(_x)),
+    lambda _v, adj, _x, axes, shape: broadcast_to(keep_axes(adj, _x, axes), shape_of(_x)),
     "sum_to",
 )
 
 
-def keep_axes(y: Value, shape: Shape, axes: Shape) -> Value:
-    """A value reduced from this shape, with the reduced axes restored at length 1."""
-    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+def keep_axes(y: Value, x: Value, axes: Shape) -> Value:
+    """A value reduced from x, with the reduced axes restored at length 1."""
+    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape_of(x))))
 
 
 def broadcast_to(x: Value, shape: int | Shape) -> Value:
