@@ -36,7 +36,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -113,12 +113,11 @@ def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | _Carried]:
             frame.is_open = False
 
 
-class _Construct:
+class _Construct(NamedTuple):
     """An open `with_gradient` or `track_gradient`: its level, and the structure of its variables, a dict by name."""
 
-    def __init__(self, level: _OnTape | _Carried, structure: Any) -> None:
-        self.level = level
-        self.structure = structure
+    level: _OnTape | _Carried
+    structure: Any
 
     def gradient(self, y: Any) -> dict[str, Any]:
         """The gradient of the nest y in each variable, with the variable's structure outside and y's inside."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,17 @@ def _weighted(adj: Value, share: Value) -> Value:
     return where(share == 0.0, 0.0, part)
 
 
-def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
-    x = asarray(x)
-    axes = normal_axes(axis, len(shape_of(x)))
-    y = rule(x, axes=axes)
-    return keep_axes(y, x, axes) if keepdims else y
+def _over_axes(rule: Rule, law: str) -> Callable[..., Value]:
+    """The function of a rule, with numpy's parameters."""
+
+    def reduced(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+        x = asarray(x)
+        axes = normal_axes(axis, len(shape_of(x)))
+        y = rule(x, axes=axes)
+        return keep_axes(y, x, axes) if keepdims else y
+
+    reduced.__name__, reduced.__doc__ = rule.name, law
+    return reduced
 
 
 # Sums
@@ -75,11 +82,14 @@ _sum = linear(
 )
 
 
+_sum_over = _over_axes(_sum, "Σ x over the axes.")
+
+
 def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
     """Σ x over the axes, by default all; the adjoint is repeated along them."""
     if axis is None and not keepdims and isinstance(x, Active):
         return _sum(x, axes=None)
-    return _reduce(_sum, x, axis, keepdims)
+    return _sum_over(x, axis, keepdims)
 
 
 def _count(x: Value, axis: Axes) -> int:
@@ -201,16 +211,8 @@ def _extremum(value: np.ufunc, name: str) -> Rule:
 
 _max = _extremum(np.maximum, "max")
 _min = _extremum(np.minimum, "min")
-
-
-def max(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
-    """The largest element over the axes; elements that tie share the derivative equally."""
-    return _reduce(_max, x, axis, keepdims)
-
-
-def min(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
-    """The smallest element over the axes; elements that tie share the derivative equally."""
-    return _reduce(_min, x, axis, keepdims)
+max = _over_axes(_max, "The largest element over the axes; elements that tie share the derivative equally.")
+min = _over_axes(_min, "The smallest element over the axes; elements that tie share the derivative equally.")
 
 
 def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
@@ -269,11 +271,7 @@ _prod = own_gradients(
     forward=(lambda _v, tan, x, axes: _sum(tan * _others_over(x, axes), axes=axes),),
     name="prod",
 )
-
-
-def prod(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Π x over the axes; ∂/∂x[i] is the product of the others, formed without dividing."""
-    return _reduce(_prod, x, axis, keepdims)
+prod = _over_axes(_prod, "Π x over the axes; ∂/∂x[i] is the product of the others, formed without dividing.")
 
 
 # Log-sum-exp
@@ -304,11 +302,7 @@ _logsumexp = own_gradients(
     forward=(lambda val, tan, x, axes: _sum(tan * _softmax_weights(val, x, axes), axes=axes),),
     name="logsumexp",
 )
-
-
-def logsumexp(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
-    """log Σ exp x over the axes, without overflow; the derivative is the softmax."""
-    return _reduce(_logsumexp, x, axis, keepdims)
+logsumexp = _over_axes(_logsumexp, "log Σ exp x over the axes, without overflow; the derivative is the softmax.")
 
 
 # Cumulative functions
