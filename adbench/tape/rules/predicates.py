@@ -127,28 +127,22 @@ logical_and, logical_or = _logical(np.logical_and), _logical(np.logical_or)
 logical_xor, logical_not = _logical(np.logical_xor), _logical(np.logical_not)
 
 
-def any(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
-    """Whether one of the conditions holds, over the axes."""
-    return np.any(_truth(x), _numpy_axis(axis), keepdims=keepdims)
+def _over_axes(function: Callable[..., Any], law: str) -> Callable[..., Any]:
+    def reduced(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
+        return function(_truth(x), tuple(axis) if isinstance(axis, Sequence) else axis, keepdims=keepdims)
+
+    reduced.__name__, reduced.__doc__ = function.__name__, law
+    return reduced
 
 
-def all(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
-    """Whether all of the conditions hold, over the axes."""
-    return np.all(_truth(x), _numpy_axis(axis), keepdims=keepdims)
-
-
-def count_nonzero(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The number of conditions that hold, over the axes."""
-    return np.count_nonzero(_truth(x), _numpy_axis(axis), keepdims=keepdims)
+any = _over_axes(np.any, "Whether one of the conditions holds, over the axes.")
+all = _over_axes(np.all, "Whether all of the conditions hold, over the axes.")
+count_nonzero = _over_axes(np.count_nonzero, "The number of conditions that hold, over the axes.")
 
 
 def nonzero(x: Value) -> tuple[Any, ...]:
     """The positions at which the conditions hold, for each axis."""
     return np.nonzero(_truth(x))
-
-
-def _numpy_axis(axis: Axes) -> Any:
-    return tuple(axis) if isinstance(axis, Sequence) else axis
 
 
 publish(globals(), helpers="compare meeting of_both_sides MeetingNumber MeetingArray")
