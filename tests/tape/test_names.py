@@ -1,6 +1,5 @@
 """Truth values and new arrays: the array API's names and plain results."""
 
-
 import numpy as np
 import pytest
 
