@@ -66,18 +66,14 @@ def columns(atlas: Atlas) -> list[tuple[int, int]]:
     """(first, last) of neighbouring releases with equal outcomes in every row that fails in some release; those without
     results are apart."""
     spans: list[tuple[int, int]] = []
+    faulty = [row for row in atlas.rows if row.ever_faulty]
     for k, release in enumerate(atlas.releases):
-        last = spans[-1] if spans else None
         if (
-            last is not None
-            and _alike(atlas, last[1], k)
+            spans
+            and all(row.kind(k - 1) == row.kind(k) for row in faulty)
             and bool(release.reason) == bool(atlas.releases[k - 1].reason)
         ):
-            spans[-1] = (last[0], k)
+            spans[-1] = (spans[-1][0], k)
         else:
             spans.append((k, k))
     return spans
-
-
-def _alike(atlas: Atlas, a: int, b: int) -> bool:
-    return all(row.kind(a) == row.kind(b) for row in atlas.rows if row.ever_faulty)

@@ -11,7 +11,13 @@ from adbench.atlas.table import FAULTS
 from adbench.model.backend import HERE
 from adbench.model.record import Record, Run
 
-FINE = ("right", "approximate", "verified", "surprise")
+KIND_OF = {
+    **dict.fromkeys(("right", "approximate", "verified", "surprise"), "r"),
+    **dict.fromkeys(("failed", "known"), "e"),
+    "unsupported": "u",
+    "crashed": "c",
+}
+"""Outcome of a record without a wrong derivative -> letter; the others are not decided."""
 MOST = 160  # characters of a text
 
 FOLDERS = re.compile(r"(?<![\w.:/])/(?:[\w.@+-]+/)+")
@@ -60,16 +66,8 @@ def cell_of(record: Record) -> Cell:
         return kind, short(f"{worst.where} = {_number(worst.got)}"), short(_number(worst.expected))
     if record.found_wrong:
         return "w", short(record.verdict.sentence if record.verdict else record.reason or ""), ""
-    word = record.outcome.word
-    if word in FINE:
-        return "r", "", ""
-    if word == "unsupported":
-        return "u", "", ""
-    if word == "crashed":
-        return "c", short(record.reason or ""), ""
-    if word in ("failed", "known"):
-        return "e", short((record.reason or "").rpartition(HERE)[2]), ""
-    return "q", "", ""
+    kind = KIND_OF.get(record.outcome.word, "q")
+    return kind, short((record.reason or "").rpartition(HERE)[2]) if kind in FAULTS else "", ""
 
 
 def signature(of_trap: Mapping[str, Cell]) -> tuple[tuple[str, str], ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -13,13 +11,12 @@ from packaging.version import Version
 from adbench.atlas.survey import Supported, SurveyPlan
 from adbench.atlas.table import TABLES
 from adbench.bisection import interpreters, releases
-from adbench.bisection.environments import Environments, Installer
+from adbench.bisection.environments import Environments, Installer, environments_of
 from adbench.bisection.interpreters import Interpreter
 from adbench.bisection.question import backend_of, whole
 from adbench.catalog.discovery import select
 from adbench.catalog.selection import resolve
 from adbench.model.errors import BadFile, UnknownName, UsageError
-from adbench.model.settings import folder_in_cache
 from adbench.results.run_files import files_of
 
 NEWEST = 12
@@ -51,9 +48,7 @@ def asked(
     available = of_index(library) if wheels is None else of_wheels(library, wheels)
     digests = tuple(sorted(files_of(chosen.catalog, [name], names)["digests"].values()))
     plan = SurveyPlan(library, name, used, tuple(within(available, span)), names, full, digests, own)
-    needed = (text for text in source.requires if canonicalize_name(text) != canonicalize_name(library))
-    best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
-    return plan, Environments(folder_in_cache("bisections"), best, (*needed, *extras), keep)
+    return plan, environments_of(library, source.requires, extras, installer, keep)
 
 
 def of_wheels(library: str, folder: Path) -> list[Supported]:
@@ -100,8 +95,7 @@ def within(every: Sequence[Supported], span: str | None) -> list[Supported]:
 
 def key_of(plan: SurveyPlan, environments: Environments) -> list[object]:
     """What the results of a plan depend on: its journal continues an earlier one with the same key."""
-    kept = asdict(environments)
-    return [plan.library, plan.backend, plan.files, *(str(kept[name]) for name in ("installer", "extras"))]
+    return [plan.library, plan.backend, plan.files, environments.installer, str(environments.extras)]
 
 
 def table_file(library: str, is_new: bool = False) -> Path:

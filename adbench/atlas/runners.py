@@ -47,7 +47,7 @@ def of_operations(plan: SurveyPlan) -> Runner:
     def run(python: Path, release: Release, operations: Sequence[str]) -> Found:
         command = [str(python), "-P", "-m", "adbench", "--no-defaults", "conform", "-b", plan.backend_source, "--json"]
         command += ["--points", str(POINTS), *(word for name in operations for word in ("--operation", name))]
-        code, out, err = ran(command, env=environment_of({"PYTHONUTF8": "1"}))
+        code, out, err = ran(command, env=environment_of(PYTHONUTF8="1"))
         if code not in (0, 1):
             raise NotRun(reason_in("", err) or f"exit code {code}")
         data = json.loads(out)

@@ -7,10 +7,7 @@ of the first releases is not seen.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +18,7 @@ from adbench.bisection.environments import Environments, NotInstalled
 from adbench.bisection.interpreters import Interpreter
 from adbench.bisection.judge import Undecided
 from adbench.bisection.releases import Release
-from adbench.bisection.trials import append
+from adbench.bisection.trials import LineJournal
 
 Found = dict[str, dict[str, Cell]]
 """Trap -> operator -> outcome."""
@@ -69,18 +66,12 @@ class ReleaseResults:
     found: Found = field(default_factory=dict)
 
 
-class SurveyJournal:
-    """The trials of a plan, in a file that outlasts an interruption: one line for each run of traps."""
+class SurveyJournal(LineJournal):
+    """The trials of a plan: one line for each run of traps."""
 
     def __init__(self, folder: Path, key: Any) -> None:
-        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-        self.path = folder / f"atlas-{digest}.jsonl"
         self.trials: dict[str, ReleaseResults] = {}
-        if not self.path.exists():
-            return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError, TypeError, KeyError):  # a damaged last line counts as missing
-                self._add(json.loads(line))
+        super().__init__(folder, key, "atlas-")
 
     def __getitem__(self, release: str) -> ReleaseResults:
         return self.trials.setdefault(release, ReleaseResults(release))
@@ -89,10 +80,8 @@ class SurveyJournal:
         """Write down what was found of a release. A reason is only kept in memory: another try may succeed."""
         line = {"release": release, "python": python, "found": found}
         self._add({**line, "reason": reason})
-        if reason:
-            return
-        is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
-        append(self.path, f"{chr(10) * is_damaged}{json.dumps(line)}")
+        if not reason:
+            self._append(line)
 
     def _add(self, line: Mapping[str, Any]) -> None:
         trial = self[line["release"]]
@@ -130,18 +119,15 @@ class Survey:
             for candidate in sorted(range(low + 1, high), key=lambda one: (abs(one - k), one)):
                 if self._try(candidate, self.plan.traps, f"{place + 1} of {len(chosen)} with all"):
                     break
-        while wanted := between(self._states(), self._dead()):
+        while wanted := self._wanted():
             place, traps = max(wanted.items(), key=lambda item: (len(item[1]), -item[0]))
             self._try(place, sorted(traps), f"{sum(map(len, wanted.values()))} changes left")
 
-    def _states(self) -> list[dict[str, Any]]:
-        """Of each release: trap -> the kinds of its faults, for traps that were run."""
-        return [
-            {trap: signature(cells) for trap, cells in self.journal[name].found.items()} for name in self.plan.names
-        ]
-
-    def _dead(self) -> frozenset[int]:
-        return frozenset(k for k, name in enumerate(self.plan.names) if self.journal[name].reason)
+    def _wanted(self) -> dict[int, set[str]]:
+        """Release -> the traps to run there."""
+        trials = [self.journal[name] for name in self.plan.names]
+        states = [{trap: signature(cells) for trap, cells in trial.found.items()} for trial in trials]
+        return between(states, frozenset(k for k, trial in enumerate(trials) if trial.reason))
 
     def _try(self, place: int, traps: Sequence[str], why: str) -> bool:
         """Run those of the traps that were not run yet; whether the release has results."""
@@ -151,7 +137,7 @@ class Survey:
         if trial.reason or not missing:
             return not trial.reason
         reasons: list[str] = []
-        for python in _first(trial.python, pythons):
+        for python in sorted(pythons, key=lambda one: one.version != trial.python):  # results are of one Python
             try:
                 self.told(f"{self.plan.library} {release.name}: installing for Python {python.version}")
                 program, _ = replace(self.environments, interpreter=python).python(release)
@@ -167,11 +153,6 @@ class Survey:
         return False
 
 
-def _first(version: str, pythons: Iterable[Interpreter]) -> list[Interpreter]:
-    """The Pythons, that of an earlier run first; the results of one release are of one Python."""
-    return sorted(pythons, key=lambda python: python.version != version)
-
-
 def spread(count: int, chosen: int) -> list[int]:
     """So many of the places 0, 1, …, at equal distances, with both ends."""
     most = min(count, max(chosen, 2))
@@ -179,7 +160,11 @@ def spread(count: int, chosen: int) -> list[int]:
 
 
 def between(states: Sequence[Mapping[str, Any]], dead: frozenset[int]) -> dict[int, set[str]]:
-    """Release -> the traps to run there: it is in the middle between two releases that differ in them."""
+    """Release -> the traps to run there: it is in the middle between two releases that differ in them.
+
+    states   of each release: trap -> the kinds of its faults, for traps that were run
+    dead     releases without results
+    """
     wanted: dict[int, set[str]] = {}
     for trap in {trap for state in states for trap in state}:
         ran = [k for k, state in enumerate(states) if trap in state]

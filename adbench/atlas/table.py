@@ -180,12 +180,8 @@ def rows_of(
             cells = {k: found[k][name].get(operator, ("r", "", "")) for k in ran}
             outcomes = "".join(_letter({k: cell[0] for k, cell in cells.items()}, k, dead) for k in range(releases))
             evidence = {kind: (got, want) for kind, got, want in reversed(cells.values()) if kind in FAULTS}
-            before = shared.get(outcomes)
-            shared[outcomes] = (
-                AtlasRow(name, (operator,), outcomes, evidence)
-                if before is None
-                else AtlasRow(name, (*before.operators, operator), outcomes, before.evidence)
-            )
+            row = shared.get(outcomes, AtlasRow(name, (), outcomes, evidence))
+            shared[outcomes] = replace(row, operators=(*row.operators, operator))
         rows += shared.values()
     return tuple(rows)
 
@@ -200,9 +196,4 @@ def _letter(kinds: Mapping[int, str], release: int, dead: frozenset[int]) -> str
     if before is None or after is None:
         return "q"
     left, right = kinds[before], kinds[after]
-    return left if is_same(left, right) else "q"
-
-
-def is_same(left: str, right: str) -> bool:
-    """Whether two kinds are the same fault, or both no fault."""
-    return left == right or (left not in FAULTS and right not in FAULTS)
+    return left if left == right or (left not in FAULTS and right not in FAULTS) else "q"

@@ -9,7 +9,7 @@ from pathlib import Path
 from adbench.bisection.decision import (
     LOOKS,
     around,
-    confirms,
+    exceeds,
     half_distance,
     is_slower,
     middle,
@@ -148,7 +148,10 @@ class _Search:
         return trial if len(trial.logs) >= launches else self._in_environment(release, judge)
 
     def _confirm(self, slow: int, fast: int) -> None:
-        """Measure the two releases at the change once more. Raises TooNoisy if they do not differ again."""
+        """Measure the two releases at the change once more. Raises TooNoisy if they do not differ again.
+
+        A whole environment may be disturbed for minutes, which its own launches do not show.
+        """
         good, bad = (self.trials[name].logs for name in (self.question.good, self.question.bad))
         half, logs = half_distance(good, bad), {slow: list[float](), fast: list[float]()}
         for launches in LOOKS:
@@ -159,7 +162,7 @@ class _Search:
                     measured += self._launched(release, python, launches - len(measured))
                 except (NotInstalled, Undecided) as no:
                     raise TooNoisy(f"{release.name} was decided, and then failed: {no}") from no
-            if confirms(logs[slow], logs[fast], half):
+            if exceeds(logs[slow], logs[fast], half):
                 return
         names = " and ".join(self.question.releases[k].name for k in sorted(logs))
         raise TooNoisy(f"too noisy to decide: measured again, {names} do not differ; repeat it on a quieter machine")
@@ -179,10 +182,9 @@ class _Search:
             if trial.environment is None:
                 trial = self.trials.put(replace(trial, environment="reused" if existed else "new"))
             return judge(trial, python)
-        except NotInstalled as no:
-            return self._skip(trial, "not installed", str(no))
-        except Undecided as no:
-            return self._skip(trial, "undecided", str(no))
+        except (NotInstalled, Undecided) as no:
+            outcome: Outcome = "not installed" if isinstance(no, NotInstalled) else "undecided"
+            return self._end(replace(trial, outcome=outcome, detail=" ".join(str(no).split())))
 
     def _checked(self, trial: Trial, python: Path) -> Trial:
         self.told(f"{self.question.library} {trial.release}: checking")
@@ -192,9 +194,6 @@ class _Search:
     def _launched(self, release: Release, python: Path, launches: int) -> list[float]:
         self.told(f"{self.question.library} {release.name}: measuring in {launches} launches")
         return self.judge.launches(python, launches)
-
-    def _skip(self, trial: Trial, outcome: Outcome, why: str) -> Trial:
-        return self._end(replace(trial, outcome=outcome, detail=" ".join(why.split())))
 
     def _end(self, trial: Trial) -> Trial:
         self.told(f"{self.question.library} {trial.release}: {trial.outcome}")

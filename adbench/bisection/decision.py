@@ -31,26 +31,18 @@ def is_slower(bad: Floats, good: Floats, margin: float) -> bool | None:
     """
     check_margin(margin)
     edge = math.log1p(margin)
-    if _exceeds(bad, good, edge):
+    if exceeds(bad, good, edge):
         return True
-    return False if _exceeds([-x for x in bad], [-x for x in good], -edge) else None
+    return False if exceeds([-x for x in bad], [-x for x in good], -edge) else None
 
 
 def side_of(release: Floats, good: Floats, bad: Floats) -> Literal["good", "bad"] | None:
     """The end whose time this release has, "good" or "bad"; None if these launches do not decide it."""
     half = half_distance(good, bad)
-    is_bad, is_good = _exceeds(release, good, half), _exceeds(bad, release, half)
+    is_bad, is_good = exceeds(release, good, half), exceeds(bad, release, half)
     if is_bad == is_good:
         return None
     return "bad" if is_bad else "good"
-
-
-def confirms(slow: Floats, fast: Floats, half: float) -> bool:
-    """Whether new launches of the two releases at the change differ by more than half the distance of GOOD and BAD.
-
-    A whole environment may be disturbed for minutes, which its own launches do not show. New ones, at another time, do.
-    """
-    return _exceeds(slow, fast, half)
 
 
 def half_distance(good: Floats, bad: Floats) -> float:
@@ -82,5 +74,6 @@ def most_installed(releases: int) -> int:
     return math.ceil(math.log2(releases)) + 2
 
 
-def _exceeds(a: Floats, b: Floats, by: float) -> bool:
+def exceeds(a: Floats, b: Floats, by: float) -> bool:
+    """Whether the times `a` are longer than `b` by more than this difference of logs."""
     return exceeds_p(a, b, by) <= ALLOWED / len(LOOKS)

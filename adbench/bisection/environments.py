@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -31,6 +31,7 @@ from adbench.bisection.releases import Release
 from adbench.catalog.installed import OURS, installed_version
 from adbench.model.atomic_file import lock, write_whole
 from adbench.model.errors import UsageError
+from adbench.model.settings import folder_in_cache
 
 Installer = Literal["uv", "pip"]
 
@@ -107,7 +108,9 @@ class Environments:
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
-        write_whole(complete, json.dumps({"release": release.requirement, "bytes": _bytes_in(place)}))
+        files = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+        size = sum(file.lstat().st_size for file in files)
+        write_whole(complete, json.dumps({"release": release.requirement, "bytes": size}))
         return python, False
 
     def trim(self, spare: Collection[Release] = ()) -> None:
@@ -144,9 +147,6 @@ class Environments:
             unfinished.rename(place)
         return place
 
-    def _sources(self, place: Path) -> list[Path]:
-        return [] if self.checkout is None else [place / "source", place / "source" / "src"]
-
     def _create(self, place: Path) -> None:
         with_pip = self.checkout is not None  # its build command may want it
         base = str(self.interpreter.path)
@@ -167,8 +167,8 @@ class Environments:
             source = place / "source"
             _ran(["git", "clone", "--quiet", "--shared", "--no-checkout", str(self.checkout.resolve()), str(source)])
             _ran(["git", "-C", str(source), "checkout", "--quiet", "--detach", release.requirement])
-            first = {"VIRTUAL_ENV": str(place), "PATH": f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
-            _ran(["sh", "-c", self.build], folder=source, more=first)
+            path = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+            _ran(["sh", "-c", self.build], folder=source, VIRTUAL_ENV=str(place), PATH=path)
 
     def _pip(self, python: str) -> list[str]:
         """The command that installs for this Python."""
@@ -180,8 +180,24 @@ class Environments:
         """Put adbench last on the path of the environment, followed by the sources of a commit."""
         names = {"base": str(place), "py_version_short": self.interpreter.minor}
         packages = Path(sysconfig.get_path("purelib", "venv", vars=names))
-        lines = "".join(f"{path}\n" for path in (self._core(), *self._sources(place)))
+        sources = [] if self.checkout is None else [place / "source", place / "source" / "src"]
+        lines = "".join(f"{path}\n" for path in (self._core(), *sources))
         (packages / "zz_adbench.pth").write_text(lines, encoding="utf-8")
+
+
+def environments_of(
+    library: str,
+    required: Iterable[str],
+    extras: Iterable[str],
+    installer: Installer | None,
+    most_bytes: int,
+    checkout: Path | None = None,
+    build: str = "",
+) -> Environments:
+    """The environments of a user's options; `required` is what a backend needs, its library among them."""
+    needed = (text for text in required if canonicalize_name(text) != canonicalize_name(library))
+    best: Installer = installer or ("uv" if shutil.which("uv") else "pip")
+    return Environments(folder_in_cache("bisections"), best, (*needed, *extras), most_bytes, checkout, build)
 
 
 def our_files() -> dict[str, Path]:
@@ -221,10 +237,10 @@ def core_requirements() -> list[str]:
         raise UsageError(f"bisect needs adbench as an installed package: pip install {OURS}, or -e . here") from error
 
 
-def environment_of(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment_of(**more: str) -> dict[str, str]:
     """The variables of a process that must find nothing but its own environment's packages."""
     foreign = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-    return {k: v for k, v in os.environ.items() if k not in foreign} | {"PYTHONNOUSERSITE": "1"} | dict(more or {})
+    return {k: v for k, v in os.environ.items() if k not in foreign} | {"PYTHONNOUSERSITE": "1"} | more
 
 
 def ran(
@@ -249,10 +265,10 @@ def ran(
     return process.returncode, out, err
 
 
-def _ran(command: Sequence[str], folder: Path | None = None, more: Mapping[str, str] | None = None) -> None:
-    """Run a step of an installation. Raises NotInstalled."""
+def _ran(command: Sequence[str], folder: Path | None = None, **more: str) -> None:
+    """Run a step of an installation, with more variables. Raises NotInstalled."""
     try:
-        code, out, err = ran(command, seconds=MOST_SECONDS, cwd=folder, env=environment_of(more))
+        code, out, err = ran(command, seconds=MOST_SECONDS, cwd=folder, env=environment_of(**more))
     except subprocess.TimeoutExpired as error:
         raise NotInstalled(f"took over {MOST_SECONDS / 60:.0f} minutes") from error
     except OSError as error:
@@ -283,8 +299,3 @@ def _needed(distribution: metadata.Distribution) -> list[str]:
     """The requirements that apply here, without those of extras."""
     lines = [Requirement(line) for line in distribution.requires or ()]
     return [f"{line.name}{line.specifier}" for line in lines if not line.marker or line.marker.evaluate({"extra": ""})]
-
-
-def _bytes_in(place: Path) -> int:
-    files = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
-    return sum(file.lstat().st_size for file in files)

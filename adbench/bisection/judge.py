@@ -56,10 +56,8 @@ class CellJudge:
 
 def run_in(python: Path, request: Mapping[str, Any]) -> Run:
     """The run of this request (fields of `Request`) in the environment of this Python. Raises Undecided."""
-    variables = environment_of({"PYTHONUTF8": "1"})
-    code, out, err = ran(
-        [str(python), "-P", "-m", "adbench.bisection.probe"], asked=json.dumps(dict(request)), env=variables
-    )
+    command = [str(python), "-P", "-m", "adbench.bisection.probe"]
+    code, out, err = ran(command, asked=json.dumps(dict(request)), env=environment_of(PYTHONUTF8="1"))
     if code:
         raise Undecided(f"adbench cannot run there: {reason_in('', err) or f'exit code {code}'}")
     return run_of(out.encode(), Path(os.devnull))

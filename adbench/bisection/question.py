@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from adbench.bisection import releases
-from adbench.bisection.environments import Environments, Installer
+from adbench.bisection.environments import Environments, Installer, environments_of
 from adbench.bisection.judge import CONTROL
 from adbench.bisection.releases import Release
 from adbench.catalog.selection import resolve
 from adbench.catalog.source import Source
 from adbench.execution.session import prepare
 from adbench.model.errors import UsageError
-from adbench.model.settings import folder_in_cache
 from adbench.results.run_files import files_of
 
 
@@ -88,16 +86,7 @@ def asked(
         every = releases.of_index(library, good, bad)
     chosen = tuple(releases.between(every, good, bad))
     question = Question(library, chosen, good, bad, source.name, request, slower, first_result, files)
-    needed = (name for name in source.requires if canonicalize_name(name) != canonicalize_name(library))
-    environments = Environments(
-        folder_in_cache("bisections"),
-        installer or ("uv" if shutil.which("uv") else "pip"),
-        (*needed, *extras),
-        keep,
-        commits,
-        build or "",
-    )
-    return question, environments
+    return question, environments_of(library, source.requires, extras, installer, keep, commits, build or "")
 
 
 def whole(text: str) -> str:

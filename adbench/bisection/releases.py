@@ -48,8 +48,14 @@ def of_index(library: str, good: str, bad: str) -> list[Release]:
 
 def indexed(library: str, *more: str) -> list[str]:
     """The releases that pip finds, with more options for it; none if it finds none. Raises UsageError."""
-    said = _pip(["index", "versions", library, *more])
-    match = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
+    command = [sys.executable, "-m", "pip", "index", "versions", library, *more]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INDEX_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"the index did not answer in {INDEX_SECONDS:.0f} s; give --versions or --wheels") from error
+    match = re.search(r"^Available versions: (.+)$", done.stdout, re.MULTILINE)
     return [] if match is None else [name.strip() for name in match[1].split(",")]
 
 
@@ -120,8 +126,7 @@ def git(checkout: Path, *words: str) -> str:
 
 
 def _is_ancestor(checkout: Path, first: str, last: str) -> bool:
-    command = ["git", "-C", str(checkout), "merge-base", "--is-ancestor", first, last]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return git(checkout, "merge-base", first, last).strip() == first
 
 
 def version(name: str) -> Version:
@@ -130,14 +135,3 @@ def version(name: str) -> Version:
         return Version(name)
     except InvalidVersion as error:
         raise UsageError(f"{name!r} is not a version; write one such as 0.4.30") from error
-
-
-def _pip(words: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", *words],
-            capture_output=True, text=True, timeout=INDEX_SECONDS, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise UsageError(f"the index did not answer in {INDEX_SECONDS:.0f} s; give --versions or --wheels") from error
-    return done.stdout

@@ -45,24 +45,43 @@ class Trial:
         return math.exp(median(self.logs)) if self.logs else None
 
 
-class Trials(Mapping[str, Trial]):
-    """Release -> trial. Each change is a line of the journal; a damaged last line counts as missing."""
+class LineJournal:
+    """A file of JSON lines that outlasts an interruption: one file in a folder for each key (plain data).
+
+    A line that is damaged, or of another version, counts as missing.
+    """
+
+    def __init__(self, folder: Path, key: Any, kind: str = "") -> None:
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+        self.path = folder / f"{kind}{digest}.jsonl"
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                with suppress(ValueError, TypeError, KeyError):
+                    self._add(json.loads(line))
+
+    def _add(self, line: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        """Write a line. Raises BadOutput."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            is_damaged = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("\n" * is_damaged + json.dumps(line) + "\n")
+        except OSError as error:
+            raise BadOutput(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+class Trials(LineJournal, Mapping[str, Trial]):
+    """Release -> trial; begins with what an interrupted bisection decided about the question."""
 
     def __init__(self, folder: Path, question: Any) -> None:
-        """The journal of this question (plain data) in a folder, with what an interrupted bisection decided."""
-        text = json.dumps(question, sort_keys=True)
-        self.path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
         self._trials: dict[str, Trial] = {}
-        if not self.path.exists():
-            append(self.path, text)
-            return
-        written = self.path.read_text(encoding="utf-8")
-        if not written.endswith("\n"):
-            append(self.path, "")
-        for line in written.splitlines()[1:]:
-            with suppress(ValueError, TypeError):
-                fields = json.loads(line)
-                self._trials[fields["release"]] = Trial(**{**fields, "logs": tuple(fields["logs"])})
+        super().__init__(folder, question)
+
+    def _add(self, line: Mapping[str, Any]) -> None:
+        self._trials[line["release"]] = Trial(**{**line, "logs": tuple(line["logs"])})
 
     def __getitem__(self, release: str) -> Trial:
         return self._trials.get(release) or Trial(release)
@@ -76,19 +95,9 @@ class Trials(Mapping[str, Trial]):
     def put(self, trial: Trial) -> Trial:
         """Write a trial, instead of an earlier one of the same release."""
         self._trials[trial.release] = trial
-        append(self.path, json.dumps(asdict(trial)))
+        self._append(asdict(trial))
         return trial
 
     def delete(self) -> None:
         """Delete the journal: the bisection has ended."""
         self.path.unlink(missing_ok=True)
-
-
-def append(journal: Path, line: str) -> None:
-    """Add a line to a journal, which is made if it is missing. Raises BadOutput."""
-    try:
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        with journal.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
-    except OSError as error:
-        raise BadOutput(f"{journal}: cannot be written: {error.strerror}") from error

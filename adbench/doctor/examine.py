@@ -10,13 +10,11 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 from adbench.catalog.installed import installed_version
 from adbench.doctor.findings import CHECKS, OPTIONAL, MachineFinding, State, System
 from adbench.measure import machine, memory_truth
 from adbench.measure.machine.processors import usable_cpus
-from adbench.measure.machine.system_files import PROC, SYS
 from adbench.measure.machine.system_noise import Noise, measure_noise
 from adbench.measure.memory_truth import MEGABYTE, Reading
 from adbench.version import __version__
@@ -37,17 +35,10 @@ class Examination:
     rates: tuple[MachineFinding, ...] | None = None
 
 
-def examine(
-    *,
-    proc: Path = PROC,
-    sys: Path = SYS,
-    seconds: float = 1.0,
-    with_memory: bool = False,
-) -> Examination:
-    """Inspect the machine. Measures noise for `seconds`; memory takes half a minute more."""
-    cpus = usable_cpus()
-    system = System(cpus, _noise(seconds), proc, sys)
-    facts = machine.describe(proc=proc, sys=sys)
+def examine(*, with_memory: bool = False) -> Examination:
+    """Inspect the machine. Measures noise for a second; memory takes half a minute more."""
+    system = System(usable_cpus(), _noise())
+    facts = machine.describe()
     return Examination(
         facts=facts,
         fingerprint=machine.fingerprint(facts),
@@ -74,13 +65,13 @@ def memory_findings(read: Callable[[], Iterator[Reading]] = memory_truth.reading
             yield MachineFinding(allocator, reason, "unknown", "not tried")
 
 
-def _noise(seconds: float) -> Noise:
+def _noise() -> Noise:
     """The noise on the processor that measurements use."""
     before = usable_cpus()
     with contextlib.suppress(OSError, AttributeError):
         os.sched_setaffinity(0, machine.measuring_cpus(1))
     try:
-        return measure_noise(round(seconds * 1e9))
+        return measure_noise(10**9)
     finally:
         with contextlib.suppress(OSError, AttributeError):
             os.sched_setaffinity(0, before)

@@ -65,13 +65,16 @@ CHECKS: list[Check] = []
 """Every check, in the order of the report."""
 
 
-def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callable[[System], Answer]], Check]:
-    """Add a function to CHECKS. It returns what it found and how to fix it, or None if the system does not report it.
+def check(name: str, *, unknown: str = "unknown") -> Callable[[Callable[[System], Answer]], Check]:
+    """Add a function to CHECKS; its docstring says why the property matters.
 
-    A finding with a fix is a warning.
+    It returns what it found and how to fix it, or None if the system does not report it. A finding with a fix is a
+    warning.
     """
 
     def register(look: Callable[[System], Answer]) -> Check:
+        why = look.__doc__ or ""
+
         @wraps(look)
         def checked(system: System) -> MachineFinding:
             answer = look(system)
@@ -86,17 +89,17 @@ def check(name: str, why: str, *, unknown: str = "unknown") -> Callable[[Callabl
     return register
 
 
-@check("affinity", "With one processor, the measured code shares it with every other process.")
+@check("affinity")
 def affinity(system: System) -> Answer:
-    """The processors on which this process may run."""
+    """With one processor, the measured code shares it with every other process."""
     every = len(processors.ticks(proc=system.proc)) or len(system.cpus)
     found = f"{processors.listed(system.cpus)}: {len(system.cpus)} of {every} hardware threads"
     return found, "allow two processors or more, as with taskset -c 0,1" if len(system.cpus) < 2 else None
 
 
-@check("load", "Other work takes processor time, caches and memory bandwidth.")
+@check("load")
 def load(system: System) -> Answer:
-    """Whether other processes are running."""
+    """Other work takes processor time, caches and memory bandwidth."""
     words = (text(system.proc / "loadavg") or "").split()
     if not words:
         return None
@@ -105,9 +108,9 @@ def load(system: System) -> Answer:
     return found, "find busy processes with top and let them finish" if busy else None
 
 
-@check("noise", "Launches and rounds average over noise; less noise gives narrower intervals.")
+@check("noise")
 def noise(system: System) -> Answer:
-    """The share of a second that a busy process gets."""
+    """Launches and rounds average over noise; less noise gives narrower intervals."""
     seen = system.noise
     spread = "" if seen.spread is None else f"; equal work differs by {_percent(seen.spread)}"
     found = (
@@ -120,9 +123,9 @@ def noise(system: System) -> Answer:
     return found, fix if loud else None
 
 
-@check("hypervisor", "A hypervisor can give the processor to another machine while the clock keeps running.")
+@check("hypervisor")
 def virtual(system: System) -> Answer:
-    """Whether a hypervisor gives the processors to other machines."""
+    """A hypervisor can give the processor to another machine while the clock keeps running."""
     name = processors.hypervisor(proc=system.proc, sys=system.sys)
     if name is None:
         return "none detected", None
@@ -131,26 +134,18 @@ def virtual(system: System) -> Answer:
     return f"{name}, {told}", "use a machine with dedicated processors (bare metal)" if stolen else None
 
 
-@check(
-    "governor",
-    "If the clock rate follows the load, the first milliseconds of an epoch run slower.",
-    unknown="unknown, as in most virtual machines",
-)
+@check("governor", unknown="unknown, as in most virtual machines")
 def governor(system: System) -> Answer:
-    """The policy that sets the clock rate."""
+    """If the clock rate follows the load, the first milliseconds of an epoch run slower."""
     found = processors.governors(system.cpus, sys=system.sys)
     if not found:
         return None
     return ", ".join(found), None if set(found) == {"performance"} else "sudo cpupower frequency-set -g performance"
 
 
-@check(
-    "turbo",
-    "With turbo the clock rate depends on heat and on the load of the other cores.",
-    unknown="unknown, as in most virtual machines",
-)
+@check("turbo", unknown="unknown, as in most virtual machines")
 def turbo(system: System) -> Answer:
-    """Whether the clock rate depends on heat."""
+    """With turbo the clock rate depends on heat and on the load of the other cores."""
     on = processors.turbo(sys=system.sys)
     if not on:
         return None if on is None else ("off", None)
@@ -160,9 +155,9 @@ def turbo(system: System) -> Answer:
     return "on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
 
 
-@check("shared cores", "Work on the other hardware thread of a core takes up to half of the core.")
+@check("shared cores")
 def shared_cores(system: System) -> Answer:
-    """Whether hardware threads share cores."""
+    """Work on the other hardware thread of a core takes up to half of the core."""
     shared = processors.shares_cores(sys=system.sys)
     if not shared:
         return None if shared is None else ("each hardware thread has its own core", None)
@@ -170,30 +165,27 @@ def shared_cores(system: System) -> Answer:
     return "two hardware threads on a core", fix
 
 
-@check("heat", "A processor that is too hot lowers its clock rate.")
+@check("heat")
 def heat(system: System) -> Answer:
-    """Whether the processors have been too hot."""
+    """A processor that is too hot lowers its clock rate."""
     count = disturbance.heat_count(system.cpus, sys=system.sys)
     if not count:
         return None if count is None else ("never throttled since the start", None)
     return f"throttled {count} times since the start", "improve cooling or turn turbo off"
 
 
-@check("power", "On battery, clock rates are kept low.")
+@check("power")
 def power(system: System) -> Answer:
-    """Whether the machine runs on a battery."""
+    """On battery, clock rates are kept low."""
     supplies = [word(file) for file in (system.sys / "class/power_supply").glob("*/online")]
     if not supplies:
         return "no battery, or unknown", None
     return ("mains", None) if "1" in supplies else ("battery", "plug it in")
 
 
-@check(
-    "processor limit",
-    "A group that has used up its time is stopped for up to 0.1 s, even in the middle of a call.",
-)
+@check("processor limit")
 def processor_limit(system: System) -> Answer:
-    """Whether a control group limits processor time."""
+    """A group that has used up its time is stopped for up to 0.1 s, even in the middle of a call."""
     limit = cgroup.cpu_limit(proc=system.proc, sys=system.sys)
     if limit is None:
         return "none", None
@@ -203,9 +195,9 @@ def processor_limit(system: System) -> Answer:
     return f"{limit:g} processors' time{times}", fix
 
 
-@check("memory limit", "A process that needs more is killed; large sizes then appear as crashed.")
+@check("memory limit")
 def memory_limit(system: System) -> Answer:
-    """Whether a control group limits memory."""
+    """A process that needs more is killed; large sizes then appear as crashed."""
     limit = cgroup.memory_limit(proc=system.proc, sys=system.sys)
     if limit is None:
         return "none", None
@@ -213,9 +205,9 @@ def memory_limit(system: System) -> Answer:
     return f"{limit / GIGABYTE:.3g}{UNBROKEN}GiB", fix
 
 
-@check("swap", "Reading swapped memory back counts as measured time.")
+@check("swap")
 def swap(system: System) -> Answer:
-    """Whether memory has been swapped out."""
+    """Reading swapped memory back counts as measured time."""
     sizes = {name: int(value.split()[0]) * 1024 for name, value in fields(system.proc / "meminfo").items() if value}
     if not sizes.get("SwapTotal"):
         return ("none", None) if "SwapTotal" in sizes else None
@@ -224,9 +216,9 @@ def swap(system: System) -> Answer:
     return found, "close the programs that fill the memory; then sudo swapoff -a" if used > 64 * MEGABYTE else None
 
 
-@check("huge pages", "With pages of 2 MB for every large block, the resident peak rises in steps of that size.")
+@check("huge pages")
 def huge_pages(system: System) -> Answer:
-    """Whether every large block of memory gets pages of two megabytes."""
+    """With pages of 2 MB for every large block, the resident peak rises in steps of that size."""
     said = word(system.sys / "kernel/mm/transparent_hugepage/enabled") or ""
     chosen = said.partition("[")[2].partition("]")[0]
     if not chosen:
@@ -235,18 +227,18 @@ def huge_pages(system: System) -> Answer:
     return chosen, fix if chosen == "always" else None
 
 
-@check("allocator", "Another allocator changes the measured memory, or hides it.")
+@check("allocator")
 def allocator(system: System) -> Answer:
-    """Whether something replaces the system's allocator."""
+    """Another allocator changes the measured memory, or hides it."""
     names = ("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PYTHONMALLOC", "GLIBC_TUNABLES")
     given = [name for name in names if system.environment.get(name)]
     found = ", ".join(f"{name}={os.path.basename(system.environment[name])}" for name in given)
     return found or "the system's", f"unset {' '.join(given)}" if given else None
 
 
-@check("clock", "Shorter times cannot be resolved.")
+@check("clock")
 def reading_the_clock(system: System) -> Answer:
-    """The resolution of the clock."""
+    """Shorter times cannot be resolved."""
     step = clock_step_ns()
     source = word(system.sys / "devices/system/clocksource/clocksource0/current_clocksource")
     steps = f"steps of {step}{UNBROKEN}ns" if step is not None else "does not move"
@@ -255,17 +247,17 @@ def reading_the_clock(system: System) -> Answer:
     return steps + (f", from {source}" if source else ""), fix
 
 
-@check("loop overhead", f"Every time per call includes it; aim for {LOOP_TARGET_NS} ns or less.")
+@check("loop overhead")
 def loop(system: System) -> Answer:
-    """The time that the loop around the calls takes."""
+    """Every time per call includes it."""
     ns = clock.loop_overhead_ns()
-    fix = "check noise and python: another process, a slow clock rate, or a slow build"
+    fix = f"aim for {LOOP_TARGET_NS} ns: check noise and python for another process, a slow clock rate, or a slow build"
     return f"{ns:.1f}{UNBROKEN}ns a call", fix if ns > LOOP_TARGET_NS else None
 
 
-@check("copy rate", "A run sets the bytes of each call in relation to it.")
+@check("copy rate")
 def copy_rate(system: System) -> Answer:
-    """How fast numpy copies an array that no cache holds, and multiplies matrices."""
+    """A run sets the bytes of each call in relation to it."""
     return in_words(rates.on_processor()), None
 
 
@@ -278,12 +270,9 @@ def in_words(found: Rates) -> str:
     return f"copies {parts[0]}, multiplies matrices at {parts[1]}"
 
 
-@check(
-    "python",
-    "A slow build slows libraries written in Python but not compiled ones, which shifts ratios.",
-)
+@check("python")
 def python(system: System) -> Answer:
-    """The build of the interpreter."""
+    """A slow build slows libraries written in Python but not compiled ones, which shifts ratios."""
     version = ".".join(map(str, sys.version_info[:3]))
     arguments = sysconfig.get_config_var("CONFIG_ARGS")
     if hasattr(sys, "gettotalrefcount") or sys.flags.dev_mode:
@@ -293,25 +282,25 @@ def python(system: System) -> Answer:
     return f"{version}, built without --enable-optimizations", "use the system's Python, or build with that option"
 
 
-@check("memray", "It measures the allocated peak, which is otherwise missing.")
+@check("memray")
 def memray(system: System) -> Answer:
-    """Whether the allocated peak can be measured."""
+    """It measures the allocated peak, which is otherwise missing."""
     version = installed_version("memray") if importlib.util.find_spec("memray") else None
     return (version, None) if version else ("not installed", "pip install memray")
 
 
-@check("optional libraries", "The page of a run needs matplotlib, a compiled tape llvmlite, special functions scipy.")
+@check("optional libraries")
 def optional_libraries(system: System) -> Answer:
-    """Whether the libraries of the extras plots, compiled and scipy are there."""
+    """The page of a run needs matplotlib, a compiled tape llvmlite, special functions scipy."""
     missing = [name for name in OPTIONAL if installed_version(name) is None]
     if not missing:
         return "all", None
     return f"without {', '.join(missing)}", pip_command(f"{OURS}[{EXTRAS[name]}]" for name in missing)
 
 
-@check("compiler", "C++ backends need it.")
+@check("compiler")
 def compiler(system: System) -> Answer:
-    """Whether there is a compiler."""
+    """C++ backends need it."""
     path = first_program((system.environment.get("CXX", ""), *COMPILERS))
     missing = path is None or memory_truth.compiler() is None
     return os.path.basename(path or "none"), "sudo apt install g++" if missing else None

@@ -17,7 +17,7 @@ from adbench.tape.levels import ForwardModeError, current, on_tape
 from adbench.tape.linalg.symmetric_eigenvalues import EqualEigenvaluesError
 from adbench.tape.singular import irregular
 from adbench.tape.trees import flatten, matching, outputs
-from adbench.tape.values import PLAIN, asarray, has_nan, settle, shape_of, value_of
+from adbench.tape.values import PLAIN, asarray, has_nan, settle, shape_of, size_of, value_of
 
 
 def hvp(f: Function, x: Any, v: Any) -> tuple[Value, Any]:
@@ -38,7 +38,7 @@ def linear(
     try:
         fx, slopes, rebuild_y = along(f, values, rebuild, tangents)
         if current.one_sided and all(type(tan) in PLAIN for tan in (*tangents, *slopes)):
-            sizes = np.cumsum([0, *map(_size, tangents)])
+            sizes = np.cumsum([0, *map(size_of, tangents)])
             weights = irregular((int(sizes[-1]),))
             factors = [
                 weights[i:j].reshape(shape_of(tan)) for i, j, tan in zip(sizes, sizes[1:], tangents, strict=False)
@@ -74,17 +74,13 @@ def jacobian(f: Function, x: Any, mode: str | None = None) -> tuple[Value, Any]:
         leaves = [new_leaf(tape, value) for value in values]
         cells = [leaf.cell for leaf in leaves]
         ys, rebuild_y = outputs(f(rebuild(leaves)))
-        if mode is None and sum(map(_size, values)) < sum(map(_size, ys)):
+        if mode is None and sum(map(size_of, values)) < sum(map(size_of, ys)):
             try:
                 return _by_columns(f, values, rebuild)
             except (RuleError, ForwardModeError):
                 pass  # part of f has reverse mode only, and the recording exists already
         blocks = [rebuild(rows(y, tape, cells)) for y in ys]
         return rebuild_y([plain(y, tape) for y in ys]), rebuild_y(blocks)
-
-
-def _size(value: Value) -> int:
-    return int(np.prod(shape_of(value), dtype=int))
 
 
 def rows(y: Any, tape: Tape, cells: Sequence[Any]) -> list[Value]:
@@ -106,11 +102,14 @@ def _unit(shape: tuple[int, ...], place: tuple[int, ...] | None) -> Value:
     return unit if shape else float(unit)
 
 
-def _assembled(slices: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Slices ∂f_i/∂x as one array of shape f.shape + x.shape; zeros for an empty list."""
-    if not slices:
+def _assembled(parts: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...], columns: bool = False) -> Value:
+    """The rows ∂f_i/∂x, or the columns ∂f/∂x_j, as one array of shape f.shape + x.shape; zeros for an empty list."""
+    if not parts:
         return settle(np.zeros(shape + leaf_shape))
-    return asarray(slices).reshape(shape + leaf_shape) if shape else slices[0]
+    if not (leaf_shape if columns else shape):
+        return parts[0]
+    stacked = asarray(parts)
+    return (np.moveaxis(stacked, 0, -1) if columns else stacked).reshape(shape + leaf_shape)
 
 
 def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Value, Any]:
@@ -129,15 +128,8 @@ def _by_columns(f: Function, values: list[Value], rebuild: Rebuild) -> tuple[Val
     blocks = []
     for i, y in enumerate(fx):
         pairs = zip(columns, values, strict=True)
-        blocks.append(rebuild([_side_by_side([c[i] for c in column], shape_of(y), shape_of(u)) for column, u in pairs]))
+        blocks.append(rebuild([_assembled([c[i] for c in of], shape_of(y), shape_of(u), True) for of, u in pairs]))
     return rebuild_y(fx), rebuild_y(blocks)
-
-
-def _side_by_side(columns: list[Value], shape: tuple[int, ...], leaf_shape: tuple[int, ...]) -> Value:
-    """Columns ∂f/∂x_j as one array of shape f.shape + x.shape; zeros for an empty list."""
-    if not columns or not leaf_shape:
-        return columns[0] if columns else np.zeros(shape + leaf_shape)
-    return np.moveaxis(asarray(columns), 0, -1).reshape(shape + leaf_shape)
 
 
 def hessian(f: Function, x: Any) -> tuple[Value, Any, Any]:

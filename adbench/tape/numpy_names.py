@@ -58,18 +58,12 @@ def publish(family: dict[str, Any], *, helpers: str = "", unlike_numpy: str = ""
     helpers        names that stay private
     unlike_numpy   names with another meaning in numpy
     """
-    own = [
-        name
-        for name, value in family.items()
-        if not name.startswith("_") and name not in helpers.split() and _is_of(family["__name__"], value)
-    ]
-    PUBLIC.update((name, family[name]) for name in own)
-    stand_for_namesakes(family, set(own) - set(unlike_numpy.split()), np)
-
-
-def _is_of(module: str, value: Any) -> bool:
-    """Whether this is a rule, or a function that the module defines."""
-    return isinstance(value, Rule) or (isinstance(value, FunctionType) and value.__module__ == module)
+    for name, value in family.items():
+        is_own = isinstance(value, FunctionType) and value.__module__ == family["__name__"]
+        if (is_own or isinstance(value, Rule)) and not name.startswith("_") and name not in helpers.split():
+            PUBLIC[name] = value
+            if name not in unlike_numpy.split():
+                stand_for_namesakes(family, [name], np)
 
 
 def _of_ufunc(ufunc: Any) -> Callable[..., Any] | None:

@@ -145,7 +145,7 @@ class Operand(Active):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Rebind this variable to a new value with the elements replaced; the old value stays on the tape."""
-        parts = [name for name in ("val", "cell", "tangent") if name in type(self).__slots__]
+        parts = [name for name in ("val", "cell", "tangent", "jacobians") if name in type(self).__slots__]
         if len(parts) != 2:
             raise TypeError(f"{type(self).__name__} does not support item assignment")
         new = indexing.set_at(self, value, index=indexing.normal_index(index))
@@ -227,8 +227,8 @@ for _name, _member in list(vars(Operand).items()):
 
 # numpy's functions whose signature differs from ours
 
-stand_for_namesakes(vars(linalg), linalg.__all__, np.linalg)
-stand_for_namesakes(vars(fourier), fourier.__all__, np.fft)
+stand_for_namesakes(vars(linalg), vars(linalg), np.linalg)
+stand_for_namesakes(vars(fourier), vars(fourier), np.fft)
 stand_for(linalg.cross, np.cross)
 stand_for(shape_of, np.shape)
 stand_for(lambda a: len(shape_of(a)), np.ndim)

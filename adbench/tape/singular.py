@@ -22,7 +22,7 @@ import numpy as np
 
 from adbench.tape.core import sweep
 from adbench.tape.core.forward import Dual
-from adbench.tape.core.recording import CALLBACK, Tape
+from adbench.tape.core.recording import CALLBACK
 from adbench.tape.core.rule import Active, Rule, Value, function_gradients
 from adbench.tape.core.sweep import propagate
 from adbench.tape.levels import current, leaves_of
@@ -96,7 +96,8 @@ def still(z: Value, where: Value) -> Value:
         return fixed if getattr(z.val, "symbolic", False) else np.logical_and(fixed, still(z.val, where))
     if z.symbolic:
         return is_masked(z) if may_change(z) else True
-    return np.any(where) and _is_stationary(z, where)
+    rates = _gradients(z, where) if np.any(where) else None
+    return rates is not None and not any(np.any(value_of(rate)) for rate in rates)
 
 
 def may_change(z: Value) -> bool:
@@ -111,7 +112,7 @@ def bends(z: Value, where: Value) -> Value:
     along a direction, for which the answer is a symbol.
     """
     steady, straight = True, True
-    for rate in _gradients(z, where):
+    for rate in _gradients(z, where) or ():
         steady = np.logical_and(steady, np.all(np.equal(value_of(rate), 0.0)))
         if type(rate) is Dual or not isinstance(where, Active):  # no tangent: it does not change along the direction
             straight = np.logical_and(straight, np.all(still(rate, True)))
@@ -123,21 +124,13 @@ def irregular(shape: tuple[int, ...]) -> Value:
     return 0.5 + np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape) * _GOLDEN % 1.0
 
 
-def _has_callback(tape: Tape) -> bool:
-    return any(record[0] is CALLBACK for record in tape)
+def _gradients(z: Any, where: Value) -> list[Value] | None:
+    """The gradients, in the tape's variables, of a sum of these elements with irregular weights.
 
-
-def _is_stationary(z: Any, where: Value) -> bool:
-    """Whether these elements of a value on a tape do not depend on the tape's variables to first order."""
-    if _has_callback(z.tape):
-        return False
-    return not any(np.any(value_of(rate)) for rate in _gradients(z, where))
-
-
-def _gradients(z: Any, where: Value) -> list[Value]:
-    """The gradients, in the tape's variables, of a sum of these elements with irregular weights."""
-    if _has_callback(z.tape):
-        return []
+    None if the tape has a callback, which must not run for this.
+    """
+    if any(record[0] is CALLBACK for record in z.tape):
+        return None
     leaves = [cell for cell, _ in leaves_of(z.tape)]
     if isinstance(where, Active):
         return _symbolic_gradients(z, where, leaves)
@@ -229,14 +222,10 @@ def unknown(at: Value, x: Value, axes: tuple[int, ...] = (), value: float = 0.0)
     return np.where(at, UNDEFINED(x, axes=axes, value=value), 0.0)
 
 
-def _is_zero(val: Value, *_inputs: Value) -> Value:
-    return np.equal(value_of(val), 0.0)
-
-
 def strict(
     rule: Rule,
     of: tuple[int, ...] = (0, 1),
-    singular: Callable[..., Value] = _is_zero,
+    singular: Callable[..., Value] = lambda val, *_inputs: np.equal(value_of(val), 0.0),
     one_sided: Callable[..., Value] | None = None,
 ) -> Rule:
     """The rule with the derivative NaN where it is singular: its form for outer levels inside another derivative.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -130,30 +131,18 @@ def _register(cls: type) -> None:
 
 def tree_map(function: Callable[..., Any], *nests: Any) -> Any:
     """The nest of function(a, b, …) for leaves at the same position. A number means a nest of that number."""
-    structures = []
-    for nest in nests:
-        tree_flatten(nest)  # registers its dataclasses
-        structures.append(optree.tree_structure(nest, namespace=NAMESPACE))
-    for k, nest in enumerate(nests[1:], 1):
-        if structures[k] != structures[0]:
-            _, common = _to_common(nests[0], nest)
-            nests = (*[_to_common(earlier, common)[0] for earlier in nests[:k]], common, *nests[k + 1 :])
-            structures[0] = optree.tree_structure(common, namespace=NAMESPACE)
+    structures = [tree_flatten(nest)[1] for nest in nests]
+    if len(set(structures)) > 1:
+        try:
+            common = reduce(lambda a, b: optree.tree_broadcast_common(a, b, namespace=NAMESPACE)[1], nests)
+            wide = [optree.tree_broadcast_prefix(nest, common, namespace=NAMESPACE) for nest in nests]
+        except ValueError as error:
+            described = " and ".join(map(str, dict.fromkeys(structures)))
+            raise ValueError(f"nests of different structure: {described}; use the same keys and lengths") from error
+        for narrow, spread in zip(nests, wide, strict=True):
+            optree.tree_map_(_check_spread, narrow, spread, namespace=NAMESPACE)
+        nests = tuple(wide)
     return optree.tree_map(function, *nests, namespace=NAMESPACE)
-
-
-def _to_common(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both nests; where one has a number and the other a nest, the number is repeated."""
-    try:
-        wide = optree.tree_broadcast_common(a, b, namespace=NAMESPACE)
-    except ValueError as error:
-        shapes = [optree.tree_structure(nest, namespace=NAMESPACE) for nest in (a, b)]
-        raise ValueError(
-            f"nests of different structure: {shapes[0]} and {shapes[1]}; use the same keys and lengths"
-        ) from error
-    for narrow, spread in zip((a, b), wide, strict=True):
-        optree.tree_map_(_check_spread, narrow, spread, namespace=NAMESPACE)
-    return wide
 
 
 def _check_spread(leaf: Any, spread: Any) -> None:
@@ -172,10 +161,6 @@ def shape(nest: Any) -> Any:
 def _plain(leaf: Any) -> Any:
     """A scalar of numpy's as a float."""
     return float(leaf) if isinstance(leaf, (np.ndarray, np.floating)) and not np.shape(leaf) else leaf
-
-
-def _arrays(nest: Any) -> Any:
-    return nest.nest if isinstance(nest, Tree) else nest
 
 
 class Tree(np.lib.mixins.NDArrayOperatorsMixin):
@@ -199,7 +184,8 @@ class Tree(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        return Tree(tree_map(lambda *leaves: _plain(ufunc(*leaves)), *map(_arrays, inputs)))
+        nests = (x.nest if isinstance(x, Tree) else x for x in inputs)
+        return Tree(tree_map(lambda *leaves: _plain(ufunc(*leaves)), *nests))
 
     def __getitem__(self, key: Any) -> Any:
         return self.nest[key]

@@ -159,6 +159,11 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return shape
 
 
+def size_of(value: Value) -> int:
+    """The number of elements of a float, an array or an active value."""
+    return math.prod(shape_of(value))
+
+
 def has_nan(value: Value) -> bool:
     """Whether a float, an array or an active value holds a NaN."""
     if isinstance(value, Active):

@@ -12,7 +12,7 @@ rule, prefer `function_gradients`. Source: "Thinking About Automatic Differentia
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from adbench.tape.core import sweep
@@ -166,7 +166,9 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
         # Captured: a step that assigns to its state must not reach the leaf whose adjoint the sweep needs.
         cells = [s.cell if is_on(s, tape) else None for s in starts]
         reached, _ = flatten(turns(step, which, rebuild(starts)), "checkpointed_loop: state")
-        _seed(tape, reached, adjoints)
+        for y, adjoint in zip(reached, adjoints, strict=True):
+            if is_on(y, tape):
+                _give(y.cell, adjoint)
         sweep.PASSES[0](reversed(tape[here:]))
         del tape[here:]
         for s, cell in zip(before, cells, strict=True):
@@ -177,12 +179,6 @@ def _shortened(tape: Tape, step: Step, which: range, state: Any) -> Any:
         reverse_pass_callback(again)
     after.extend(new_leaf(tape, y.val) if is_on(y, tape) else y for y in ends)
     return rebuild_ends(after)
-
-
-def _seed(tape: Tape, reached: Sequence[Any], adjoints: Sequence[Value]) -> None:
-    for y, adjoint in zip(reached, adjoints, strict=True):
-        if is_on(y, tape):
-            _give(y.cell, adjoint)
 
 
 def _give(cell: Any, part: Value) -> None:

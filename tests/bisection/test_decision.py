@@ -5,7 +5,7 @@ from math import ceil, log, log2
 import numpy as np
 import pytest
 
-from adbench.bisection.decision import LOOKS, around, confirms, is_slower, middle, most_installed, side_of
+from adbench.bisection.decision import LOOKS, around, exceeds, is_slower, middle, most_installed, side_of
 
 RNG = np.random.default_rng
 
@@ -75,9 +75,9 @@ def test_more_noise_than_the_margin_decides_nothing() -> None:
 
 def test_a_culprit_of_chance_is_not_confirmed() -> None:
     rng = RNG(7)
-    found = [confirms(list(rng.normal(size=24)), list(rng.normal(size=24)), log(1.2) / 2) for _ in range(500)]
+    found = [exceeds(list(rng.normal(size=24)), list(rng.normal(size=24)), log(1.2) / 2) for _ in range(500)]
     assert found.count(True) <= 5
-    assert confirms(list(log(1.2) + 0.02 * rng.normal(size=6)), list(0.02 * rng.normal(size=6)), log(1.2) / 2)
+    assert exceeds(list(log(1.2) + 0.02 * rng.normal(size=6)), list(0.02 * rng.normal(size=6)), log(1.2) / 2)
 
 
 @pytest.mark.parametrize("releases", [2, 3, 4, 5, 8, 9, 16, 17, 31, 100])

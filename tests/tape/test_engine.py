@@ -311,16 +311,6 @@ def test_a_rule_that_returns_a_wrong_shape_raises_an_error_that_names_it():
         tape.gradient(lambda x: unary(x, 2.0), 1.0)
 
 
-def test_comparisons_are_observed_on_request():
-    with tape.nested() as recorded:
-        recorded.observed = []
-        x = tape.Var(2.0)
-        if x > 1.0:
-            x = x * 3.0
-        assert bool(x < 5.0) is False
-        assert [(o[2], o[3]) for o in recorded.observed] == [(1.0, True), (5.0, False)]
-
-
 def test_public_names_exist_and_are_documented():
     for name in tape.__all__:
         thing = getattr(tape, name)

@@ -23,7 +23,7 @@ from adbench.tape.compiled.trace.record_function import record
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.rule import TapeError, Value
-from adbench.tape.explain.explanation import _labels, _parameter_names
+from adbench.tape.explain.explanation import _parameter_names, labels_of
 from adbench.tape.explain.notation import aligned, text_of, written
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.llvm import optimised
@@ -96,12 +96,9 @@ def _input_names(
     inputs: Sequence[Symbol], arguments: FlatArguments, example: Sequence[Any], names: Sequence[str]
 ) -> dict[int, str]:
     """Record of an input -> its name."""
-    labels = {}
-    for (_, slots), arg, name in zip(arguments.rebuilds, example, names, strict=True):
-        for slot, label in zip(slots, _labels(arg, name), strict=True):
-            if isinstance(slot, int):
-                labels[inputs[slot].number] = label
-    return labels
+    slots = [slot for _, of_argument in arguments.rebuilds for slot in of_argument]
+    pairs = zip(slots, labels_of(tuple(example), names), strict=True)
+    return {inputs[slot].number: label for slot, label in pairs if isinstance(slot, int)}
 
 
 class _TraceWriter:

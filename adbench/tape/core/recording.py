@@ -32,17 +32,15 @@ class Tape(list[Record]):
     """The recording: an append-only stack of records, operands before results.
 
     level      orders nested tapes
-    observed   None, or a list to which every comparison of a value on this tape adds (compare, left, right, result)
     swept      whether to set adjoints to zero before the next sweep
     remembers  whether values on it know the calls that made them (`identities`), so operators must check
     """
 
-    __slots__ = ("__weakref__", "level", "observed", "remembers", "swept")
+    __slots__ = ("__weakref__", "level", "remembers", "swept")
     __hash__ = object.__hash__  # type: ignore[assignment]  # equal only to itself, see __eq__
 
     def __init__(self, level: int) -> None:
         self.level = level
-        self.observed: list[tuple[Any, Any, Any, bool]] | None = None
         self.swept = False
         self.remembers = False
 

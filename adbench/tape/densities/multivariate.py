@@ -12,19 +12,19 @@ import numpy as np
 from adbench.tape.core.rule import Value
 from adbench.tape.densities.density import FINITE, NUMBER, POSITIVE, UNIT, Density, DomainError, Partial, sums_to_one
 from adbench.tape.lazy import special
-from adbench.tape.linalg.solving import inv, solve, solve_triangular
+from adbench.tape.linalg.solving import inv, solve, solve_triangular, t
 from adbench.tape.rules.compound import ratio
 from adbench.tape.rules.elementwise import log
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import cumsum
-from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, matrix_transpose, reshape, tril
+from adbench.tape.rules.shapes import broadcast_to, concatenate, flip, reshape, tril
 from adbench.tape.rules.special import HALF_LOG_2PI, digamma_rise, lbeta
 from adbench.tape.values import shape_of
 
 
 def _symmetric(a: Value) -> Value:
     """The symmetric part of a matrix, (A + Aᵀ)/2: densities read only this."""
-    return 0.5 * (a + matrix_transpose(a))
+    return 0.5 * (a + t(a))
 
 
 def _positive_definite(name: str, argument: str, a: Value) -> Value:
@@ -74,26 +74,15 @@ def _spread_over(rows: Value, y: Value, mu: Value) -> Value:
     return reshape(rows, np.broadcast_shapes(shape_of(y), shape_of(mu)))
 
 
-Check = Callable[[str, Value, Value, Value], None]
-
-
 def _multi_normal(
     name: str,
     argument: str,
     value: Callable[..., Value],
     slope: Partial,
     shared: Callable[..., Value],
-    check: Check | None = None,
+    check: Callable[[str, Value, Value, Value], None],
 ) -> Density:
-    """A multivariate normal of y, μ and a matrix; `shared` returns the rows ∂/∂μ second.
-
-    The matrix must be symmetric, unless `check` tests for another form."""
-
-    def is_symmetric(name: str, y: Value, mu: Value, matrix: Value) -> None:
-        _symmetric_matrix(name, argument, matrix)
-        _positive_definite(name, argument, matrix)
-        _vectors(name, y, mu, matrix)
-
+    """A multivariate normal of y, μ and a matrix; `shared` returns the rows ∂/∂μ second."""
     return Density(
         name,
         {"y": NUMBER, "mu": FINITE, argument: FINITE},
@@ -104,55 +93,43 @@ def _multi_normal(
             slope,
         ),
         shared=shared,
-        check=check or is_symmetric,
+        check=check,
         elementwise=False,
     )
 
 
-def _symmetric_value(sign: float) -> Callable[..., Value]:
-    """-½ dᵀ A - n (±½ log |M| + k/2 log 2π) for a covariance (+) or a precision (-) matrix M."""
+def _of_symmetric(name: str, argument: str, sign: float, product: Callable[[Value, Value], Value]) -> Density:
+    """The multivariate normal with a covariance Σ (sign 1) or a precision Ω (-1); product(D, M) is D Σ⁻¹ or D Ω.
 
-    def value(shared: Value, _y: Value, _mu: Value, _matrix: Value) -> Value:
-        d, a, matrix = shared
+    Σ -½ dᵀ product(d, M) - n (±½ log |M| + k/2 log 2π); ∂M = ±½ (Bᵀ B - n M⁻¹), where B is D Σ⁻¹ or D.
+    """
+
+    def shared(y: Value, mu: Value, matrix: Value) -> tuple[Value, Value, Value]:
+        d, matrix = _differences(y, mu), _symmetric(matrix)
+        return d, product(d, matrix), matrix
+
+    def value(terms: Value, _y: Value, _mu: Value, _matrix: Value) -> Value:
+        d, a, matrix = terms
         log_diagonal = np.sum(np.log(np.diagonal(np.linalg.cholesky(matrix))))
         return -0.5 * np.sum(d * a) - len(d) * (sign * log_diagonal + d.shape[1] * HALF_LOG_2PI)
 
-    return value
+    def slope(terms: Value, _y: Value, _mu: Value, _matrix: Value) -> Value:
+        d, a, matrix = terms
+        rows = a if sign > 0.0 else d
+        return 0.5 * sign * (matmul(t(rows), rows) - float(shape_of(rows)[0]) * inv(matrix))
+
+    def check(name: str, y: Value, mu: Value, matrix: Value) -> None:
+        _symmetric_matrix(name, argument, matrix)
+        _positive_definite(name, argument, matrix)
+        _vectors(name, y, mu, matrix)
+
+    return _multi_normal(name, argument, value, slope, shared, check)
 
 
-def _covariance_shared(y: Value, mu: Value, cov: Value) -> tuple[Value, Value, Value]:
-    """D, D Σ⁻¹ and Σ as it is read."""
-    d, cov = _differences(y, mu), _symmetric(cov)
-    return d, matrix_transpose(solve(cov, matrix_transpose(d))), cov
-
-
-def _covariance_slope(shared: Value, _y: Value, _mu: Value, _cov: Value) -> Value:
-    """½ (Σ⁻¹ Dᵀ D Σ⁻¹ - n Σ⁻¹)."""
-    _, a, cov = shared
-    return 0.5 * (matmul(matrix_transpose(a), a) - float(shape_of(a)[0]) * inv(cov))
-
-
-multi_normal_lpdf = _multi_normal(
-    "multi_normal_lpdf", "Sigma", _symmetric_value(1.0), _covariance_slope, _covariance_shared
-)
+multi_normal_lpdf = _of_symmetric("multi_normal_lpdf", "Sigma", 1.0, lambda d, cov: t(solve(cov, t(d))))
 """Σ -½ dᵀ Σ⁻¹ d - ½ log |Σ| - k/2 log 2π, d = y - μ, Σ the covariance."""
 
-
-def _precision_shared(y: Value, mu: Value, precision: Value) -> tuple[Value, Value, Value]:
-    """D, D Ω and Ω as it is read."""
-    d, precision = _differences(y, mu), _symmetric(precision)
-    return d, matmul(d, precision), precision
-
-
-def _precision_slope(shared: Value, _y: Value, _mu: Value, _precision: Value) -> Value:
-    """½ (n Ω⁻¹ - Dᵀ D)."""
-    d, _, precision = shared
-    return 0.5 * (float(shape_of(d)[0]) * inv(precision) - matmul(matrix_transpose(d), d))
-
-
-multi_normal_prec_lpdf = _multi_normal(
-    "multi_normal_prec_lpdf", "Omega", _symmetric_value(-1.0), _precision_slope, _precision_shared
-)
+multi_normal_prec_lpdf = _of_symmetric("multi_normal_prec_lpdf", "Omega", -1.0, matmul)
 """The multivariate normal with precision Ω = Σ⁻¹: Σ -½ dᵀ Ω d + ½ log |Ω| - k/2 log 2π."""
 
 
@@ -166,8 +143,8 @@ def _factor_check(name: str, y: Value, mu: Value, factor: Value) -> None:
 
 def _factor_shared(y: Value, mu: Value, factor: Value) -> tuple[Value, Value]:
     """Z = L⁻¹ Dᵀ, shape (k, n), and A = Zᵀ L⁻¹, shape (n, k)."""
-    z = solve_triangular(factor, matrix_transpose(_differences(y, mu)), lower=True)
-    return z, matrix_transpose(solve_triangular(factor, z, lower=True, transposed=True))
+    z = solve_triangular(factor, t(_differences(y, mu)), lower=True)
+    return z, t(solve_triangular(factor, z, lower=True, transposed=True))
 
 
 def _factor_value(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
@@ -180,7 +157,7 @@ def _factor_slope(shared: Value, _y: Value, _mu: Value, factor: Value) -> Value:
     z, a = shared
     eye = np.eye(shape_of(factor)[-1])
     inverse_diagonal = eye / (factor * eye + (1.0 - eye))
-    return tril(matmul(matrix_transpose(a), matrix_transpose(z))) - float(shape_of(z)[1]) * inverse_diagonal
+    return tril(matmul(t(a), t(z))) - float(shape_of(z)[1]) * inverse_diagonal
 
 
 multi_normal_cholesky_lpdf = _multi_normal(
@@ -218,7 +195,9 @@ dirichlet_lpdf = Density(
     {"theta": NUMBER, "alpha": POSITIVE},
     _dirichlet_value,
     (
-        lambda _s, theta, alpha: broadcast_to(ratio(alpha - 1.0, theta), _both(theta, alpha)),
+        lambda _s, theta, alpha: broadcast_to(
+            ratio(alpha - 1.0, theta), np.broadcast_shapes(shape_of(theta), shape_of(alpha))
+        ),
         lambda _s, theta, alpha: log(theta) + digamma_rise(alpha, _others(alpha)),  # ψ(Σα) - ψ(α_k) + log θ_k
     ),
     support=UNIT,
@@ -226,7 +205,3 @@ dirichlet_lpdf = Density(
     elementwise=False,
 )
 """Σ log Γ(Σα) - Σ_k log Γ(α_k) + Σ_k (α_k - 1) log θ_k; θ of shape (..., k), each row must sum to 1."""
-
-
-def _both(theta: Value, alpha: Value) -> tuple[int, ...]:
-    return np.broadcast_shapes(shape_of(theta), shape_of(alpha))

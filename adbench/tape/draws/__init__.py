@@ -27,7 +27,7 @@ from adbench.tape.densities.density import FINITE, NOT_NEGATIVE, POSITIVE, Densi
 from adbench.tape.draws.implicit import gamma_slope
 from adbench.tape.rules.elementwise import exp, expm1, power, sqrt
 from adbench.tape.rules.shapes import Shape, broadcast_to
-from adbench.tape.values import any_active, constant, shape_of, value_of
+from adbench.tape.values import any_active, constant, settle, shape_of, value_of
 
 Seed = int | np.random.Generator
 Size = int | tuple[int, ...] | None
@@ -74,11 +74,6 @@ def _shape(name: str, size: Size, *parameters: Value) -> Shape:
     raise ValueError(f"{name}: expected parameters that broadcast to size {size}, got shapes {shapes}")
 
 
-def _plain(draws: Any) -> Value:
-    """Base draws in normal form."""
-    return draws if isinstance(draws, np.ndarray) and draws.ndim else float(draws)
-
-
 _REAL, _POSITIVE = {"loc": FINITE, "scale": NOT_NEGATIVE}, {"scale": NOT_NEGATIVE}
 
 # Smooth functions of standard draws
@@ -87,7 +82,7 @@ _REAL, _POSITIVE = {"loc": FINITE, "scale": NOT_NEGATIVE}, {"scale": NOT_NEGATIV
 def _location_scale(name: str, standard: Callable[[Any, Shape], Any], law: str) -> Callable[..., Value]:
     def draw(rng: Seed, loc: Value = 0.0, scale: Value = 1.0, size: Size = None) -> Value:
         loc, scale = _parameters(name, _REAL, loc, scale)
-        base = _plain(standard(_generator(name, rng), _shape(name, size, loc, scale)))
+        base = settle(standard(_generator(name, rng), _shape(name, size, loc, scale)))
         return loc + scale * base
 
     draw.__name__ = name
@@ -105,18 +100,18 @@ cauchy = _location_scale("cauchy", lambda g, n: g.standard_cauchy(n), "c, c the 
 def uniform(rng: Seed, low: Value = 0.0, high: Value = 1.0, size: Size = None) -> Value:
     """low + (high - low) u, u uniform on [0, 1)."""
     low, high = _parameters("uniform", {"low": FINITE, "high": FINITE}, low, high)
-    return low + (high - low) * _plain(_generator("uniform", rng).random(_shape("uniform", size, low, high)))
+    return low + (high - low) * settle(_generator("uniform", rng).random(_shape("uniform", size, low, high)))
 
 
 def lognormal(rng: Seed, mean: Value = 0.0, sigma: Value = 1.0, size: Size = None) -> Value:
     """exp(mean + sigma z), z standard normal."""
     mean, sigma = _parameters("lognormal", {"mean": FINITE, "sigma": NOT_NEGATIVE}, mean, sigma)
     base = _generator("lognormal", rng).standard_normal(_shape("lognormal", size, mean, sigma))
-    return exp(mean + sigma * _plain(base))
+    return exp(mean + sigma * settle(base))
 
 
 def _standard_exponential(name: str, rng: Seed, size: Size, parameter: Value) -> Value:
-    return _plain(_generator(name, rng).standard_exponential(_shape(name, size, parameter)))
+    return settle(_generator(name, rng).standard_exponential(_shape(name, size, parameter)))
 
 
 def exponential(rng: Seed, scale: Value = 1.0, size: Size = None) -> Value:
@@ -152,7 +147,7 @@ _gamma_draw = function_gradients(
 
 
 def _standard_gamma(rng: np.random.Generator, shape: Value, size: Shape) -> Value:
-    return _gamma_draw(broadcast_to(shape, size), _plain(rng.standard_gamma(value_of(shape), size)))
+    return _gamma_draw(broadcast_to(shape, size), settle(rng.standard_gamma(value_of(shape), size)))
 
 
 def gamma(rng: Seed, shape: Value, scale: Value = 1.0, size: Size = None) -> Value:
@@ -176,7 +171,7 @@ def student_t(rng: Seed, df: Value, loc: Value = 0.0, scale: Value = 1.0, size: 
     size, generator = _shape("student_t", size, df, loc, scale), _generator("student_t", rng)
     halves = np.broadcast_to(value_of(df), size).ravel() * 0.5
     pairs = np.array([(generator.standard_normal(), generator.standard_gamma(h)) for h in halves]).reshape(-1, 2)
-    z, g = (_plain(column.reshape(size)) for column in pairs.T)
+    z, g = (settle(column.reshape(size)) for column in pairs.T)
     return loc + scale * (sqrt(0.5 * df) * z / sqrt(_gamma_draw(broadcast_to(0.5 * df, size), g)))
 
 

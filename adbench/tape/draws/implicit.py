@@ -16,7 +16,6 @@ quantile; see the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,12 @@ _BLOCK = 2048
 Plain = Any
 
 
-def _integral(scale: Plain, log_weight: Callable[[Plain], Plain], factor: Callable[[Plain], Plain]) -> Plain:
-    """∫₀^∞ exp(log_weight(v)) factor(v) dv for each row, where the weight has decayed by v of some 40 scales."""
-    v = scale[:, None] * _NODES
-    return scale * ((np.exp(log_weight(v)) * factor(v)) @ _WEIGHTS)
+def _by_integral(a: Plain, x: Plain, gap: Plain, sign: float) -> Plain:
+    """dx/dα from the integral over t = x eᵘ, below x (sign -1) or above (+1); the weight decays within 40 scales."""
+    scale = 1.0 / (np.maximum(sign * (x - a), 0.0) + np.sqrt(x))
+    u = sign * scale[:, None] * _NODES
+    weight = np.exp((a - x)[:, None] * u - x[:, None] * (np.expm1(u) - u))
+    return sign * x * (scale * ((weight * (u + gap[:, None])) @ _WEIGHTS))
 
 
 def _by_series(a: Plain, x: Plain) -> Plain:
@@ -65,21 +66,10 @@ def gamma_slope(shape: Plain, x: Plain) -> Plain:
 def _gamma_slope(a: Plain, x: Plain) -> Plain:
     gap = np.log(x) - special.digamma(a)  # log x - E log t
     out = np.zeros_like(x)
-    lower = (gap <= 0.0) & (x > 0.0)
     series = (gap > 0.0) & (x <= 1.0)
-    upper = (gap > 0.0) & (x > 1.0)
-    if lower.any():
-        al, xl, gl = a[lower, None], x[lower, None], gap[lower, None]
-        scale = 1.0 / (np.maximum(a - x, 0.0) + np.sqrt(x))[lower]
-        out[lower] = x[lower] * _integral(
-            scale, lambda v: -(al - xl) * v - xl * (v + np.expm1(-v)), lambda v: v - gl
-        )  # fmt: skip
-    if upper.any():
-        au, xu, gu = a[upper, None], x[upper, None], gap[upper, None]
-        scale = 1.0 / (np.maximum(x - a, 0.0) + np.sqrt(x))[upper]
-        out[upper] = x[upper] * _integral(
-            scale, lambda v: (au - xu) * v - xu * (np.expm1(v) - v), lambda v: v + gu
-        )  # fmt: skip
+    for at, sign in (((gap <= 0.0) & (x > 0.0), -1.0), ((gap > 0.0) & (x > 1.0), 1.0)):
+        if at.any():
+            out[at] = _by_integral(a[at], x[at], gap[at], sign)
     if series.any():
         out[series] = _by_series(a[series], x[series])
     return out

@@ -27,8 +27,8 @@ from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.explain.notation import aligned, drawn, formula_of, symbol_of, text_of, written
 from adbench.tape.fast.quick_sweep import spelled_out, sweep
 from adbench.tape.levels import on_tape
-from adbench.tape.trees import NAMESPACE, described, flatten, tree_flatten
-from adbench.tape.values import has_nan, settle, shape_of, value_of
+from adbench.tape.trees import NAMESPACE, described, tree_flatten, tree_unflatten
+from adbench.tape.values import has_nan, leaf_value, settle, shape_of, value_of
 
 # Records of all forms
 
@@ -196,32 +196,28 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
     if len(names) != len(args):
         raise ValueError(f"explain: expected {len(args)} names, one for each argument, got {len(names)}: {names}")
     with on_tape() as tape:
-        labels: dict[int, str] = {}
-        leaves: list[Any] = []
-        inputs, rebuilds = [], []
-        for arg, name in zip(args, names, strict=True):
-            flat, rebuild = flatten(arg, f"explain: {name}" if name else "explain")
-            new = [new_leaf(tape, value) for value in flat]
-            labels |= {id(leaf.cell): label for leaf, label in zip(new, _labels(arg, name), strict=True)}
-            rebuilds.append((len(leaves), len(leaves) + len(new), rebuild))
-            leaves += new
-            inputs.append(rebuild(new))
+        flat, structure = tree_flatten(args)
+        texts = labels_of(args, names)
+        leaves = [
+            new_leaf(tape, leaf_value(value, f"explain: {text}" if text else "explain"))
+            for value, text in zip(flat, texts, strict=True)
+        ]
         cells = [leaf.cell for leaf in leaves]  # before calling f, where x[i] = v may rebind a leaf
+        labels = {id(cell): text for cell, text in zip(cells, texts, strict=True)}
         values = {id(leaf.cell): value_of(leaf.val) for leaf in leaves}
-        y: Any = f(*inputs)
+        y: Any = f(*tree_unflatten(structure, leaves))
         root = y.cell if is_on(y, tape) else None
         if not isinstance(y, (Active, float, int, np.ndarray)):
             raise NotScalarError(f"explain: f should return a number or an array, got {described(y)}")
         recording = _Recording(tape, labels, values)
         nodes = tuple(recording.nodes())
         updates = tuple(recording.updates(nodes, root, cells))
-        gradient = [_now(cell) for cell in cells]
         return Explanation(
             nodes,
             updates,
             "" if root is None else recording.names[id(root)],
             _copied(value_of(y) if isinstance(y, Active) else settle(y)),
-            tuple(rebuild(gradient[start:stop]) for start, stop, rebuild in rebuilds),
+            tree_unflatten(structure, [_now(cell) for cell in cells]),
         )
 
 
@@ -236,13 +232,11 @@ def _parameter_names(f: Function, count: int) -> list[str]:
     return named + [""] * (count - len(named))
 
 
-def _labels(arg: Any, name: str) -> list[str]:
-    """Label an argument's leaves: theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
-    if isinstance(arg, (Active, np.ndarray, np.generic, float, int)):
-        return [name]
-    tree_flatten(arg)  # registers its dataclasses
-    paths = optree.tree_paths(arg, namespace=NAMESPACE)
-    return [name + "".join(f"[{entry!r}]" for entry in path) for path in paths]
+def labels_of(args: tuple[Any, ...], names: Sequence[str]) -> list[str]:
+    """Label all leaves: theta for a number or an array, theta[0], theta['rate'] for the leaves of a nest."""
+    tree_flatten(args)  # registers its dataclasses
+    paths: Any = optree.tree_paths(args, namespace=NAMESPACE)  # type: ignore[arg-type]  # a tuple of anything
+    return [names[i] + "".join(f"[{entry!r}]" for entry in rest) for i, *rest in paths]
 
 
 def adjoint_of(name: str) -> str:

@@ -61,11 +61,6 @@ def behind_overflow(x: Value, far: Callable[[Value], Value], near: Callable[[Val
     return far(u) if bool(at) else None
 
 
-def reciprocal(x: Value) -> Value:
-    """1 / exp u where exp overflows."""
-    return behind_overflow(x, lambda u: e.exp(-u), e.reciprocal)
-
-
 def log1p(x: Value) -> Value:
     """log(1 + exp u) where exp u overflows."""
     u = _exponent(x)

@@ -28,21 +28,20 @@ import numpy as np
 from adbench.tape.core.forward import Dual
 from adbench.tape.core.node import Array, Recorded, Scalar, push
 from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients, own_gradients
-from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p, reciprocal
+from adbench.tape.identities.overflow import behind_overflow, call_of, divide, log1p
 from adbench.tape.lazy import special
 from adbench.tape.levels import leaves_of
 from adbench.tape.linalg.recorded_norms import smooth_root
 from adbench.tape.linalg.singular.singular_values import _svdvals
+from adbench.tape.linalg.solving import t
 from adbench.tape.linalg.symmetric_eigenvalues import eigenvalue_rates, eigh
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules.predicates import of_both_sides
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import keeping_axes, norm2, sum  # numpy's name
-from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.rules.reductions import norm2, sum  # numpy's name
+from adbench.tape.rules.shapes import flip, keep_axes
 from adbench.tape.singular import UNDEFINED, UNKNOWN_SLOPE, bends, flat, some
 from adbench.tape.values import is_nested, settle, value_of
-
-_t = matrix_transpose
 
 
 def _remembering(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
@@ -111,7 +110,7 @@ _OF_ARCCOSH = _elementwise("square of arccosh", lambda _v, adj, x, _r: adj * (2.
 
 _OF_NORM = own_gradients(
     _square_last,
-    reverse=(lambda _v, adj, x, _r, axes: keeping_axes(adj, x, axes) * (x + x), e.no_slope),
+    reverse=(lambda _v, adj, x, _r, axes: keep_axes(adj, x, axes) * (x + x), e.no_slope),
     forward=(lambda _v, tan, x, _r, axes: sum((x + x) * tan, axes), e.no_slope),
     name="square of norm",
 )
@@ -119,20 +118,20 @@ _OF_NORM = own_gradients(
 
 def _vectors(a: Value) -> Value:
     """The right singular vectors of a tall matrix, in the order of its singular values."""
-    return flip(eigh(matmul(_t(a), a)).eigenvectors, -1)
+    return flip(eigh(matmul(t(a), a)).eigenvectors, -1)
 
 
 def _of_svdvals_back(_v: Value, adj: Value, a: Value, _s: Value) -> Value:
     if type(adj) is np.ndarray and not np.any(np.ptp(adj, -1)):  # of Σ s², which is that of Σ a²
         return a * (2.0 * adj[..., :1, None])
     v = _vectors(a)
-    return matmul(a, matmul(v * (adj + adj)[..., None, :], _t(v)))
+    return matmul(a, matmul(v * (adj + adj)[..., None, :], t(v)))
 
 
 def _of_svdvals_along(_v: Value, tan: Value, a: Value, s: Value) -> Value:
     v = _vectors(a)
-    p = matmul(_t(v), matmul(_t(tan), matmul(a, v)))
-    return eigenvalue_rates(e.square(s), p + _t(p))
+    p = matmul(t(v), matmul(t(tan), matmul(a, v)))
+    return eigenvalue_rates(e.square(s), p + t(p))
 
 
 _OF_SVDVALS = own_gradients(
@@ -141,11 +140,6 @@ _OF_SVDVALS = own_gradients(
     forward=(_of_svdvals_along, e.no_slope),
     name="square of svdvals",
 )
-
-
-def _tall(a: Value) -> Value:
-    rows, columns = a.shape[-2:]
-    return a if rows >= columns else _t(a)
 
 
 _SQUARES: dict[Rule, Callable[..., Value]] = {
@@ -157,7 +151,7 @@ _SQUARES: dict[Rule, Callable[..., Value]] = {
     e.arccos: lambda r, x: _OF_ARCCOS(x, r),
     e.arccosh: lambda r, x: _OF_ARCCOSH(x, r),
     norm2: lambda r, x, axes: _OF_NORM(x, r, axes=axes),
-    _svdvals: lambda r, a: _OF_SVDVALS(_tall(a), r),
+    _svdvals: lambda r, a: _OF_SVDVALS(a if a.shape[-2] >= a.shape[-1] else t(a), r),
 }
 """Root -> its square, of the root's value and its arguments."""
 
@@ -242,7 +236,7 @@ KNOWN: dict[Rule, Callable[..., Value]] = {
     e.sqrt: _sqrt,
     e.cbrt: _cbrt,
     e.log1p: log1p,
-    e.reciprocal: reciprocal,
+    e.reciprocal: lambda x: behind_overflow(x, lambda u: e.exp(-u), e.reciprocal),
 }
 """Function -> a smoother form for these arguments, or None."""
 
@@ -309,15 +303,10 @@ def _where(rule: Rule, top: Active, args: tuple[Value, ...], params: dict[str, A
     return top.interpret(rule, (of_both_sides(condition, x, y), x, y), params)
 
 
-def install() -> None:
-    """Attach these forms to the rules."""
-    e.where.special = _where
-    e.divide.special = divide
-    for rule in _SQUARES:
-        rule.special = _remembering
-    for rule in KNOWN:
-        rule.special = _knowing
-    e.exp.remembered = True
-
-
-install()
+e.where.special = _where
+e.divide.special = divide
+for _rule in _SQUARES:
+    _rule.special = _remembering
+for _rule in KNOWN:
+    _rule.special = _knowing
+e.exp.remembered = True

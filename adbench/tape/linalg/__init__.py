@@ -17,8 +17,11 @@ have derivative exactly 0, and an off-diagonal entry that is read carries the we
 gradient in the space of symmetric matrices, take (G + Gᵀ)/2 of the result G.)
 """
 
+# ruff: noqa: F401  # the docstring lists the public names
+
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -45,45 +48,6 @@ from adbench.tape.rules import indexing, reductions
 from adbench.tape.rules.products import matmul, outer, tensordot, vecdot
 from adbench.tape.rules.shapes import asarray, matrix_transpose, moveaxis, roll
 from adbench.tape.values import shape_of, value_of
-
-__all__ = [
-    "EighResult",
-    "EqualEigenvaluesError",
-    "QRResult",
-    "SVDResult",
-    "SlogdetResult",
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eigh",
-    "eigvalsh",
-    "expm",
-    "inv",
-    "log_determinant",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "pinv",
-    "qr",
-    "quad_form",
-    "quad_form_sym",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "trace_quad_form",
-    "vecdot",
-    "vector_norm",
-]
 
 
 def trace(x: Value, offset: int = 0) -> Value:
@@ -112,15 +76,8 @@ def multi_dot(arrays: Any) -> Value:
     if len(parts) < 2:
         raise ValueError(f"multi_dot: argument arrays: expected at least two, got {len(parts)}")
     if len(shape_of(parts[-1])) < len(shape_of(parts[0])):
-        parts.reverse()
-        total = parts[0]
-        for a in parts[1:]:
-            total = matmul(a, total)
-        return total
-    total = parts[0]
-    for a in parts[1:]:
-        total = matmul(total, a)
-    return total
+        return reduce(lambda total, a: matmul(a, total), reversed(parts))
+    return reduce(matmul, parts)
 
 
 def matrix_rank(a: Value, tol: float | None = None) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
-from adbench.tape.linalg.solving import cover, invertible, square, t
+from adbench.tape.linalg.solving import cover, diagonal_matrix, invertible, square, t
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum, trace  # numpy's names
 
@@ -47,16 +47,12 @@ def _without(s: Value, *places: int) -> Value:
     return np.multiply.reduce(np.delete(s, places, -1), -1)
 
 
-def _diagonal(d: Value) -> Value:
-    return d[..., None] * np.eye(d.shape[-1])
-
-
 def _cofactors_value(a: Value) -> Value:
     c = _plain_inverse(a)
     if c is not None and np.all(np.isfinite(cofactors := _times_det(a, np.swapaxes(c, -1, -2)))):
         return cofactors
     return _in_singular_basis(
-        a, lambda s, _u, _vt: _diagonal(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
+        a, lambda s, _u, _vt: diagonal_matrix(np.stack([_without(s, i) for i in range(s.shape[-1])], -1))
     )
 
 
@@ -91,7 +87,7 @@ def _slope_value(a: Value, h: Value) -> Value:
             if i != j:
                 pairs[..., i, j] = _without(s, i, j)
         own = np.diagonal(g, axis1=-2, axis2=-1)
-        return _diagonal((pairs @ own[..., None])[..., 0]) - pairs * np.swapaxes(g, -1, -2)
+        return diagonal_matrix((pairs @ own[..., None])[..., 0]) - pairs * np.swapaxes(g, -1, -2)
 
     return _in_singular_basis(a, along)
 

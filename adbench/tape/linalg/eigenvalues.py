@@ -11,6 +11,7 @@ import numpy as np
 from adbench.tape.core.node import Recorded
 from adbench.tape.core.rule import Value, own_gradients
 from adbench.tape.linalg.singular.singular_vectors import factors_of, is_rough, rates, weighted
+from adbench.tape.linalg.solving import t
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
     EqualEigenvaluesError,
@@ -21,11 +22,9 @@ from adbench.tape.linalg.symmetric_eigenvalues import (
 )
 from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.shapes import flip, matrix_transpose
+from adbench.tape.rules.shapes import flip
 from adbench.tape.singular import is_symbol
 from adbench.tape.values import is_nested, shape_of, value_of
-
-t = matrix_transpose
 
 _REVERSE = "eigvalsh: a second derivative by reverse mode of reverse mode" + ADVICE
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.linalg.singular.singular_values import svdvals
-from adbench.tape.linalg.solving import cover, square
+from adbench.tape.linalg.solving import cover, square, t
 from adbench.tape.rules.elementwise import absolute, multiply, power, where
 from adbench.tape.rules.products import matmul
-from adbench.tape.rules.reductions import keeping_axes, max, min, norm2, sum  # numpy's names
-from adbench.tape.rules.shapes import Axes, asarray, matrix_transpose, moveaxis, normal_axes, ravel, reshape, sum_to
+from adbench.tape.rules.reductions import max, min, norm2, sum  # numpy's names
+from adbench.tape.rules.shapes import Axes, asarray, keep_axes, moveaxis, normal_axes, ravel, reshape, sum_to
 from adbench.tape.values import shape_of, value_of
 
 
@@ -68,7 +68,7 @@ def vector_norm(x: Value, axis: Axes = None, keepdims: bool = False, ord: Any = 
         y = sum(absolute(x), axes)
     else:
         y = _p_norm(x, float(ord), axes)
-    return keeping_axes(y, x, axes) if keepdims else y
+    return keep_axes(y, x, axes) if keepdims else y
 
 
 def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  # numpy's name
@@ -94,7 +94,7 @@ def matrix_norm(x: Value, keepdims: bool = False, ord: Any = "fro") -> Value:  #
         y = (max if ord > 0 else min)(sum(absolute(x), -2 if abs(ord) == 1 else -1), -1)
     else:
         raise ValueError(f"matrix_norm: argument ord: expected 'fro', 'nuc', ±1, ±2 or ±inf, got {ord!r:.60}")
-    return keeping_axes(y, x, axes) if keepdims else y
+    return keep_axes(y, x, axes) if keepdims else y
 
 
 def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
@@ -112,10 +112,7 @@ def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
     if len(axes) != 2:
         raise ValueError(f"norm: argument axis: expected one or two axes with an order, got {len(axes)}")
     y = matrix_norm(moveaxis(x, axes, (-2, -1)), False, ord)
-    return keeping_axes(y, x, axes) if keepdims else y
-
-
-t = matrix_transpose
+    return keep_axes(y, x, axes) if keepdims else y
 
 
 _form: Rule = own_gradients(

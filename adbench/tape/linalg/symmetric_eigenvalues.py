@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.rule import Active, TapeError, Value, own_gradients
-from adbench.tape.linalg.solving import diagonal_matrix, square
+from adbench.tape.linalg.solving import diagonal_matrix, square, t
 from adbench.tape.linalg.triangular_factors import as_lower, from_lower
 from adbench.tape.rules.elementwise import absolute, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import max, min, sum  # numpy's names
-from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.rules.shapes import concatenate, reshape
 from adbench.tape.singular import is_symbol, some, surely
 from adbench.tape.values import shape_of, value_of
 
@@ -89,8 +89,12 @@ def quotient(numerator: Value, gaps: Value, equal: Value, evidence: Evidence, wh
             largest = np.max(np.abs(value_of(source)), (-2, -1), keepdims=True, initial=0.0)
             if np.any(equal & (np.abs(value_of(matrices)) > _NOTHING * largest)):
                 raise EqualEigenvaluesError(what)
-    skipped = equal | (value_of(gaps) == 0.0)
-    return where(skipped, 0.0, numerator / where(skipped, 1.0, gaps))
+    return divided(numerator, gaps, equal | (value_of(gaps) == 0.0))
+
+
+def divided(numerator: Value, denominator: Value, skipped: Value) -> Value:
+    """numerator / denominator, and 0 where `skipped` holds."""
+    return where(skipped, 0.0, numerator / where(skipped, 1.0, denominator))
 
 
 def _groups(equal: Value) -> list[slice]:
@@ -143,9 +147,6 @@ def eigenvalue_rates(w: Value, p: Value) -> Value:
         for group in _groups(equal[place]):
             rates[(*place, group)] = np.linalg.eigvalsh(plain[(*place, group, group)])
     return rates
-
-
-t = matrix_transpose
 
 
 class EighResult(NamedTuple):

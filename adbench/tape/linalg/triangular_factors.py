@@ -12,17 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from adbench.tape.core.rule import AllInputs, Value, own_gradients
-from adbench.tape.linalg.solving import matrix, square, triangular
+from adbench.tape.linalg.solving import matrix, square, t, triangular
 from adbench.tape.rules.elementwise import absolute
 from adbench.tape.rules.indexing import diagonal
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import max as largest
 from adbench.tape.rules.reductions import min as least
-from adbench.tape.rules.shapes import concatenate, matrix_transpose, tril
+from adbench.tape.rules.shapes import concatenate, tril
 from adbench.tape.singular import is_symbol, surely
 from adbench.tape.values import shape_of, value_of
-
-t = matrix_transpose
 
 
 def _lower_half(a: Value) -> Value:
@@ -127,9 +125,6 @@ def cholesky(a: Value, *, upper: bool = False) -> Value:
     """
     a = square("cholesky", a)
     return t(_cholesky(t(a))) if upper else _cholesky(a)
-
-
-t = matrix_transpose
 
 
 class QRResult(NamedTuple):

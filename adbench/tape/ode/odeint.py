@@ -51,7 +51,7 @@ from adbench.tape.rules.products import einsum, matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
 from adbench.tape.rules.shapes import asarray, concatenate, ravel, reshape, stack
 from adbench.tape.trees import flatten
-from adbench.tape.values import leaf_value, shape_of, value_of
+from adbench.tape.values import leaf_value, shape_of, size_of, value_of
 
 
 def odeint(
@@ -166,13 +166,7 @@ def _rates(states: Value, ts: Value, leaves: Sequence[Value], field: Field) -> V
 # Reverse mode
 
 
-def _back(
-    wanted: Sequence[bool],
-    states: Value,
-    adj: Value,
-    *inputs: Value,
-    problem: Problem,
-) -> list[Value]:
+def _back(wanted: Sequence[bool], states: Value, adj: Value, *inputs: Value, problem: Problem) -> list[Value]:
     _, _, ts, *leaves = inputs
     ts_back = sum(adj * _rates(states, ts, leaves, problem.field), -1) if wanted[2] else None
     if not (wanted[0] or wanted[1] or any(wanted[3:])):
@@ -190,7 +184,7 @@ def _by_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[Value
     field, options = problem.field, problem.options
     n = shape_of(y0)[0]
     moving = [i for i in range(len(leaves)) if wanted[3 + i]]
-    lengths = [int(np.prod(shape_of(leaves[i]), dtype=int)) for i in moving]
+    lengths = [size_of(leaves[i]) for i in moving]
     states_first = (n if wanted[0] else 0) + (1 if wanted[1] else 0)
     width = states_first + int(np.sum(lengths, dtype=int))
     columns: list[Value] = [np.eye(n)] if wanted[0] else []

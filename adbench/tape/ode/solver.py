@@ -58,7 +58,7 @@ def integrate_to(
 ) -> Value:
     """The solution y of ẏ = f(t, y), y(t0) = y0, at monotone times from t0 on, shape (len(times), n).
 
-    With a list `dense`, append (end, interpolant) of every step to it. Raises OdeError with the method, the time and
+    With a list `dense`, append the interpolant of every step to it. Raises OdeError with the method, the time and
     the solver's reason.
     """
     states = np.empty((len(times), len(y0)))
@@ -93,7 +93,7 @@ def integrate_to(
                 raise _failed(options, solver.t, end, message or "the state is not finite")
             piece = solver.dense_output()
             if dense is not None:
-                dense.append((solver.t, piece))
+                dense.append(piece)
             while done < len(times) and (times[done] - solver.t) * solver.direction <= 0.0:
                 states[done] = solver.y if times[done] == solver.t else piece(times[done])
                 done += 1
@@ -192,21 +192,8 @@ def cut_leaves(flat: Value, leaves: Sequence[Value], moving: Sequence[int]) -> l
     return parts
 
 
-class _Solution:
-    """y(t), from the interpolants of the solver's steps."""
-
-    def __init__(self, pieces: Sequence[Any], direction: float) -> None:
-        self.ends = direction * np.array([end for end, _ in pieces])
-        self.pieces = [piece for _, piece in pieces]
-        self.direction = direction
-
-    def __call__(self, t: float) -> Value:
-        piece = int(np.searchsorted(self.ends, self.direction * t))
-        return self.pieces[min(piece, len(self.pieces) - 1)](t)
-
-
 def _backwards(
-    field: Field, solution: _Solution, leaves: Sequence[Value], moving: Sequence[int], end: float, direction: float
+    field: Field, solution: Any, leaves: Sequence[Value], moving: Sequence[int], end: float, direction: float
 ) -> tuple[Callable[[float, Value], Value], Callable[[float, Value], Value]]:
     """The rate of (λ, θ̄) at τ = |end - t|, and its Jacobian. The direction is -1 if time ran backwards.
 
@@ -245,10 +232,10 @@ def adjoint_sensitivities(wanted: Sequence[bool], adj: Value, inputs: Sequence[V
     np.add.at(jumps, order, adj)
     rate = plain_field(field, leaves)
 
-    def solve() -> _Solution:
+    def solve() -> Any:
         pieces: list[Any] = []
         integrate_to(rate, plain_jacobian(field, leaves), y0, float(t0), direction * times, options, pieces)
-        return _Solution(pieces, direction)
+        return integrate.OdeSolution([float(t0), *(piece.t for piece in pieces)], pieces)
 
     solution = problem.memo.recall("solution", inputs, solve)
     atol, weights = options.tolerances(n), sizes(leaves, moving)

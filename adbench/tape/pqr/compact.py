@@ -59,21 +59,14 @@ def by_row(d: Value) -> Value:
 class CompactJacobian:
     """A linear map J[i, j] = ∂y_i/∂x_j of shape (n, m), in a form that need not store all entries.
 
-    A form defines `_left` and `_right`, the products with matrices, and `numbers`.
+    A form defines `_left` and `_right`, the products with matrices, and `numbers`, how many numbers it stores.
     """
 
-    __slots__ = ("shape",)
+    __slots__ = ("numbers", "shape")
     __array_ufunc__ = None  # so that `array @ jacobian` calls __rmatmul__
 
+    numbers: int
     shape: tuple[int, int]
-
-    @property
-    def numbers(self) -> int:
-        """The number of stored numbers."""
-        return self._numbers()
-
-    def _numbers(self) -> int:
-        raise NotImplementedError
 
     def _left(self, w: Value) -> Value:
         """W J for a matrix W of shape (k, n): shape (k, m)."""
@@ -127,10 +120,7 @@ class IdentityMultiple(CompactJacobian):
 
     def __init__(self, factor: Value, n: int) -> None:
         self.factor = factor
-        self.shape = (n, n)
-
-    def _numbers(self) -> int:
-        return 1
+        self.shape, self.numbers = (n, n), 1
 
     @property
     def is_identity(self) -> bool:
@@ -152,10 +142,7 @@ class Dense(CompactJacobian):
     def __init__(self, entries: Value) -> None:
         self.entries = entries
         n, m = shape_of(entries)
-        self.shape = (n, m)
-
-    def _numbers(self) -> int:
-        return math.prod(self.shape)
+        self.shape, self.numbers = (n, m), n * m
 
     def _left(self, w: Value) -> Value:
         return matmul(w, self.entries)
@@ -184,10 +171,8 @@ class LazyProduct(CompactJacobian):
         self.terms = tuple(terms)
         self.serial = _next_serial()
         self.shape = (terms[0][0].shape[0], terms[0][1].shape[1])
-
-    def _numbers(self) -> int:
         # Lazy J_k are shared and were counted where they were made.
-        return sum(a.numbers + (0 if isinstance(b, LazyProduct) else b.numbers) for a, b in self.terms)
+        self.numbers = sum(a.numbers + (0 if isinstance(b, LazyProduct) else b.numbers) for a, b in terms)
 
     def _left(self, w: Value) -> Value:
         waiting: dict[int, tuple[LazyProduct, Value]] = {self.serial: (self, w)}
@@ -234,22 +219,18 @@ class LazyProduct(CompactJacobian):
 Form = Callable[[Any, Any], "CompactJacobian | None"]
 
 
-class AnyForm:
-    """Placeholder for any form in the tables."""
-
-
 COMPOSED: dict[tuple[type, type], Form] = {}
-"""Compositions with a compact result. A function returns None if its case has none."""
+"""Compositions with a compact result; `CompactJacobian` means any form. A function returns None if it has none."""
 
 SUMS: dict[tuple[type, type], Form] = {}
-"""Sums with a compact result. A function returns None if its case has none."""
+"""Sums with a compact result. A function returns None if it has none."""
 
 
 def compose(a: CompactJacobian, b: CompactJacobian, *, lazy: bool = False) -> CompactJacobian:
     """A B, the chain rule: ∂z/∂x for A = ∂z/∂y and B = ∂y/∂x. With `lazy`, never multiply out."""
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"compose: shapes {a.shape} and {b.shape} do not match; expected (n, k) and (k, m)")
-    for pair in ((type(a), type(b)), (AnyForm, type(b)), (type(a), AnyForm)):
+    for pair in ((type(a), type(b)), (CompactJacobian, type(b)), (type(a), CompactJacobian)):
         if pair in COMPOSED:
             closed = COMPOSED[pair](a, b)
             if closed is not None:

@@ -7,6 +7,7 @@ the end, the tables `COMPOSED` and `SUMS` get an entry for each closed pair of f
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from adbench.tape.core.rule import Value
 from adbench.tape.pqr.compact import (
     COMPOSED,
     SUMS,
-    AnyForm,
     CompactJacobian,
     Dense,
     IdentityMultiple,
@@ -39,10 +39,8 @@ class Diagonal(CompactJacobian):
 
     def __init__(self, entries: Value) -> None:
         self.entries = entries
-        self.shape = (shape_of(entries)[0],) * 2
-
-    def _numbers(self) -> int:
-        return self.shape[0]
+        n = self.numbers = shape_of(entries)[0]
+        self.shape = (n, n)
 
     def _left(self, w: Value) -> Value:
         return times(w, self.entries)
@@ -65,9 +63,7 @@ class OneInRow(CompactJacobian):
         self.coefficients = coefficients
         self.filled = None if columns.size == 0 or columns.min() >= 0 else columns >= 0
         self.shape = (columns.shape[0], m)
-
-    def _numbers(self) -> int:
-        return self.shape[0] + math.prod(shape_of(self.coefficients))
+        self.numbers = self.shape[0] + math.prod(shape_of(coefficients))
 
     def read(self, x: Value, absent: float) -> Value:
         """x[j] along the first axis, `absent` for empty rows."""
@@ -98,10 +94,7 @@ class OneInColumn(CompactJacobian):
 
     def __init__(self, rows: Any, coefficients: Value, n: int) -> None:
         self.transposed = OneInRow(rows, coefficients, n)
-        self.shape = (n, rows.shape[0])
-
-    def _numbers(self) -> int:
-        return self.transposed.numbers
+        self.shape, self.numbers = (n, rows.shape[0]), self.transposed.numbers
 
     def _left(self, w: Value) -> Value:
         return matrix_transpose(self.transposed._right(matrix_transpose(w)))
@@ -118,10 +111,7 @@ class Scaled(CompactJacobian):
     def __init__(self, factor: Value, inner: CompactJacobian) -> None:
         self.factor = factor
         self.inner = inner
-        self.shape = inner.shape
-
-    def _numbers(self) -> int:
-        return math.prod(shape_of(self.factor)) + self.inner.numbers
+        self.shape, self.numbers = inner.shape, math.prod(shape_of(factor)) + inner.numbers
 
     def _left(self, w: Value) -> Value:
         return self.inner._left(times(w, self.factor))
@@ -142,9 +132,7 @@ class Kronecker(CompactJacobian):
         self.a, self.b = a, b
         self.a_shape, self.b_shape = [(f, f) if isinstance(f, int) else shape_of(f) for f in (a, b)]
         self.shape = (self.a_shape[0] * self.b_shape[0], self.a_shape[1] * self.b_shape[1])
-
-    def _numbers(self) -> int:
-        return sum(1 if isinstance(f, int) else math.prod(shape_of(f)) for f in (self.a, self.b))
+        self.numbers = sum(1 if isinstance(f, int) else math.prod(shape_of(f)) for f in (a, b))
 
     def _left(self, w: Value) -> Value:
         k = shape_of(w)[0]
@@ -166,16 +154,13 @@ class Implicit(CompactJacobian):
     The missing product uses all entries, computed by the other.
     """
 
-    __slots__ = ("by_left", "by_right", "held")
+    __slots__ = ("by_left", "by_right")
 
     def __init__(self, shape: tuple[int, int], left: Products | None, right: Products | None, numbers: int = 0) -> None:
         if left is None and right is None:
             raise ValueError("Implicit: expected a left or a right product, got neither")
-        self.shape = shape
-        self.by_left, self.by_right, self.held = left, right, numbers
-
-    def _numbers(self) -> int:
-        return self.held
+        self.shape, self.numbers = shape, numbers
+        self.by_left, self.by_right = left, right
 
     def _left(self, w: Value) -> Value:
         return self.by_left(w) if self.by_left is not None else matmul(w, self.dense())
@@ -220,11 +205,8 @@ def _multiple(c: IdentityMultiple, b: CompactJacobian) -> CompactJacobian | None
 
 def _row_of_row(a: OneInRow, b: OneInRow) -> OneInRow:
     columns = np.where(a.columns >= 0, b.columns[a.columns], -1) if b.columns.size else a.columns
-    return OneInRow(columns, times(a.coefficients, _read(a, b.coefficients)), b.shape[1])
-
-
-def _read(a: OneInRow, coefficients: Value) -> Value:
-    return a.read(coefficients, 1.0) if shape_of(coefficients) else coefficients
+    factors = a.read(b.coefficients, 1.0) if shape_of(b.coefficients) else b.coefficients
+    return OneInRow(columns, times(a.coefficients, factors), b.shape[1])
 
 
 def _row_of_diagonal(a: OneInRow, b: Diagonal) -> OneInRow:
@@ -240,8 +222,8 @@ def _kronecker_of_kronecker(a: Kronecker, b: Kronecker) -> Kronecker | None:
     """(A ⊗ B)(C ⊗ D) = AC ⊗ BD, if the shapes match and the products are no larger than their factors."""
     if a.a_shape[1] != b.a_shape[0]:
         return None
-    product = Kronecker(_factor_product(a.a, b.a), _factor_product(a.b, b.b))
-    return product if product.numbers <= a.numbers + b.numbers else None
+    composed = Kronecker(_factor_product(a.a, b.a), _factor_product(a.b, b.b))
+    return composed if composed.numbers <= a.numbers + b.numbers else None
 
 
 def _factor_product(a: Value, b: Value) -> Value:
@@ -249,17 +231,17 @@ def _factor_product(a: Value, b: Value) -> Value:
 
 
 COMPOSED |= {
-    (IdentityMultiple, AnyForm): _multiple,
-    (AnyForm, IdentityMultiple): lambda a, c: _multiple(IdentityMultiple(c.factor, a.shape[0]), a),
+    (IdentityMultiple, CompactJacobian): _multiple,
+    (CompactJacobian, IdentityMultiple): lambda a, c: _multiple(IdentityMultiple(c.factor, a.shape[0]), a),
     (Diagonal, Diagonal): lambda a, b: Diagonal(times(a.entries, b.entries)),
     (Diagonal, OneInRow): lambda a, b: _scale_row_entries(a.entries, b),
     (Diagonal, OneInColumn): lambda a, b: _transposed(_row_of_diagonal(b.transposed, a)),
-    (Diagonal, AnyForm): lambda a, b: _scaled(a.entries, b),
+    (Diagonal, CompactJacobian): lambda a, b: _scaled(a.entries, b),
     (OneInRow, Diagonal): _row_of_diagonal,
     (OneInRow, OneInRow): _row_of_row,
     (OneInColumn, Diagonal): lambda a, b: _transposed(_scale_row_entries(b.entries, a.transposed)),
     (OneInColumn, OneInColumn): lambda a, b: _transposed(_row_of_row(b.transposed, a.transposed)),
-    (Scaled, AnyForm): lambda a, b: _scaled(a.factor, compose(a.inner, b)),
+    (Scaled, CompactJacobian): lambda a, b: _scaled(a.factor, compose(a.inner, b)),
     (Kronecker, Kronecker): _kronecker_of_kronecker,
 }
 
@@ -305,13 +287,12 @@ def _kroneckers_merged(a: Kronecker, b: Kronecker) -> Kronecker | None:
     return None
 
 
-def _pairs(*forms: type) -> list[tuple[type, type]]:
-    return [(a, b) for a in forms for b in forms]
-
+_DIAGONALS: tuple[type, ...] = (IdentityMultiple, Diagonal)
+_IN_ROWS = (*_DIAGONALS, OneInRow)
 
 SUMS |= {
-    **dict.fromkeys(_pairs(IdentityMultiple, Diagonal, OneInRow), _rows_merged),
-    **dict.fromkeys(_pairs(IdentityMultiple, Diagonal), _diagonals_merged),
+    **dict.fromkeys(product(_IN_ROWS, _IN_ROWS), _rows_merged),
+    **dict.fromkeys(product(_DIAGONALS, _DIAGONALS), _diagonals_merged),
     (OneInColumn, OneInColumn): _columns_merged,
     (Scaled, Scaled): lambda a, b: Scaled(a.factor + b.factor, a.inner) if a.inner is b.inner else None,
     (Kronecker, Kronecker): _kroneckers_merged,

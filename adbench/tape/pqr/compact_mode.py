@@ -17,11 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adbench.tape.core.forward import Dual
 from adbench.tape.core.rule import AllInputs, Rule, RuleError, TapeError, Value
+from adbench.tape.core.sweep import contributions
 from adbench.tape.levels import forward_level
 from adbench.tape.operand import Operand
 from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
@@ -29,16 +32,12 @@ from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInC
 from adbench.tape.rules import indexing, reductions, shapes
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import asarray, broadcast_to, ravel, reshape, transpose
-from adbench.tape.values import constant, leaf_value, settle, shape_of, with_infinities
-
-
-def _size(value: Value) -> int:
-    return math.prod(shape_of(value))
+from adbench.tape.values import constant, leaf_value, settle, shape_of, size_of
 
 
 def places(value: Value) -> Value:
     """The elements' numbers, counted from 1 row by row, in the value's shape."""
-    return np.arange(1.0, _size(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
+    return np.arange(1.0, size_of(value) + 1.0).reshape(shape_of(value)) if shape_of(value) else 1.0
 
 
 # Local Jacobians: ∂val/∂input_i of one rule
@@ -55,54 +54,32 @@ def local_jacobian(rule: Rule, i: int, val: Value, inputs: list[Value], params: 
     return _by_products(rule, i, val, inputs, params)
 
 
-def _asked(gradient: Any, val: Value, seed: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
-    try:
-        return gradient(val, seed, *inputs, **params)
-    except ArithmeticError:
-        return with_infinities(gradient)(val, seed, *inputs, **params)
-
-
-def _missing(rule: Rule, i: int, mode: str) -> RuleError:
-    return RuleError(f"{rule.name} has no derivative in argument {i} in {mode} mode")
-
-
 def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
-    gradient = rule.forward[i]
-    if gradient is None:
-        raise _missing(rule, i, "forward")
-    partial = settle(_asked(gradient, val, 1.0, inputs, params))
+    partial = settle(Dual.part(rule, i, val, 1.0, inputs, params))
     x = inputs[i]
     if shape_of(x) == shape_of(val):
         if not shape_of(partial):
-            return IdentityMultiple(partial, _size(val))
+            return IdentityMultiple(partial, size_of(val))
         return Diagonal(ravel(broadcast_to(partial, shape_of(val))))
     columns = np.broadcast_to(places(x), shape_of(val)).ravel().astype(int) - 1
     entries = ravel(broadcast_to(partial, shape_of(val))) if shape_of(partial) else partial
-    return OneInRow(columns, entries, _size(x))
-
-
-def _same_elements(_rule: Rule, _i: int, val: Value, _inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
-    return identity(val)
-
-
-def _nothing(_rule: Rule, i: int, val: Value, inputs: list[Value], _params: dict[str, Any]) -> CompactJacobian:
-    return no_jacobian(val, inputs[i])
+    return OneInRow(columns, entries, size_of(x))
 
 
 def _moved(rule: Rule, i: int, _val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
     """The Jacobian of a function that moves or drops elements or inserts zeros, from the elements' positions."""
     sources = [places(x) if k == i else np.zeros(shape_of(x)) if shape_of(x) else 0.0 for k, x in enumerate(inputs)]
     columns = np.asarray(rule.value(*sources, **params)).ravel().astype(int) - 1
-    return OneInRow(columns, 1.0, _size(inputs[i]))
+    return OneInRow(columns, 1.0, size_of(inputs[i]))
 
 
 def _summed(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
     """The Jacobian of a function that sums elements, from the position that receives each element."""
-    size = _size(inputs[i])
-    if _size(val) == 1:
+    size = size_of(inputs[i])
+    if size_of(val) == 1:
         return OneInColumn(np.broadcast_to(0, (size,)), 1.0, 1)
     rows = np.asarray(rule.reverse[i](val, places(val), *inputs, **params)).ravel().astype(int) - 1
-    return OneInColumn(rows, 1.0, _size(val))
+    return OneInColumn(rows, 1.0, size_of(val))
 
 
 def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
@@ -122,51 +99,31 @@ def _matrix_product(rule: Rule, i: int, val: Value, inputs: list[Value], params:
 def _by_products(rule: Rule, i: int, val: Value, inputs: list[Value], params: dict[str, Any]) -> CompactJacobian:
     """A Jacobian whose products call the rule's gradient functions, one row or column at a time."""
     y_shape, x_shape = shape_of(val), shape_of(inputs[i])
+    cells = [k == i or None for k in range(len(inputs))]
 
     def left(w: Value) -> Value:
-        rows = [_back(rule, i, val, fold(w[k], y_shape), inputs, params) for k in range(shape_of(w)[0])]
-        return asarray(rows)
+        if isinstance(rule.reverse, tuple) and rule.reverse[i] is None:
+            raise RuleError(f"{rule.name} has no derivative in argument {i} in reverse mode")
+        adjoints = (fold(w[k], y_shape) for k in range(shape_of(w)[0]))
+        parts = [contributions(rule, adj, cells, (val, inputs), params)[i] for adj in adjoints]
+        return asarray([_vector(rule, part, inputs[i], f"the gradient for argument {i}") for part in parts])
 
     def right(v: Value) -> Value:
-        columns = [_along(rule, i, val, fold(v[:, k], x_shape), inputs, params) for k in range(shape_of(v)[1])]
-        return transpose(asarray(columns))
+        tangents = (fold(v[:, k], x_shape) for k in range(shape_of(v)[1]))
+        if isinstance(rule.forward, AllInputs):
+            parts = [rule.forward.fn(val, [tan if c else None for c in cells], *inputs, **params) for tan in tangents]
+        else:
+            parts = [Dual.part(rule, i, val, tan, inputs, params) for tan in tangents]
+        return transpose(asarray([_vector(rule, part, val, "the tangent of the result") for part in parts]))
 
-    held = _size(val) + sum(_size(x) for x in inputs if x is not None)
-    return Implicit(
-        (math.prod(y_shape), math.prod(x_shape)),
-        left if rule.reverse is not None else None,
-        right if rule.forward is not None else None,
-        held,
-    )
+    held = size_of(val) + sum(size_of(x) for x in inputs if x is not None)
+    sides = (left if rule.reverse is not None else None, right if rule.forward is not None else None)
+    return Implicit((math.prod(y_shape), math.prod(x_shape)), *sides, held)
 
 
 def fold(x: Value, shape: tuple[int, ...]) -> Value:
     """x in this shape, a float for ()."""
     return settle(reshape(x, shape))
-
-
-def _back(rule: Rule, i: int, val: Value, adj: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
-    """One row: the contribution to the adjoint of input i, as a vector."""
-    if isinstance(rule.reverse, AllInputs):
-        wanted = [k == i for k in range(len(inputs))]
-        part = rule.reverse.fn(wanted, val, adj, *inputs, **params)[i]
-    elif rule.reverse[i] is None:
-        raise _missing(rule, i, "reverse")
-    else:
-        part = _asked(rule.reverse[i], val, adj, inputs, params)
-    return _vector(rule, part, inputs[i], f"the gradient for argument {i}")
-
-
-def _along(rule: Rule, i: int, val: Value, tan: Value, inputs: list[Value], params: dict[str, Any]) -> Value:
-    """One column: the tangent of the result for a tangent of input i, as a vector."""
-    if isinstance(rule.forward, AllInputs):
-        tans = [tan if k == i else None for k in range(len(inputs))]
-        part = rule.forward.fn(val, tans, *inputs, **params)
-    elif rule.forward[i] is None:
-        raise _missing(rule, i, "forward")
-    else:
-        part = _asked(rule.forward[i], val, tan, inputs, params)
-    return _vector(rule, part, val, "the tangent of the result")
 
 
 def _vector(rule: Rule, part: Value, like: Value, what: str) -> Value:
@@ -181,9 +138,8 @@ def _vector(rule: Rule, part: Value, like: Value, what: str) -> Value:
 Local = Callable[[Rule, int, Value, list[Value], dict[str, Any]], CompactJacobian]
 
 _LOCAL: dict[Any, Local] = {
-    shapes._reshape: _same_elements,
-    shapes.copy: _same_elements,
-    shapes._zeros: _nothing,
+    **dict.fromkeys((shapes._reshape, shapes.copy), lambda _rule, _i, val, _inputs, _params: identity(val)),
+    shapes._zeros: lambda _rule, i, val, inputs, _params: no_jacobian(val, inputs[i]),
     **dict.fromkeys((shapes._broadcast, shapes._transpose, shapes._flip, shapes._roll, shapes._tril), _moved),
     **dict.fromkeys((shapes._triu, shapes._repeat, shapes._concatenate, shapes._gather_scalars), _moved),
     **dict.fromkeys((indexing.getitem, indexing.set_at), _moved),
@@ -224,23 +180,19 @@ class JacobianRule(Rule):
 # Values that carry their Jacobians
 
 
+@dataclass(eq=False, slots=True)
 class Frame:
     """One level of this mode: its number, and whether products stay lazy and the level is open."""
 
-    __slots__ = ("is_open", "lazy", "level")
-
-    def __init__(self, level: int, lazy: bool) -> None:
-        self.level = level
-        self.lazy = lazy
-        self.is_open = True
+    level: int
+    lazy: bool
+    is_open: bool = True
 
 
 class Compact(Operand):
     """val, and jacobians[k] = ∂val/∂x_k for the frame's variables x_k on which it depends."""
 
     __slots__ = ("frame", "gradient", "jacobians", "val")
-
-    gradient: dict[str, Any]  # only for results of `with_gradient`
 
     def __init__(self, frame: Frame, val: Value, jacobians: dict[int, CompactJacobian]) -> None:
         self.frame = frame
@@ -283,16 +235,6 @@ class Compact(Operand):
                         jacobians[k] = add(jacobians[k], part, lazy=frame.lazy) if k in jacobians else part
         return Compact(frame, val, jacobians)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Rebind this value to a new one with the elements replaced."""
-        new = indexing.set_at(self, value, index=indexing.normal_index(index))
-        if not isinstance(new, Compact) or new.frame is not self.frame:
-            raise TypeError(
-                "x[index] = v: v belongs to an inner derivative and x to an outer one; "
-                "make the array inside, for example with tape.zeros_like(v)"
-            )
-        self.val, self.jacobians = new.val, new.jacobians
-
 
 def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward") -> tuple[Value, CompactJacobian]:
     """(f(x), J) for a number or array x: J[i, j] = ∂f_i/∂x_j in compact form, shape (f(x).size, x.size).
@@ -305,7 +247,7 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
     value = leaf_value(x, "compact_jacobian: x")
     with forward_level() as level:
         frame = Frame(level, mode == "hybrid")
-        start = Dense(np.eye(_size(value))) if mode == "dense" else identity(value)
+        start = Dense(np.eye(size_of(value))) if mode == "dense" else identity(value)
         y = asarray(f(Compact(frame, value, {0: start})))
         frame.is_open = False
     if isinstance(y, Compact) and y.frame is frame:
@@ -315,4 +257,4 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
 
 def no_jacobian(y: Value, x: Value) -> CompactJacobian:
     """∂y/∂x if y does not depend on x: empty rows."""
-    return OneInRow(np.full(_size(y), -1), 0.0, _size(x))
+    return OneInRow(np.full(size_of(y), -1), 0.0, size_of(x))

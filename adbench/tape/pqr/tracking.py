@@ -36,9 +36,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import optree
 
 from adbench.tape.core.functionals import plain, vjp
 from adbench.tape.core.node import new_leaf
@@ -51,7 +52,7 @@ from adbench.tape.pqr.compact_mode import Compact, Frame, JacobianRule, no_jacob
 from adbench.tape.rules.elementwise import positive
 from adbench.tape.rules.shapes import asarray, reshape
 from adbench.tape.trees import NAMESPACE, _register_node, flatten, tree_flatten, tree_unflatten
-from adbench.tape.values import any_active, settle, shape_of
+from adbench.tape.values import any_active, leaf_value, settle, shape_of, size_of
 
 MODES = ("reverse", "forward", "hybrid")
 
@@ -112,12 +113,11 @@ def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | _Carried]:
             frame.is_open = False
 
 
-class _Construct:
-    """An open `with_gradient` or `track_gradient`: its level, and the structure of each of its variables."""
+class _Construct(NamedTuple):
+    """An open `with_gradient` or `track_gradient`: its level, and the structure of its variables, a dict by name."""
 
-    def __init__(self, level: _OnTape | _Carried, names: dict[str, tuple[int, int, Any]]) -> None:
-        self.level = level
-        self.names = names
+    level: _OnTape | _Carried
+    structure: Any
 
     def gradient(self, y: Any) -> dict[str, Any]:
         """The gradient of the nest y in each variable, with the variable's structure outside and y's inside."""
@@ -129,10 +129,9 @@ class _Construct:
                     "call gradient_of there, or pass a result of that derivative"
                 )
         blocks = [self.level.blocks(asarray(leaf)) for leaf in leaves]
-        return {
-            name: rebuild([tree_unflatten(structure, [row[k] for row in blocks]) for k in range(start, stop)])
-            for name, (start, stop, rebuild) in self.names.items()
-        }
+        of_each = [tree_unflatten(structure, [row[k] for row in blocks]) for k in range(len(self.level.variables))]
+        gradients: dict[str, Any] = tree_unflatten(self.structure, of_each)
+        return gradients
 
 
 class _Open(threading.local):
@@ -166,18 +165,14 @@ def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
         raise ValueError(f"track_gradient, with_gradient: mode: expected one of {', '.join(MODES)}, got {mode!r}")
     if not inputs:
         raise TypeError("track_gradient, with_gradient: expected inputs by name, got none; write a=3.0")
-    values: list[Value] = []
-    names: dict[str, tuple[int, int, Any]] = {}
-    for name, x in inputs.items():
-        leaves, rebuild = flatten(x, f"gradient with respect to {name}")
-        names[name] = (len(values), len(values) + len(leaves), rebuild)
-        values += leaves
+    leaves, structure = tree_flatten(inputs)
+    paths: Any = optree.tree_paths(inputs, namespace=NAMESPACE)  # type: ignore[arg-type]  # a dict of anything
+    values = [leaf_value(x, f"gradient with respect to {path[0]}") for x, path in zip(leaves, paths, strict=True)]
     with _opened(mode, values) as level:
-        _open.constructs.append(_Construct(level, names))
+        _open.constructs.append(_Construct(level, structure))
         depth = len(_open.constructs)
         try:
-            variables = level.variables
-            yield Tracked(**{name: rebuild(variables[i:j]) for name, (i, j, rebuild) in names.items()})
+            yield Tracked(**tree_unflatten(structure, level.variables))
         finally:
             del _open.constructs[depth - 1 :]
 
@@ -217,13 +212,9 @@ def with_gradient(f: Callable[..., Any], mode: str = "reverse", /, **inputs: Any
 class _Number(float):
     """A float with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Array(np.ndarray[Any, np.dtype[np.float64]]):
     """An array with a gradient; parts of it and results computed from it have none."""
-
-    gradient: dict[str, Any]
 
     def __array_wrap__(self, array: Any, _context: Any = None, _return_scalar: bool = False) -> Any:
         return np.asarray(array)[()]
@@ -232,19 +223,13 @@ class _Array(np.ndarray[Any, np.dtype[np.float64]]):
 class _List(list[Any]):
     """A list with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Tuple(tuple[Any, ...]):
     """A tuple with a gradient."""
 
-    gradient: dict[str, Any]
-
 
 class _Dict(dict[str, Any]):
     """A dict with a gradient."""
-
-    gradient: dict[str, Any]
 
 
 _register_node(_List, lambda v: (list(v), None), lambda _, leaves: list(leaves), namespace=NAMESPACE)
@@ -308,7 +293,7 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
         return y
 
     def local(i: int, val: Value, *inputs: Value) -> CompactJacobian:
-        rows, columns = (int(np.prod(shape_of(v), dtype=int)) for v in (val, inputs[i]))
+        rows, columns = (size_of(v) for v in (val, inputs[i]))
         if rows == 1 and shape_of(val) == ():
             again = any_active(inputs)  # a higher order differentiates the gradient itself
             pulled = _value_and_gradient(on_leaves, list(inputs))[1] if again else held[0]

@@ -17,18 +17,16 @@ from adbench.tape.values import any_active, shape_of
 
 
 def zeros(shape: int | Shape, dtype: Any = None) -> Any:
-    """An array of zeros."""
+    """An array of zeros. `empty` is the same, so that elements never filled are not noise."""
     return np.zeros(shape, dtype)
+
+
+empty = zeros
 
 
 def ones(shape: int | Shape, dtype: Any = None) -> Any:
     """An array of ones."""
     return np.ones(shape, dtype)
-
-
-def empty(shape: int | Shape, dtype: Any = None) -> Any:
-    """An array to fill. It holds zeros, so that elements never filled are not noise."""
-    return np.zeros(shape, dtype)
 
 
 def full(shape: int | Shape, fill_value: Value, dtype: Any = None) -> Value:
@@ -59,11 +57,6 @@ def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) ->
 def ones_like(x: Value, shape: Shape | None = None) -> Value:
     """Ones in the shape of x; active if x is."""
     return zeros_like(x, shape) + 1.0
-
-
-def empty_like(x: Value, shape: Shape | None = None) -> Value:
-    """An array to fill, in the shape of x; active if x is. It holds zeros, as `empty` does."""
-    return zeros_like(x, shape)
 
 
 def full_like(x: Value, fill_value: Value, shape: Shape | None = None) -> Value:

@@ -196,6 +196,3 @@ def irfft(x: Any, n: int | None = None, axis: int = -1) -> Any:
         concatenate([real, real[..., twice][..., ::-1]], -1), concatenate([imag, -imag[..., twice][..., ::-1]], -1)
     )
     return moveaxis(_ifft(_pair(full))[0], -1, axis)
-
-
-__all__ = ["Complex", "as_complex", "fft", "ifft", "irfft", "rfft"]

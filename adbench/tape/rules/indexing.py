@@ -94,11 +94,8 @@ def _adjoint_of_written(_val: Value, adj: Value, _x: Value, _v: Value, index: In
     part = adj[index]
     if not is_basic(index):
         part = part * _last_write(index, shape_of(adj))
-    return sum_to(part, _squeezed(shape_of(_v), shape_of(part))) if shape_of(part) != shape_of(_v) else part
-
-
-def _squeezed(shape: Shape, target: Shape) -> Shape:
-    return shape[len(shape) - len(target) :] if len(shape) > len(target) else shape
+    shape = shape_of(_v)
+    return sum_to(part, shape[max(0, len(shape) - len(shape_of(part))) :])  # v may have more axes, of length 1
 
 
 set_at: Rule = own_gradients(

@@ -1,7 +1,6 @@
 """Truth values: comparisons, classification of numbers, logic. They read plain values and return plain booleans.
 
-A branch has no derivative. But a reused recording is valid only while its branches stay the same. So if `Tape.observed`
-is set, the tape of a value records each comparison of it.
+A branch has no derivative.
 """
 
 from __future__ import annotations
@@ -90,49 +89,23 @@ def of_both_sides(condition: Any, x: Value, y: Value) -> Any:
 
 
 def compare(function: Compare, left: Value, right: Value) -> Any:
-    """function(left, right) of the plain values; every tape that holds one of the two records it."""
-    plain, watching = [], []
-    for x in (left, right):
-        while isinstance(x, Active) and not x.symbolic:
-            tape = getattr(x, "tape", None)
-            if tape is not None and tape.observed is not None and tape not in watching:
-                watching.append(tape)
-            x = x.val
-        plain.append(x)
-    result = function(*plain)
-    if function in _MEETINGS:
-        result = meeting(function, result)
-    for tape in watching:
-        tape.observed.append((function, _at(tape.level, left), _at(tape.level, right), result))
-    return result
+    """function(left, right) of the plain values."""
+    result = function(value_of(left), value_of(right))
+    return meeting(function, result) if function in _MEETINGS else result
 
 
-def _at(level: int, x: Value) -> Value:
-    """x as seen at this level, without its inner levels."""
-    while isinstance(x, Active) and x.level > level and not x.symbolic:
-        x = x.val
-    return x
+def _named(predicate: Callable[..., Any], ufunc: np.ufunc, arguments: str) -> Callable[..., Any]:
+    predicate.__name__ = ufunc.__name__
+    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of {arguments}: booleans."
+    return predicate
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def predicate(x1: Value, x2: Value) -> Any:
-        return compare(ufunc, *(x if isinstance(x, Active) else asarray(x) for x in (x1, x2)))
-
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of the plain values: booleans."
-    return predicate
+    return _named(lambda x1, x2: compare(ufunc, asarray(x1), asarray(x2)), ufunc, "the plain values")
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
-    def of_the_first(x: Value, _nothing: None) -> Any:  # one object for all comparisons, so that it can be recognised
-        return ufunc(x)
-
-    def predicate(x: Value) -> Any:
-        return compare(of_the_first, x if isinstance(x, Active) else asarray(x), None)
-
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of the plain values: booleans."
-    return predicate
+    return _named(lambda x: ufunc(value_of(asarray(x))), ufunc, "the plain values")
 
 
 less, less_equal = _binary(np.less), _binary(np.less_equal)
@@ -147,40 +120,29 @@ def _truth(x: Value) -> Any:
 
 
 def _logical(ufunc: np.ufunc) -> Callable[..., Any]:
-    def predicate(*conditions: Value) -> Any:
-        return ufunc(*map(_truth, conditions))
-
-    predicate.__name__ = ufunc.__name__
-    predicate.__doc__ = f"`numpy.{ufunc.__name__}` of conditions."
-    return predicate
+    return _named(lambda *conditions: ufunc(*map(_truth, conditions)), ufunc, "conditions")
 
 
 logical_and, logical_or = _logical(np.logical_and), _logical(np.logical_or)
 logical_xor, logical_not = _logical(np.logical_xor), _logical(np.logical_not)
 
 
-def any(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
-    """Whether one of the conditions holds, over the axes."""
-    return np.any(_truth(x), _numpy_axis(axis), keepdims=keepdims)
+def _over_axes(function: Callable[..., Any], law: str) -> Callable[..., Any]:
+    def reduced(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
+        return function(_truth(x), tuple(axis) if isinstance(axis, Sequence) else axis, keepdims=keepdims)
+
+    reduced.__name__, reduced.__doc__ = function.__name__, law
+    return reduced
 
 
-def all(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:  # numpy's name
-    """Whether all of the conditions hold, over the axes."""
-    return np.all(_truth(x), _numpy_axis(axis), keepdims=keepdims)
-
-
-def count_nonzero(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The number of conditions that hold, over the axes."""
-    return np.count_nonzero(_truth(x), _numpy_axis(axis), keepdims=keepdims)
+any = _over_axes(np.any, "Whether one of the conditions holds, over the axes.")
+all = _over_axes(np.all, "Whether all of the conditions hold, over the axes.")
+count_nonzero = _over_axes(np.count_nonzero, "The number of conditions that hold, over the axes.")
 
 
 def nonzero(x: Value) -> tuple[Any, ...]:
     """The positions at which the conditions hold, for each axis."""
     return np.nonzero(_truth(x))
-
-
-def _numpy_axis(axis: Axes) -> Any:
-    return tuple(axis) if isinstance(axis, Sequence) else axis
 
 
 publish(globals(), helpers="compare meeting of_both_sides MeetingNumber MeetingArray")

@@ -6,8 +6,10 @@ mode sums over broadcast axes of stacks.
 
 from __future__ import annotations
 
+import operator
 import string
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -186,15 +188,12 @@ def _einsum_back(
 
 
 def _einsum_along(_val: Value, tans: Sequence[Value], *inputs: Value, labels: tuple[str, ...], out: str) -> Value:
-    terms = [
+    terms = (
         _einsum(*inputs[:k], tan, *inputs[k + 1 :], labels=labels, out=out)
         for k, tan in enumerate(tans)
         if tan is not None
-    ]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    )
+    return reduce(operator.add, terms)
 
 
 _einsum = own_gradients(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,19 +37,15 @@ from adbench.tape.singular import along_direction, direction, irregular, may_cha
 from adbench.tape.values import ONE, all_finite, any_active, is_nested, shape_of, value_of
 
 
-def keeping_axes(y: Value, x: Value, axes: Shape) -> Value:
-    """A reduced value, with the axes of x restored at length 1."""
-    return keep_axes(y, shape_of(x), axes)
-
-
-def _back(adj: Value, shape: Shape, axes: Shape | None) -> Value:
-    """A reduced adjoint repeated along the reduced axes; None means all axes."""
-    return broadcast_to(adj if axes is None or len(axes) == len(shape) else keep_axes(adj, shape, axes), shape)
+def _back(adj: Value, x: Value, axes: Shape | None) -> Value:
+    """A reduced adjoint repeated along the reduced axes of x; None means all axes."""
+    shape = shape_of(x)
+    return broadcast_to(adj if axes is None or len(axes) == len(shape) else keep_axes(adj, x, axes), shape)
 
 
 def _shared(adj: Value, share: Value, axes: Shape) -> Value:
     """adj · share for every element; 0 where the share is a plain 0, also of an infinite adjoint."""
-    return _weighted(_back(adj, shape_of(share), axes), share)
+    return _weighted(_back(adj, share, axes), share)
 
 
 def _weighted(adj: Value, share: Value) -> Value:
@@ -62,29 +59,37 @@ def _weighted(adj: Value, share: Value) -> Value:
     return where(share == 0.0, 0.0, part)
 
 
-def _reduce(rule: Rule, x: Value, axis: Axes, keepdims: bool) -> Value:
-    x = asarray(x)
-    shape = shape_of(x)
-    axes = normal_axes(axis, len(shape))
-    y = rule(x, axes=axes)
-    return keep_axes(y, shape, axes) if keepdims else y
+def _over_axes(rule: Rule, law: str) -> Callable[..., Value]:
+    """The function of a rule, with numpy's parameters."""
+
+    def reduced(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
+        x = asarray(x)
+        axes = normal_axes(axis, len(shape_of(x)))
+        y = rule(x, axes=axes)
+        return keep_axes(y, x, axes) if keepdims else y
+
+    reduced.__name__, reduced.__doc__ = rule.name, law
+    return reduced
 
 
 # Sums
 
 _sum = linear(
     lambda x, axes: np.add.reduce(x, axes),
-    lambda _v, adj, _x, axes: _back(adj, shape_of(_x), axes),
+    lambda _v, adj, _x, axes: _back(adj, _x, axes),
     "sum",
     slope=ONE,
 )
+
+
+_sum_over = _over_axes(_sum, "Σ x over the axes.")
 
 
 def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
     """Σ x over the axes, by default all; the adjoint is repeated along them."""
     if axis is None and not keepdims and isinstance(x, Active):
         return _sum(x, axes=None)
-    return _reduce(_sum, x, axis, keepdims)
+    return _sum_over(x, axis, keepdims)
 
 
 def _count(x: Value, axis: Axes) -> int:
@@ -124,7 +129,7 @@ def std(
     if isinstance(variance, Active) and not np.all(value_of(variance)):  # at 0, a norm knows more than a root
         axes = normal_axes(axis, len(shape_of(x)))
         y = norm2((x - mean(x, axis, True)) / math.sqrt(_count(x, axis) - ddof), axes=axes)
-        return keeping_axes(y, x, axes) if keepdims else y
+        return keep_axes(y, x, axes) if keepdims else y
     return sqrt(variance)
 
 
@@ -151,7 +156,7 @@ def _norm2_value(x: Value, axes: tuple[int, ...]) -> Value:
 
 def _ratio(val: Value, x: Value, axes: tuple[int, ...]) -> Value:
     """x / |x|, and 0 where x is 0."""
-    length = keeping_axes(val, x, axes)
+    length = keep_axes(val, x, axes)
     return x / where(value_of(length) == 0.0, 1.0, length)
 
 
@@ -164,14 +169,14 @@ def _norm2_back(val: Value, adj: Value, x: Value, axes: tuple[int, ...]) -> Valu
         size = _norm2_value(towards, axes)
         known = at & (size != 0.0) & np.equal(value_of(adj), 0.0)
         along_direction(known)
-        ratio = np.where(keeping_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
-        back = back + ratio * keeping_axes(adj, x, axes)
+        ratio = np.where(keep_axes(known, x, axes), _ratio(size, towards, axes), 0.0)
+        back = back + ratio * keep_axes(adj, x, axes)
         at = at & ~known
     unknown = undefined(at, adj, x, axes)
     if type(unknown) is float:
         return back
     weights = 1.0 if isinstance(value_of(x), Active) else irregular(shape_of(x))
-    return back + keeping_axes(unknown, x, axes) * weights
+    return back + keep_axes(unknown, x, axes) * weights
 
 
 def _norm2_along(val: Value, tan: Value, x: Value, axes: tuple[int, ...]) -> Value:
@@ -191,7 +196,7 @@ norm2.inner = strict(norm2, one_sided=_norm2_value)
 def _attained(val: Value, x: Value, axes: Shape) -> Value:
     """At elements that attain the extremum, 1 divided by their number; 0 elsewhere."""
     plain = value_of(x)
-    ties = plain == keep_axes(value_of(val), np.shape(plain), axes)
+    ties = plain == keep_axes(value_of(val), plain, axes)
     return ties / np.add.reduce(ties, axes, keepdims=True)
 
 
@@ -206,16 +211,8 @@ def _extremum(value: np.ufunc, name: str) -> Rule:
 
 _max = _extremum(np.maximum, "max")
 _min = _extremum(np.minimum, "min")
-
-
-def max(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
-    """The largest element over the axes; elements that tie share the derivative equally."""
-    return _reduce(_max, x, axis, keepdims)
-
-
-def min(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:  # numpy's name
-    """The smallest element over the axes; elements that tie share the derivative equally."""
-    return _reduce(_min, x, axis, keepdims)
+max = _over_axes(_max, "The largest element over the axes; elements that tie share the derivative equally.")
+min = _over_axes(_min, "The smallest element over the axes; elements that tie share the derivative equally.")
 
 
 def argmax(x: Value, axis: int | None = None, keepdims: bool = False) -> Any:
@@ -236,7 +233,7 @@ def _others(x: Value) -> Value:
     plain = value_of(x)
     if any_active((x,)):
         if np.all(plain) and not _differ_much(plain):
-            return keep_axes(_prod(x, axes=(plain.ndim - 1,)), plain.shape, (plain.ndim - 1,)) / x
+            return keep_axes(_prod(x, axes=(plain.ndim - 1,)), plain, (plain.ndim - 1,)) / x
         others: Value = np.ones(plain.shape)
         for j in range(plain.shape[-1]):  # n products of n elements, only where the quotient fails
             others = others * where(np.arange(plain.shape[-1]) == j, 1.0, x[..., j : j + 1])
@@ -274,11 +271,7 @@ _prod = own_gradients(
     forward=(lambda _v, tan, x, axes: _sum(tan * _others_over(x, axes), axes=axes),),
     name="prod",
 )
-
-
-def prod(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Π x over the axes; ∂/∂x[i] is the product of the others, formed without dividing."""
-    return _reduce(_prod, x, axis, keepdims)
+prod = _over_axes(_prod, "Π x over the axes; ∂/∂x[i] is the product of the others, formed without dividing.")
 
 
 # Log-sum-exp
@@ -293,27 +286,23 @@ def _logsumexp_value(x: Value, axes: Shape) -> Value:
 
 def _softmax_weights(val: Value, x: Value, axes: Shape) -> Value:
     """The softmax. If the result is so large that its rounding shows, divide the weights by their sum."""
-    weights = exp_difference(x, keep_axes(val, shape_of(x), axes))
+    weights = exp_difference(x, keep_axes(val, x, axes))
     plain = value_of(val)
     if isinstance(plain, Active) and plain.tape.outer is not None:  # type: ignore[attr-defined]  # no guard in a loop
         return weights
     if not np.any((np.abs(plain) > 64.0) & np.isfinite(plain)):
         return weights
-    total = keep_axes(_sum(weights, axes=axes), shape_of(x), axes)
+    total = keep_axes(_sum(weights, axes=axes), x, axes)
     return weights / where(value_of(total) == 0.0, 1.0, total)
 
 
 _logsumexp = own_gradients(
     _logsumexp_value,
-    reverse=(lambda val, adj, x, axes: _back(adj, shape_of(x), axes) * _softmax_weights(val, x, axes),),
+    reverse=(lambda val, adj, x, axes: _back(adj, x, axes) * _softmax_weights(val, x, axes),),
     forward=(lambda val, tan, x, axes: _sum(tan * _softmax_weights(val, x, axes), axes=axes),),
     name="logsumexp",
 )
-
-
-def logsumexp(x: Value, axis: Axes = None, keepdims: bool = False) -> Value:
-    """log Σ exp x over the axes, without overflow; the derivative is the softmax."""
-    return _reduce(_logsumexp, x, axis, keepdims)
+logsumexp = _over_axes(_logsumexp, "log Σ exp x over the axes, without overflow; the derivative is the softmax.")
 
 
 # Cumulative functions
@@ -413,4 +402,4 @@ def softmax(x: Value, axis: Axes = -1) -> Value:
 amax, amin = max, min
 cumulative_prod, cumulative_sum = cumprod, cumsum
 
-publish(globals(), helpers="keeping_axes norm2")
+publish(globals(), helpers="norm2")

@@ -71,14 +71,14 @@ _broadcast = linear(
 )
 _sum_to = linear(
     lambda x, axes, shape: np.reshape(np.add.reduce(x, axes), shape),
-    lambda _v, adj, _x, axes, shape: broadcast_to(keep_axes(adj, shape_of(_x), axes), shape_of(_x)),
+    lambda _v, adj, _x, axes, shape: broadcast_to(keep_axes(adj, _x, axes), shape_of(_x)),
     "sum_to",
 )
 
 
-def keep_axes(y: Value, shape: Shape, axes: Shape) -> Value:
-    """A value reduced from this shape, with the reduced axes restored at length 1."""
-    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+def keep_axes(y: Value, x: Value, axes: Shape) -> Value:
+    """A value reduced from x, with the reduced axes restored at length 1."""
+    return reshape(y, tuple(1 if i in axes else n for i, n in enumerate(shape_of(x))))
 
 
 def broadcast_to(x: Value, shape: int | Shape) -> Value:
@@ -106,16 +106,12 @@ _transpose = linear(
 _flip = linear(lambda x, axis: np.flip(x, axis), lambda _v, adj, _x, axis: flip(adj, axis), "flip")
 _roll = linear(
     lambda x, shift, axis: np.roll(x, shift, axis),
-    lambda _v, adj, _x, shift, axis: roll(adj, _minus(shift), axis),
+    lambda _v, adj, _x, shift, axis: roll(adj, tuple(-s for s in shift) if isinstance(shift, tuple) else -shift, axis),
     "roll",
 )
 _tril = linear(lambda x, k: np.tril(x, k), lambda _v, adj, _x, k: tril(adj, k), "tril")
 _triu = linear(lambda x, k: np.triu(x, k), lambda _v, adj, _x, k: triu(adj, k), "triu")
 copy = linear(np.copy, lambda _v, adj, _x: adj, "copy")
-
-
-def _minus(shift: Any) -> Any:
-    return tuple(-s for s in shift) if isinstance(shift, (tuple, list)) else -shift
 
 
 def reshape(x: Value, *shape: Any, **kw: Any) -> Value:
@@ -184,7 +180,7 @@ def flip(x: Value, axis: Axes = None) -> Value:
 
 def roll(x: Value, shift: Any, axis: Any = None) -> Value:
     """x shifted cyclically: y[i + shift] = x[i]; without an axis along the flattened array."""
-    return _roll(x, shift=shift, axis=axis)
+    return _roll(x, shift=tuple(shift) if isinstance(shift, list) else shift, axis=axis)
 
 
 def tril(x: Value, k: int = 0) -> Value:
@@ -359,6 +355,7 @@ def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float
 # The array API's names
 
 concat = concatenate
+empty_like = zeros_like  # without noise in elements that are never filled
 flatten = ravel
 permute_dims = transpose
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
-from adbench.tape.numpy_names import publish, stand_for
+from adbench.tape.numpy_names import publish
 from adbench.tape.rules.compound import warn_outside
 from adbench.tape.rules.function import function
 
@@ -29,15 +29,15 @@ _gauss.native = "gauss"
 
 erf = function("scipy.special.erf", lambda _v, adj, x: adj * _gauss(x), native="erf")
 erfc = function("scipy.special.erfc", lambda _v, adj, x: -adj * _gauss(x), native="erfc")
-gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * polygamma(x, 0), aliases="lgamma", native="lgamma")
+gammaln = function("scipy.special.gammaln", lambda _v, adj, x: adj * digamma(x), aliases="lgamma", native="lgamma")
 
 
 def polygamma(x: Value, order: int) -> Value:
     """ψ⁽ⁿ⁾(x), the n-th derivative of the digamma function; its own derivative is the next."""
     n = float(order)  # a value that is being differentiated refuses
     if n == 0.0:
-        return _digamma(x)
-    return _trigamma(x) if n == 1.0 else _polygamma(x, n)
+        return digamma(x)
+    return trigamma(x) if n == 1.0 else _polygamma(x, n)
 
 
 _polygamma: Rule = own_gradients(
@@ -45,27 +45,15 @@ _polygamma: Rule = own_gradients(
     (lambda _v, adj, x, order: adj * _polygamma(x, order + 1.0), None),
     name="polygamma",
 )
-_trigamma: Rule = own_gradients(
+digamma: Rule = function("scipy.special.digamma", lambda _v, adj, x: adj * trigamma(x), native="digamma")
+trigamma: Rule = own_gradients(
     lambda x: special.polygamma(1, x), (lambda _v, adj, x: adj * _polygamma(x, 2.0),), name="trigamma"
 )
-_digamma: Rule = own_gradients(lambda x: special.digamma(x), (lambda _v, adj, x: adj * _trigamma(x),), name="digamma")
-_digamma.native, _trigamma.native = "digamma", "trigamma"
-
-
-def digamma(x: Value) -> Value:
-    """ψ(x) = d/dx log Γ(x)."""
-    return polygamma(x, 0)
-
-
-def trigamma(x: Value) -> Value:
-    """ψ'(x), the second derivative of log Γ."""
-    return polygamma(x, 1)
-
+trigamma.native = "trigamma"
 
 # Values: for plain numbers only, used by value functions of rules
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 
 
 def stirling_rest(x: Value) -> Value:
@@ -136,57 +124,41 @@ def _rising(a: Value, h: Value) -> tuple[Value, Value, Value]:
     return np.where(falls, a + h, a), np.abs(h), np.where(falls, -1.0, 1.0)
 
 
-def _digamma_rise(a: Value, h: Value) -> Value:
-    """From 10 on DLMF 5.11.2, with each power's difference by expm1; below, the recurrence ψ(x + 1) = ψ(x) + 1/x."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
+    """ψ⁽ⁿ⁾(a + h) - ψ⁽ⁿ⁾(a). From 10 + 2n on DLMF 5.15.8, or 5.11.2 for n = 0; below, the recurrence by 1/xⁿ⁺¹."""
+    n, steps = order, 10 + 2 * order
+
+    def power_rise(x: Value, m: int, rise: Value) -> Value:
+        """(x + h)⁻ᵐ - x⁻ᵐ without cancellation, for the rise log(1 + h/x)."""
+        return -(h / x) / (x + h) if m == 1 else x ** float(-m) * np.expm1(-m * rise)
+
     with np.errstate(all="ignore"):
         a, h, sign = _rising(a, h)
-        below = np.less(a, 10.0)
+        below = np.less(a, steps)
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
         if np.any(below):
-            for k in range(10):
-                total = total + h / (a + k) / (a + h + k)
-            total = np.where(below, total, 0.0)
-            a = np.where(below, np.add(a, 10.0), a)
+            for k in range(steps):
+                total = total + power_rise(a + k, n + 1, None if n == 0 else np.log1p(h / (a + k)))
+            total = np.where(below, math.factorial(n) * total, 0.0)
+            a = np.where(below, a + steps, a)
         rise = np.log1p(h / a)
-        total = total + (rise + 0.5 * (h / a) / (a + h))
-        for k, c in enumerate(_DIGAMMA, 1):
-            total = total - c * a ** (-2.0 * k) * np.expm1(-2.0 * k * rise)
-    return (sign * total)[()]
+        total = total + (-rise if n == 0 else math.factorial(n - 1) * power_rise(a, n, rise))
+        total = total + 0.5 * math.factorial(n) * power_rise(a, n + 1, rise)
+        for k, b in enumerate(_BERNOULLI, 1):
+            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n, rise)
+    return ((-1.0) ** (n + 1) * sign * total)[()]
 
 
 digamma_rise: Rule = function(
-    _digamma_rise,
+    lambda a, h: _polygamma_rise_value(a, h, 0),
     lambda _v, adj, a, h: adj * _polygamma_rise(a, h, order=1),
     lambda _v, adj, a, h: adj * polygamma(a + h, 1),
     name="digamma_rise",
 )
 """ψ(a + h) - ψ(a) for a > 0, a + h > 0, to all digits even if h is tiny compared with a."""
-
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-
-
-def _polygamma_rise_value(a: Value, h: Value, order: int) -> Value:
-    """`_digamma_rise` for ψ⁽ⁿ⁾, n ≥ 1: DLMF 5.15.8 and the recurrence, with every power's difference by expm1."""
-    n, steps = order, 10 + 2 * order
-    with np.errstate(all="ignore"):
-        a, h, sign = _rising(a, h)
-
-    def power_rise(x: Value, m: int) -> Value:
-        return np.asarray(x) ** float(-m) * np.expm1(-m * np.log1p(h / x))
-
-    with np.errstate(all="ignore"):
-        below = np.less(a, steps)
-        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(h)))
-        if np.any(below):
-            for k in range(steps):
-                total = total + power_rise(np.add(a, k), n + 1)
-            total = np.where(below, math.factorial(n) * total, 0.0)
-            a = np.where(below, np.add(a, steps), a)
-        total = total + math.factorial(n - 1) * power_rise(a, n) + 0.5 * math.factorial(n) * power_rise(a, n + 1)
-        for k, b in enumerate(_BERNOULLI, 1):
-            total = total + b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) * power_rise(a, 2 * k + n)
-    return ((-1.0) ** (n + 1) * sign * total)[()]
-
 
 _polygamma_rise: Rule = own_gradients(
     _polygamma_rise_value,
@@ -215,8 +187,7 @@ def _half_step_rest(a: Value, order: float) -> Value:
         rest = rest + c * (-1.0) ** n * math.prod(range(2 * k, 2 * k + n)) * b ** (-2.0 * k - n)
     small = np.asarray(np.where(large, 1.0, a))
     leading = 0.5 * (-1.0) ** n * math.factorial(n) / small ** (n + 1.0)
-    rise = _digamma_rise(small, 0.5) if n == 0 else _polygamma_rise_value(small, 0.5, n)
-    return np.where(large, rest, rise - leading)[()]
+    return np.where(large, rest, _polygamma_rise_value(small, 0.5, n) - leading)[()]
 
 
 _half_step: Rule = own_gradients(
@@ -229,5 +200,4 @@ def half_step_rest(a: Value) -> Value:
     return _half_step(a, 0.0)
 
 
-stand_for(digamma, "scipy.special.digamma")
 publish(globals(), helpers="stirling_rest log1p_minus deviance half_step_rest")

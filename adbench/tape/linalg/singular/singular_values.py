@@ -25,14 +25,12 @@ from adbench.tape.linalg.singular.singular_vectors import (
     weighted,
     weighted_value,
 )
-from adbench.tape.linalg.solving import cover, matrix
+from adbench.tape.linalg.solving import cover, matrix, t
 from adbench.tape.linalg.symmetric_eigenvalues import close_pairs, close_to_zero
 from adbench.tape.rules.elementwise import where
-from adbench.tape.rules.shapes import concatenate, flip, matrix_transpose
+from adbench.tape.rules.shapes import concatenate, flip
 from adbench.tape.singular import flat, some
 from adbench.tape.values import is_nested, shape_of, value_of
-
-t = matrix_transpose
 
 
 def _nan_at_zeros(s: Value, tan: Value, shape: tuple[int, ...]) -> Value:

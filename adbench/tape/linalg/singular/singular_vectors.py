@@ -17,12 +17,13 @@ import math
 import numpy as np
 
 from adbench.tape.core.rule import Active, Rule, Value, own_gradients
-from adbench.tape.linalg.solving import cover, diagonal_matrix
+from adbench.tape.linalg.solving import cover, diagonal_matrix, t
 from adbench.tape.linalg.symmetric_eigenvalues import (
     ADVICE,
     EqualEigenvaluesError,
     close_pairs,
     close_to_zero,
+    divided,
     equal_pairs,
     equal_values,
     off_diagonal,
@@ -32,11 +33,9 @@ from adbench.tape.linalg.symmetric_eigenvalues import (
 from adbench.tape.rules.elementwise import no_slope, where
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.reductions import sum  # numpy's name
-from adbench.tape.rules.shapes import concatenate, matrix_transpose, reshape
+from adbench.tape.rules.shapes import concatenate, reshape
 from adbench.tape.singular import UNDEFINED, flat, is_symbol, may_change, some, still, surely
 from adbench.tape.values import is_nested, shape_of, value_of
-
-t = matrix_transpose
 
 
 def _svd_value(a: Value) -> Value:
@@ -143,10 +142,6 @@ def _pairs(s: Value, shape: tuple[int, ...]) -> tuple[Value, Value, Value]:
     return same, np.logical_and(zero[..., None, :], column(1.0 * zero) != 0.0), zero
 
 
-def _quotient(numerator: Value, denominator: Value, skipped: Value) -> Value:
-    return where(skipped, 0.0, numerator / where(skipped, 1.0, denominator))
-
-
 def _turned(a: Value, g: Value, factors: Value, x: Value) -> Value:
     """The derivative of U diag(g) Vᵀ along X for fixed g. This function of X is its own adjoint.
 
@@ -156,13 +151,13 @@ def _turned(a: Value, g: Value, factors: Value, x: Value) -> Value:
     rows, columns = shape_of(a)[-2:]
     u, s, v = _blocks(_svd(a) if is_nested(a) else factors, rows)
     same, nothing, zero = _pairs(s, shape_of(a))
-    even = _quotient(g[..., None, :] - column(g), s[..., None, :] - column(s), same)
-    odd = _quotient(g[..., None, :] + column(g), s[..., None, :] + column(s), nothing)
+    even = divided(g[..., None, :] - column(g), s[..., None, :] - column(s), same)
+    odd = divided(g[..., None, :] + column(g), s[..., None, :] + column(s), nothing)
     xv = matmul(x, v)
     p = matmul(t(u), xv)
     back = matmul(u, matmul(0.5 * (even * (p + t(p)) + odd * (p - t(p))), t(v)))
     if rows != columns:
-        over = _quotient(g, s, zero)[..., None, :]
+        over = divided(g, s, zero)[..., None, :]
         if rows > columns:
             return back + matmul((xv - matmul(u, p)) * over, t(v))
         return back + matmul(u * over, t(matmul(t(x), u) - matmul(v, t(p))))
@@ -179,14 +174,14 @@ def _turned_rates(_v: Value, along: Value, a: Value, x: Value, factors: Value, e
     same, nothing, zero = _pairs(s, shape_of(a))
     xv, bv = matmul(x, v), matmul(along, v)
     p, b = matmul(t(u), xv), matmul(t(u), bv)
-    even = _quotient((p + t(p)) * (b + t(b)), column(s) - s[..., None, :], same)
-    odd = _quotient((p - t(p)) * (b - t(b)), column(s) + s[..., None, :], nothing)
+    even = divided((p + t(p)) * (b + t(b)), column(s) - s[..., None, :], same)
+    odd = divided((p - t(p)) * (b - t(b)), column(s) + s[..., None, :], nothing)
     rates = 0.5 * sum(even + odd, -1)
     if rows > columns:
-        rates = rates + _quotient(sum((bv - matmul(u, b)) * xv, -2), s, zero)
+        rates = rates + divided(sum((bv - matmul(u, b)) * xv, -2), s, zero)
     if columns > rows:
         xu, bu = matmul(t(x), u), matmul(t(along), u)
-        rates = rates + _quotient(sum((bu - matmul(v, t(b))) * xu, -2), s, zero)
+        rates = rates + divided(sum((bu - matmul(v, t(b))) * xu, -2), s, zero)
     tied = np.any(np.logical_and(same, ~np.eye(shape_of(s)[-1], dtype=bool)), -1)
     if is_symbol(plain := value_of(s)):
         surely(
