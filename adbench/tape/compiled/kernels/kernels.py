@@ -7,6 +7,7 @@ code for these shapes; then the rule is called in Python.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -24,7 +25,6 @@ from adbench.tape.compiled.lowering.storage import (
     Shape,
     Uniform,
     in_registers_if_small,
-    size_of,
     view_of,
 )
 from adbench.tape.compiled.trace.symbol import PUT, TAKE
@@ -228,7 +228,7 @@ def _put(operation: KernelOperation) -> Location | None:
     if operation.size > REGISTER_LIMIT:
         out = emission.allocate(shape)
     else:
-        out = emission.in_memory(Registers((literal(0.0),) * size_of(shape), shape))
+        out = emission.in_memory(Registers((literal(0.0),) * math.prod(shape), shape))
     emission.fill(out.flat(), literal(0.0))
     base = emission.code.element(emission.pointer(out), counter_of(emission, i), out.strides[0])
     emission.copy(row, Buffer(base, 0, out.strides[1:], out.shape[1:]))

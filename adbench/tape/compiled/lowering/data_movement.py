@@ -6,6 +6,7 @@ zero. So no table is needed.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,32 +24,19 @@ from adbench.tape.compiled.lowering.storage import (
     Shape,
     Uniform,
     in_registers_if_small,
-    size_of,
     view_of,
 )
+from adbench.tape.compiled.trace.recorded_forms import VIEWS
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine.simd import Simd, literal
 from adbench.tape.rules import shapes
 from adbench.tape.rules.indexing import getitem, is_basic, put, set_at
 
-_VIEWS = frozenset((shapes._broadcast, shapes._reshape, shapes._transpose, shapes._flip, shapes._zeros, shapes.copy))
-_MOVES = frozenset(
-    (
-        *(shapes._tril, shapes._triu, shapes._roll, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
-        *(put, set_at, getitem, ADD_AT),
-    )
-)
-
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     """Whether numpy would return a view; True also for zeros, which need no memory."""
-    return rule in _VIEWS or (rule is getitem and is_basic(params["index"]))
-
-
-def moves_elements(rule: Rule) -> bool:
-    """Whether the rule moves elements to other locations."""
-    return rule in _MOVES
+    return rule in VIEWS or (rule is getitem and is_basic(params["index"]))
 
 
 def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
@@ -58,7 +46,7 @@ def view(emission: Emission, rule: Rule, location: Location, params: dict[str, A
     if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
         element = location.element if isinstance(location, Uniform) else location.elements[0]
         return in_registers_if_small(Uniform(element, shape, location.boolean))
-    if isinstance(location, Registers) and size_of(shape) <= REGISTER_LIMIT:
+    if isinstance(location, Registers) and math.prod(shape) <= REGISTER_LIMIT:
         return _by_numbers(emission, rule, [location], params, shape)
     array = emission.in_memory(location)
     if rule is shapes._reshape:
@@ -106,8 +94,8 @@ def _numbers(rule: Rule, shapes_of_inputs: Sequence[Shape], params: dict[str, An
     """The source of every element of the result: 1 + its position among the inputs' elements, or 0 for a zero."""
     parts, start = [], 1
     for s in shapes_of_inputs:
-        parts.append(np.arange(start, start + size_of(s), dtype=float).reshape(s)[()])
-        start += size_of(s)
+        parts.append(np.arange(start, start + math.prod(s), dtype=float).reshape(s)[()])
+        start += math.prod(s)
     return np.asarray(rule.value(*parts, **params)).astype(np.int64)
 
 
@@ -120,13 +108,13 @@ def _by_numbers(
 
 
 def _positions_of(index: Any, shape: Shape) -> Any:
-    return np.arange(size_of(shape)).reshape(shape)[index]
+    return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
 def _added(operation: KernelOperation, rule: Rule) -> Registers:
     """x in registers with v added at some positions; the first addition to x = 0 needs no instruction."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
-    x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(locations[0]))
+    x: list[str | None] = [None] * math.prod(shape) if rule is put else list(emission.elements(locations[0]))
     into = _positions_of(operation.params["index"], shape)
     v = emission.elements(locations[-1])
     order = np.broadcast_to(np.arange(len(v)).reshape(locations[-1].shape), into.shape)

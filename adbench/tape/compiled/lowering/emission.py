@@ -21,9 +21,6 @@ from adbench.tape.compiled.lowering.storage import (
     Shape,
     Uniform,
     Workspace,
-    elements_of,
-    size_of,
-    store_elements,
     view_of,
 )
 from adbench.tape.core.rule import TapeError, Value
@@ -58,7 +55,7 @@ class KernelOperation:
     @property
     def size(self) -> int:
         """The number of the result's elements."""
-        return size_of(self.shape)
+        return math.prod(self.shape)
 
     def output(self) -> Buffer:
         """Contiguous memory for the result: the target, if that is contiguous."""
@@ -269,7 +266,7 @@ class Emission:
 
     def allocate(self, shape: Shape, boolean: bool = False, *, for_vectors: bool = False) -> Buffer:
         """Memory for an array; with `for_vectors`, in the order in which fused loops read it best."""
-        block = self.workspace.take(max(size_of(shape), 1))
+        block = self.workspace.take(max(math.prod(shape), 1))
         self._allocations["%work", block[1]] = (block, [0])
         return (Buffer.for_vectors if for_vectors else Buffer.packed)("%work", block[1], shape, boolean)
 
@@ -324,7 +321,28 @@ class Emission:
 
     def elements(self, location: Location) -> tuple[Name, ...]:
         """The elements in registers."""
-        return elements_of(self.code, location)
+        if isinstance(location, Registers):
+            return location.elements
+        if isinstance(location, Uniform):
+            return (location.element,) * location.size
+        code, names = self.code, []
+        for k in range(location.size):
+            number = code.load(location.pointer(code, location.offset_of(k)))
+            names.append(self.as_boolean(number) if location.boolean else number)
+        return tuple(names)
+
+    def as_boolean(self, number: Name) -> Name:
+        """A boolean from its form in memory."""
+        return self.code.emit(f"fcmp une {self.code.real} {number}, {self.code.constant(0.0)}")
+
+    def as_double(self, name: Name, boolean: bool) -> Name:
+        """A boolean as 1.0 or 0.0, its form in memory; numbers as they are."""
+        return self.code.emit(f"uitofp {self.code.bit} {name} to {self.code.real}") if boolean else name
+
+    def store(self, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:
+        """Write elements, row by row."""
+        for k, name in enumerate(names):
+            self.code.store(self.as_double(name, boolean), target.pointer(self.code, target.offset_of(k)))
 
     def in_memory(self, location: Location) -> Buffer:
         """The value in memory, copied there if necessary."""
@@ -333,7 +351,7 @@ class Emission:
         if isinstance(location, Registers):
             variable = self.code.variable(f"[{max(location.size, 1)} x {self.code.real}]")
             array = Buffer.packed(variable, 0, location.shape, location.boolean)
-            store_elements(self.code, location.elements, array, location.boolean)
+            self.store(location.elements, array, location.boolean)
             return array
         array = self.allocate(location.shape, location.boolean)
         self.copy(location, array)
@@ -351,7 +369,7 @@ class Emission:
     def copy(self, location: Location, target: Buffer) -> None:
         """Write a value into memory."""
         if isinstance(location, Registers):
-            store_elements(self.code, location.elements, target, location.boolean)
+            self.store(location.elements, target, location.boolean)
             return
         self.one_point_only("loops over arrays")
         if isinstance(location, Buffer) and is_transposed(location, target):
@@ -365,7 +383,7 @@ class Emission:
     def fill(self, target: Buffer, number: Name) -> None:
         """Set all elements to one number."""
         if target.size <= REGISTER_LIMIT:
-            store_elements(self.code, (number,) * target.size, target)
+            self.store((number,) * target.size, target)
         else:
             self.copy(Uniform(number, target.shape), target)
 

@@ -8,6 +8,7 @@ convergence), this fails, and the rule is called in Python.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,12 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS, multiplies
 from adbench.tape.compiled.kernels.natives import native
-from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
+from adbench.tape.compiled.lowering.data_movement import is_view
 from adbench.tape.compiled.lowering.emission import KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
-from adbench.tape.compiled.lowering.storage import Location, Shape, size_of
+from adbench.tape.compiled.lowering.storage import Location, Shape
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.trace.recorded_forms import MOVES
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
@@ -39,7 +41,7 @@ def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> boo
         a, b = map(shape_of, inputs)
         return multiplies(a, b)
     known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
-    return known or is_view(rule, params) or moves_elements(rule)
+    return known or is_view(rule, params) or rule in MOVES
 
 
 def expanded(
@@ -171,10 +173,10 @@ class PythonCall:
 
 
 def _array_at(pointer: int | None, shape: Shape) -> Any:
-    count = max(size_of(shape), 1)
+    count = max(math.prod(shape), 1)
     memory = (ctypes.c_double * count).from_address(pointer or 0)
     every = np.ctypeslib.as_array(memory)
-    return every[: size_of(shape)].reshape(shape)
+    return every[: math.prod(shape)].reshape(shape)
 
 
 def _look(pointer: int | None, shape: Shape, boolean: bool) -> Any:

@@ -7,6 +7,7 @@ without a copy. A long body is called: it consists of functions that share only 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,8 +21,6 @@ from adbench.tape.compiled.lowering.storage import (
     Registers,
     Shape,
     Uniform,
-    size_of,
-    store_elements,
 )
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
@@ -32,21 +31,6 @@ from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]
 """The function that lowers a loop's body: (emission, trace, outputs, given, targets) -> locations of the outputs."""
-
-
-def lower_loop(
-    emission: Emission,
-    wanted: Sequence[Loop],
-    locations: Sequence[Location],
-    lower_block: LowerBlock,
-    *,
-    is_called: bool = False,
-) -> list[Location]:
-    """Write a loop once for all its results: its last state, and histories of parts of its states.
-
-    is_called   whether the body consists of separate functions; then no location is in registers
-    """
-    return _LoopLowering(emission, wanted, locations, lower_block, is_called).run()
 
 
 def _with_code(body: Body) -> Body:
@@ -70,8 +54,11 @@ def _reshaped(y: Value) -> Symbol | None:
 
 
 @dataclass(eq=False)
-class _LoopLowering:
-    """One loop."""
+class LoopLowering:
+    """A loop, written once for all its results: its last state, and histories of parts of its states.
+
+    is_called   whether the body consists of separate functions; then no location is in registers
+    """
 
     emission: Emission
     wanted: Sequence[Loop]
@@ -85,7 +72,7 @@ class _LoopLowering:
         self.body = _with_code(self.first.body)
         self.start, self.rows, self.captures = self.first.split(self.locations)
         self.shapes = self.first.shapes
-        sizes = [size_of(s) for s in self.shapes]
+        sizes = [math.prod(s) for s in self.shapes]
         self.at = [sum(sizes[:k]) for k in range(len(sizes))]
         self.size = sum(sizes)
         n = self.first.n
@@ -200,7 +187,7 @@ class _LoopLowering:
 
     def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
         """Write the recorded entries of part k into a row of a history."""
-        start, stop = max(self.at[k], keep[0]), min(self.at[k] + size_of(self.shapes[k]), keep[1])
+        start, stop = max(self.at[k], keep[0]), min(self.at[k] + math.prod(self.shapes[k]), keep[1])
         if start >= stop:
             return
         base = self.code.element(history.pointer(self.code, start - keep[0]), row, history.strides[0])
@@ -208,7 +195,7 @@ class _LoopLowering:
         target = Buffer(base, 0, (1,), shape)
         first = start - self.at[k]
         if isinstance(location, Registers):
-            store_elements(self.code, location.elements[first : first + shape[0]], target)
+            self.emission.store(location.elements[first : first + shape[0]], target)
         elif isinstance(location, Uniform):
             self.emission.copy(Uniform(location.element, shape), target)
         else:
@@ -260,5 +247,5 @@ class _LoopLowering:
             return Buffer(self.full.base, self.full.offset + self.first.n * self.size, (1,), shape)
         last = self.pair[self.first.n % 2] if self.pair is not None else self.emission.allocate(shape)
         for k in self.variables:
-            store_elements(self.code, self.get_variables(k), self.within(last, k))
+            self.emission.store(self.get_variables(k), self.within(last, k))
         return last

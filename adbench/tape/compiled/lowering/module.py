@@ -23,7 +23,7 @@ from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
-from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import ANY, PREDICATES, Symbol
 from adbench.tape.core.rule import Value
@@ -112,7 +112,7 @@ def lower(
     for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs if width == 1 else (), strict=False)):
         if out is None:
             name = emission.elements(location)[0]
-            code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
+            code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
         elif location != out:
             emission.copy(location, out)
     if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
@@ -167,7 +167,7 @@ def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) 
     first = 0
     for location in locations:
         for name in emission.elements(location):
-            number = as_double(code, name, location.boolean)
+            number = emission.as_double(name, location.boolean)
             pointer = code.element("%results", str(first))
             code.do(f"call void {store}({code.real} {number}, ptr {pointer}, i32 8, {code.bit} {done})")
             first += 1

@@ -87,8 +87,7 @@ class ValueLocations:
                 again.append(name)
                 continue
             number = code.load(code.element("%work", str(self.slots[n] + k)))
-            is_true = f"fcmp une {code.real} {number}, {code.constant(0.0)}"
-            again.append(code.emit(is_true) if location.boolean else number)
+            again.append(self.emission.as_boolean(number) if location.boolean else number)
         self.near[n] = self.emission.lines + len(code.lines)
         if isinstance(location, Uniform):
             return Uniform(again[0], location.shape, location.boolean)

@@ -18,13 +18,16 @@ from adbench.tape.values import constant
 
 
 class Owner(Protocol):
-    """The attributes of a compiled function that `FlatArguments` needs."""
+    """The attributes of a compiled function that its arguments and results depend on."""
 
+    f: Callable[..., Any]
     name: str
     operator: str
     count: int
     vectors: int
     wrt: tuple[int, ...]
+    single: bool
+    options: CompileOptions
     alive: list[Any]
 
 
@@ -131,15 +134,7 @@ def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any
     return [tuple(part for _, part in sorted(pairs, key=lambda pair: pair[0]))]
 
 
-class Differentiated(Owner, Protocol):
-    """The attributes of a compiled function that its results depend on."""
-
-    f: Callable[..., Any]
-    single: bool
-    options: CompileOptions
-
-
-def form(owner: Differentiated, program: CompiledProgram, is_flat: bool) -> str:
+def form(owner: Owner, program: CompiledProgram, is_flat: bool) -> str:
     """The form in which the entry assembles a result; "" if Python has to.
 
     The parts of a derivative in nests (not `is_flat`) are a tuple, also for a single argument.
@@ -169,7 +164,7 @@ def is_identity(rebuild: Callable[..., Any]) -> bool:
         return False
 
 
-def assembled(owner: Differentiated, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
+def assembled(owner: Owner, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
     """Assemble a result from its parts."""
     program, parts = result
     value = program.rebuild(parts[: program.values])
@@ -205,7 +200,7 @@ def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
     return finished
 
 
-def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
     flat: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]
@@ -215,7 +210,7 @@ def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArgu
     return derivative[0] if owner.single else derivative
 
 
-def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
+def eager(owner: Owner, args: Sequence[Any]) -> Any:
     """The result from the eager engine."""
     inputs = list(args[: owner.count])
 
@@ -229,10 +224,9 @@ def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
     if owner.operator == "value":
         return owner.f(*inputs)
     x = inputs[owner.wrt[0]] if owner.single else tuple(inputs[k] for k in owner.wrt)
-    if owner.operator == "gradient":
-        return functionals.gradient(of_active, x)[1]
-    if owner.operator == "value_and_gradient":
-        return functionals.gradient(of_active, x)
+    if owner.operator in ("gradient", "value_and_gradient"):
+        both = functionals.gradient(of_active, x)
+        return both[1] if owner.operator == "gradient" else both
     home = jacobians if owner.operator in ("jacobian", "hessian", "hvp") else functionals
     result = getattr(home, owner.operator)(of_active, x, *args[owner.count :])
     if not owner.options.sparse:

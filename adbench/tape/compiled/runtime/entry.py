@@ -100,6 +100,7 @@ class CompiledEntry:
         owner: Any,
     ) -> None:
         self.form = form
+        self._dispatch = dispatch  # keeps its workspaces in memory
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
         self.vectorcall = self._loaded.address("vectorcall")

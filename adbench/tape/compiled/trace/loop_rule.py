@@ -28,7 +28,7 @@ from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.functionals import is_on, merged
 from adbench.tape.core.node import new_leaf
-from adbench.tape.core.recording import ASK, Record
+from adbench.tape.core.recording import ASK, Record, Tape
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, on_tape
@@ -247,14 +247,19 @@ def pull_back(
         cells = [leaf.cell if w else None for leaf, w in zip(leaves, wanted, strict=True)]
         outputs = outputs_of(leaves)
         seeds = [(y, weight) for y, weight in zip(outputs, weights, strict=True) if is_on(y, tape)]
-        for cell, adj in merged(seeds):
-            cell.adj = adj
-            if cell.shape:
-                cell.own = False
-        careful = current.careful
-        records = careful_records(reversed(tape)) if careful else reversed(tape)
-        quiet_sweep(map(_by_reciprocal, records), careful=careful)
-        return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
+        return sweep_back(tape, seeds, cells)
+
+
+def sweep_back(tape: Tape, seeds: Sequence[tuple[Any, Value]], cells: Sequence[Any]) -> list[Value]:
+    """The adjoints of these cells, None for no cell, by one sweep of the engine from (result, adjoint) seeds."""
+    for cell, adj in merged(seeds):
+        cell.adj = adj
+        if cell.shape:
+            cell.own = False
+    careful = current.careful
+    records = careful_records(reversed(tape)) if careful else reversed(tape)
+    quiet_sweep(map(_by_reciprocal, records), careful=careful)
+    return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
 
 
 def _by_reciprocal(record: Record) -> Record:
