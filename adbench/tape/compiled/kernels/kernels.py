@@ -31,7 +31,7 @@ from adbench.tape.compiled.trace.symbol import PUT, TAKE
 from adbench.tape.core.rule import Rule
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
-from adbench.tape.machine.simd import Code, Name, literal
+from adbench.tape.machine.simd import Code, Name, Simd, literal
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[KernelOperation], "Location | None"]
@@ -127,17 +127,16 @@ def _copied(emission: Emission, array: Buffer) -> Buffer:
 
 
 def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -> Location:
-    """Element by element, in registers."""
     left, right = emission.elements(a), emission.elements(b)
-    code, flags, inner = emission.code, emission.module.flags, a.shape[-1]
+    one, inner = Simd(emission.code, 1), a.shape[-1]
     rows, columns = a.shape[0] if len(a.shape) > 1 else 1, b.shape[1] if len(b.shape) > 1 else 1
     names = []
     for i in range(rows):
         for j in range(columns):
             total: Name = literal(0.0)
             for k in range(inner):
-                term = code.emit(f"fmul{flags} double {left[i * inner + k]}, {right[k * columns + j]}")
-                total = term if k == 0 else code.emit(f"fadd{flags} double {total}, {term}")
+                term = one.binary("fmul", left[i * inner + k], right[k * columns + j])
+                total = term if k == 0 else one.binary("fadd", total, term)
             names.append(total)
     return Registers(tuple(names), shape)
 

@@ -58,7 +58,7 @@ def inverse(operation: KernelOperation) -> Location | None:
 def log_abs_det(operation: KernelOperation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
     lu, _ = _factored(operation.emission, operation.operands[0])
-    return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
+    return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [view_of(lu, np.diagonal)])
 
 
 def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = lambda _one, x: x) -> Location | None:
@@ -68,7 +68,7 @@ def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = l
     """
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
-    diagonal, total, one = _diagonal(lu), code.variable("double"), Simd(code, 1)
+    diagonal, total, one = view_of(lu, np.diagonal), code.variable("double"), Simd(code, 1)
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
@@ -91,10 +91,6 @@ def sign_of_det(operation: KernelOperation) -> Location | None:
     return determinant(
         operation, lambda one, x: one.select(one.compare("olt", x, literal(0.0)), literal(-1.0), literal(1.0))
     )
-
-
-def _diagonal(matrix: Buffer) -> Buffer:
-    return Buffer(matrix.base, matrix.offset, (sum(matrix.strides),), matrix.shape[:1])
 
 
 def solve(operation: KernelOperation) -> Location | None:

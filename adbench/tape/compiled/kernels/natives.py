@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +33,10 @@ Native = Callable[..., Name]
 
 def _intrinsic(name: str) -> Native:
     return lambda k, x: k.intrinsic(name, x)
+
+
+def _comparison(condition: str) -> Native:
+    return lambda k, x, y: k.compare(condition, x, y)
 
 
 def _arithmetic(op: str) -> Native:
@@ -144,6 +147,12 @@ def _negated(k: Simd, x: Name) -> Name:
 
 
 _WRITTEN: dict[str, Native] = {
+    **{
+        name: part
+        for module in (exponentials, logarithms, trigonometry, special_functions)
+        for name, part in vars(module).items()
+        if isinstance(part, Part)
+    },
     "negative": _negated,
     "same": lambda k, x: x,
     "square": lambda k, x: k.binary("fmul", x, x),
@@ -165,17 +174,6 @@ _WRITTEN: dict[str, Native] = {
     "xlog1py": _xlogy(logarithms.log1p),
     **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
     **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
-    **{name: getattr(exponentials, name) for name in ("exp", "expm1", "expit", "tanh", "sech_square", "sinh", "cosh")},
-    "log": logarithms.log,
-    "log1p": logarithms.log1p,
-    **{
-        name: getattr(trigonometry, name)
-        for name in ("sin", "cos", "tan", "sinc", "sinc_1", "sinc_2", "asin", "acos", "atan", "atan2")
-    },
-    "lgamma": special_functions.lgamma,
-    "digamma": special_functions.digamma,
-    "trigamma": special_functions.trigamma,
-    **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
 
@@ -213,26 +211,19 @@ NATIVE: dict[Rule, Native] = {
     NUMBER: lambda k, x: k.number(x),
     WITH_SLOPE: lambda _k, y, _slope, _x: y,
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
+    PREDICATES[np.less]: _comparison("olt"),
+    PREDICATES[np.less_equal]: _comparison("ole"),
+    PREDICATES[np.greater]: _comparison("ogt"),
+    PREDICATES[np.greater_equal]: _comparison("oge"),
+    PREDICATES[np.equal]: _comparison("oeq"),
+    PREDICATES[np.not_equal]: _comparison("une"),
+    PREDICATES[np.isnan]: lambda k, x: k.compare("uno", x, x),
+    PREDICATES[np.isinf]: lambda k, x: k.compare("oeq", abs(k.x(x)).name, k.constant(math.inf)),
+    PREDICATES[np.isfinite]: lambda k, x: k.compare("olt", abs(k.x(x)).name, k.constant(math.inf)),
+    PREDICATES[np.signbit]: lambda k, x: k.code.emit(f"icmp slt {k.integer} {k.bits(x)}, {k.whole(0)}"),
+    LOGIC[np.logical_and]: lambda k, x, y: k.logic("and", x, y),
+    LOGIC[np.logical_or]: lambda k, x, y: k.logic("or", x, y),
+    LOGIC[np.logical_xor]: lambda k, x, y: k.logic("xor", x, y),
+    LOGIC[np.logical_not]: lambda k, x: k.logic("xor", x, k.truth),
 }
 """Rule -> the function that writes its value."""
-
-_FLAGS: dict[Any, Native] = {
-    np.less: lambda k, x, y: k.compare("olt", x, y),
-    np.less_equal: lambda k, x, y: k.compare("ole", x, y),
-    np.greater: lambda k, x, y: k.compare("ogt", x, y),
-    np.greater_equal: lambda k, x, y: k.compare("oge", x, y),
-    np.equal: lambda k, x, y: k.compare("oeq", x, y),
-    np.not_equal: lambda k, x, y: k.compare("une", x, y),
-    np.isnan: lambda k, x: k.compare("uno", x, x),
-    np.isinf: lambda k, x: k.compare("oeq", abs(k.x(x)).name, k.constant(math.inf)),
-    np.isfinite: lambda k, x: k.compare("olt", abs(k.x(x)).name, k.constant(math.inf)),
-    np.signbit: lambda k, x: k.code.emit(f"icmp slt {k.integer} {k.bits(x)}, {k.whole(0)}"),
-}
-_LOGICAL: dict[Any, Native] = {
-    np.logical_and: lambda k, x, y: k.logic("and", x, y),
-    np.logical_or: lambda k, x, y: k.logic("or", x, y),
-    np.logical_xor: lambda k, x, y: k.logic("xor", x, y),
-    np.logical_not: lambda k, x: k.logic("xor", x, k.truth),
-}
-NATIVE |= {PREDICATES[ufunc]: native for ufunc, native in _FLAGS.items()}
-NATIVE |= {LOGIC[ufunc]: native for ufunc, native in _LOGICAL.items()}

@@ -11,18 +11,18 @@ import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS, multiplies
 from adbench.tape.compiled.kernels.natives import native
-from adbench.tape.compiled.lowering.data_movement import is_view
 from adbench.tape.compiled.lowering.emission import KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.storage import Location, Shape
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
-from adbench.tape.compiled.trace.recorded_forms import MOVES
+from adbench.tape.compiled.trace.recorded_forms import MOVES, VIEWS
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
@@ -35,13 +35,13 @@ LARGEST_CONTRACTION = 10_000_000
 """The most products in a contraction that is expanded into loops."""
 
 
-def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
+def has_code(rule: Rule, inputs: Sequence[Value], _params: Any = None) -> bool:
     """Whether the rule has native code."""
     if rule is products.matmul:
         a, b = map(shape_of, inputs)
         return multiplies(a, b)
     known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
-    return known or is_view(rule, params) or rule in MOVES
+    return known or rule in VIEWS or rule in MOVES
 
 
 def expanded(
@@ -68,8 +68,9 @@ def expanded(
 
 
 def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Symbol) -> Value:
-    if not has_code(rule, args, params):
-        write = _FORMULAS.get(rule) or _own_value(rule)
+    if not has_code(rule, args):
+        density = getattr(rule.value, "__self__", None)
+        write = partial(_log_density, density) if isinstance(density, Density) else _FORMULAS.get(rule, rule.value)
         try:
             value = write(*args, **params)
         except Exception:  # the value function needs numbers, so the rule is called in Python
@@ -79,12 +80,7 @@ def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Sym
     return rule(*args, **params)
 
 
-def _own_value(rule: Rule) -> Callable[..., Value]:
-    density = getattr(rule.value, "__self__", None)
-    return rule.value if not isinstance(density, Density) else lambda *args: _log_density(density, args)
-
-
-def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
+def _log_density(density: Density, *inputs: Value) -> Value:
     """The sum of the log densities, as `Density` forms it."""
     terms = density.value(density.shared(*inputs), *inputs)
     if not density.elementwise:
