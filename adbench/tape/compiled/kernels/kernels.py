@@ -17,16 +17,7 @@ from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, orient
 from adbench.tape.compiled.kernels.small_matrices import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    in_registers_if_small,
-    view_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, view_of
 from adbench.tape.compiled.trace.symbol import PUT, TAKE
 from adbench.tape.core.rule import Rule
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
@@ -206,7 +197,7 @@ def counter_of(emission: Emission, location: Location) -> Name:
 def row_of(emission: Emission, array: Location, i: Name) -> Location:
     """array[i] for a counter."""
     if isinstance(array, Uniform):
-        return in_registers_if_small(Uniform(array.element, array.shape[1:]))
+        return Uniform(array.element, array.shape[1:]).settled()
     return emission.result(row_in_memory(emission, emission.in_memory(array), i))
 
 

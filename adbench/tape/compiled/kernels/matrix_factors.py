@@ -100,15 +100,7 @@ def solve(operation: KernelOperation) -> Location | None:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
-    if len(b.shape) == 1:
-        columns, solution = 1, operation.output()
-        result = solution
-    else:
-        columns = b.shape[1]
-        solution = emission.allocate((columns, n))  # LAPACK's columns
-        result = view_of(solution, np.transpose)
-    emission.copy(b, result)
-    target = emission.pointer(solution)
+    result, target, columns = _right_sides(operation)
     if n <= small_matrices.LARGEST_UNROLLED:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
         small_matrices.substitute(emission, lu, target, columns, upper=False, unit=False)
         small_matrices.substitute(emission, lu, target, columns, upper=True, unit=True)
@@ -119,28 +111,36 @@ def solve(operation: KernelOperation) -> Location | None:
     return emission.result(result)
 
 
+def _right_sides(operation: KernelOperation) -> tuple[Buffer, Name, int]:
+    """B in memory for the result, where LAPACK has it column by column; its address, and the number of columns."""
+    emission, b = operation.emission, operation.operands[1]
+    if len(b.shape) == 1:
+        solution, result = (operation.output(),) * 2
+    else:
+        solution = emission.allocate(b.shape[::-1])
+        result = view_of(solution, np.transpose)
+    emission.copy(b, result)
+    return result, emission.pointer(solution), b.size // b.shape[0]
+
+
 def triangular(operation: KernelOperation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
     if len(b.shape) > 2 or operation.size == 0:
         return None
-    emission, params = operation.emission, operation.params
-    n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
-    solution = emission.allocate((columns, n))  # LAPACK's columns
-    is_vector = len(b.shape) == 1
-    result = Buffer.packed(solution.base, solution.offset, b.shape) if is_vector else view_of(solution, np.transpose)
-    emission.copy(b, result)
+    emission, params, n = operation.emission, operation.params, a.shape[0]
+    result, target, columns = _right_sides(operation)
     if n <= small_matrices.LARGEST_UNROLLED:
         whole = emission.in_memory(a)
         triangle = view_of(whole, np.transpose) if params["transposed"] else whole
         upper = params["lower"] == params["transposed"]
-        small_matrices.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
+        small_matrices.substitute(emission, triangle, target, columns, upper=upper, unit=False)
         return emission.result(result)
     array, is_columns, line = oriented(emission, a)
     upper = "L" if params["lower"] == is_columns else "U"
     letter = "N" if is_columns != params["transposed"] else "T"
     matrix = emission.pointer(array), line
-    call_lapack(emission, "dtrtrs", upper, letter, "N", n, columns, *matrix, emission.pointer(solution), n, "info")
+    call_lapack(emission, "dtrtrs", upper, letter, "N", n, columns, *matrix, target, n, "info")
     return emission.result(result)
 
 

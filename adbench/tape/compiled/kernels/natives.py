@@ -13,12 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.mathematics import (
-    exponentials,
-    logarithms,
-    special_functions,
-    trigonometry,
-)
+from adbench.tape.compiled.kernels.mathematics import exponentials, logarithms, special_functions, trigonometry
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.trace.symbol import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule

@@ -16,16 +16,7 @@ import numpy as np
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import FusedStep
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    in_registers_if_small,
-    view_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, view_of
 from adbench.tape.compiled.trace.recorded_forms import VIEWS
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.core.rule import Rule
@@ -42,10 +33,10 @@ def is_view(rule: Rule, params: dict[str, Any]) -> bool:
 def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
     """A view of a value."""
     if rule is shapes._zeros:
-        return in_registers_if_small(Uniform(emission.code.constant(0.0), shape))
+        return Uniform(emission.code.constant(0.0), shape).settled()
     if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
         element = location.element if isinstance(location, Uniform) else location.elements[0]
-        return in_registers_if_small(Uniform(element, shape, location.boolean))
+        return Uniform(element, shape, location.boolean).settled()
     if isinstance(location, Registers) and math.prod(shape) <= REGISTER_LIMIT:
         return _by_numbers(emission, rule, [location], params, shape)
     array = emission.in_memory(location)

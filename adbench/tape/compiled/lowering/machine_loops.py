@@ -14,14 +14,7 @@ from dataclasses import dataclass, replace
 from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import made_by

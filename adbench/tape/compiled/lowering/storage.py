@@ -47,6 +47,12 @@ class Uniform(_Located):
     shape: Shape
     boolean: bool = False
 
+    def settled(self) -> Location:
+        """In registers, if the elements are few."""
+        if self.size > REGISTER_LIMIT:
+            return self
+        return Registers((self.element,) * self.size, self.shape, self.boolean)
+
 
 @dataclass(frozen=True)
 class Buffer(_Located):
@@ -148,10 +154,3 @@ class Workspace:
     def give_back(self, block: tuple[int, int]) -> None:
         """Free a block."""
         self._free.append(block)
-
-
-def in_registers_if_small(location: Uniform) -> Location:
-    """One number in all elements; in registers if they are few."""
-    if location.size > REGISTER_LIMIT:
-        return location
-    return Registers((location.element,) * location.size, location.shape, location.boolean)

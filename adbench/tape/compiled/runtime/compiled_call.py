@@ -33,9 +33,8 @@ from adbench.tape.compiled.runtime.entry import (
     DispatchTable,
     Native,
     NestedEntry,
-    called_natively,
+    call_natively,
     not_here,
-    set_address,
 )
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.sparse.sparsity import Template
@@ -266,8 +265,8 @@ class Compiled(Native):  # type: ignore[misc]
             self._entries[-1].pass_on(entry.call)
         else:
             self.call = entry.call
-            if IS_CALLED_NATIVELY and entry.vectorcall:
-                set_address(self, entry.vectorcall)
+            if entry.vectorcall:
+                call_natively(self, entry.vectorcall)
         self._entries.append(entry)
 
     def add_sparse(self, entry: CompiledEntry, matrices: list[Template]) -> None:
@@ -352,9 +351,6 @@ class Compiled(Native):  # type: ignore[misc]
             if signature.eager_because:
                 lines.append(f"runs in the eager engine: {signature.eager_because}")
         return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
-
-
-IS_CALLED_NATIVELY = called_natively(Compiled)
 
 
 def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:

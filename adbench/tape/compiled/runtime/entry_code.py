@@ -103,7 +103,6 @@ class _EntryWriter(ObjectCode):
         self.code.leave_unless(total, "otherwise")
 
     def borrow(self) -> None:
-        """Take the first free workspace."""
         self.free = self.part(self.state, 16)
         self.code.leave_unless(self.exists(self.free), "otherwise")
         enough = f"icmp sge i64 {self.part(self.free, 8, 'i64')}, {self.part(self.state, 8, 'i64')}"
@@ -112,7 +111,6 @@ class _EntryWriter(ObjectCode):
         self.work = self.at(self.free, 64)
 
     def give_back(self) -> None:
-        """Return the workspace to the free list."""
         self.code.store(self.part(self.state, 16), self.free, "ptr")
         self.put(self.state, 16, self.free)
 
@@ -161,7 +159,6 @@ class _EntryWriter(ObjectCode):
         return failed
 
     def assembled(self, form: str) -> Name:
-        """The result from its parts."""
         things = [
             self.arrays[k]
             if k in self.arrays

@@ -152,7 +152,6 @@ class _Recorder:
         return Recording(self.trace, self.inputs(), tuple(value), rebuild, tuple(parts), symbols, guards)
 
     def run(self) -> Recording:
-        """Record the value and the derivatives of the operator."""
         operator = self.request.operator
         if operator == "jvp":
             ys, rebuild, tangents = self.along(self.vector(self.directions()))
@@ -180,7 +179,6 @@ class _Recorder:
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def evaluated(self, is_differentiated: bool) -> Any:
-        """The function's result on symbols."""
         self.trace.is_differentiated = is_differentiated
         y = self.request.f(self.given)
         self.trace.is_differentiated = False
@@ -204,14 +202,12 @@ class _Recorder:
         return self.finish([y], lambda parts: parts[0], parts, parts)
 
     def check_scalar(self, y: Any) -> None:
-        """Raise NotScalarError as `gradient` does."""
         if not is_scalar(y):
             raise NotScalarError(
                 f"gradient: {self.request.name} should return a scalar, got {described(y)}; use jacobian or vjp"
             )
 
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
-        """Record the reverse sweep after the function."""
         parts = self.swept_parts(ys, weights)
         return self.finish(ys, rebuild, parts, parts)
 
@@ -232,7 +228,6 @@ class _Recorder:
         return matching(self.request.vector, self.active(), f"{self.request.operator}: v")
 
     def duals(self, level: int, tangents: Sequence[Value]) -> list[Any]:
-        """The inputs with their tangents."""
         rest = iter(tangents)
         return [Dual(level, x, next(rest)) if a else x for x, a in zip(self.given, self.request.active, strict=True)]
 

@@ -140,19 +140,6 @@ def _written_out(value: Callable[..., Value]) -> Callable[..., Value]:
     return operations
 
 
-MATRIX_FORMS: dict[Rule, Callable[..., Value]] = {
-    **{rule: _norm for rule in (reductions.norm2, reductions.norm2.inner) if rule is not None},
-    determinant._cofactors: _cofactors,
-    determinant._slope: _slope_of_cofactors,
-    solving._expm: _expm,
-    eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
-    singular_values._svdvals: _with_vectors(singular_vectors._svd),
-    singular_vectors.weighted: _written_out(singular_vectors.weighted_value),
-    singular_vectors.rates: _written_out(singular_vectors.rates_value),
-}
-"""Rule -> the function that `simplified` asks for another form."""
-
-
 Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 
 
@@ -186,8 +173,8 @@ def one_number(x: Value) -> float | None:
 def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], producer: Producer) -> Value:
     """A value equal to rule(*inputs) that needs no new record, or None. It may simplify inputs.
 
-    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y), besides `MATRIX_FORMS`. (x + 0
-    is not x for x = -0.0.)
+    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y), besides forms of matrix
+    functions. (x + 0 is not x for x = -0.0.)
     """
     if rule.elementwise and len(inputs) == 2:
         for i in (0, 1):
@@ -341,7 +328,14 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     shapes._reshape: _same_shape,
     products.matmul: _matmul,
     reductions._sum: _sum,
-    **MATRIX_FORMS,
+    **{rule: _norm for rule in (reductions.norm2, reductions.norm2.inner) if rule is not None},
+    determinant._cofactors: _cofactors,
+    determinant._slope: _slope_of_cofactors,
+    solving._expm: _expm,
+    eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
+    singular_values._svdvals: _with_vectors(singular_vectors._svd),
+    singular_vectors.weighted: _written_out(singular_vectors.weighted_value),
+    singular_vectors.rates: _written_out(singular_vectors.rates_value),
     solving._solve: _solve,
     shapes.copy: lambda inputs, _params, _made: inputs[0],
 }

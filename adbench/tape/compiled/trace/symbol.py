@@ -273,9 +273,7 @@ class Symbol(Operand):
     # numpy's functions
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "__call__" and not options:
-            rule = PREDICATES.get(ufunc) or LOGIC.get(ufunc)
-            if rule is None and ufunc in BITWISE:
-                rule = LOGIC[BITWISE[ufunc]]
+            rule = PREDICATES.get(ufunc) or LOGIC.get(BITWISE.get(ufunc, ufunc))
             if rule is not None:
                 return rule(*inputs)
         return super().__array_ufunc__(ufunc, method, *inputs, **options)

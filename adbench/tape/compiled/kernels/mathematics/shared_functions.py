@@ -73,7 +73,6 @@ class Kernel:
         return k.real if self.results == 1 else f"{{ {', '.join([k.real] * self.results)} }}"
 
     def _define(self, module: Module, symbol: str, width: int, linkage: str = "") -> None:
-        """Add the function to a module."""
         code = Code(module)
         code.is_kernel = True
         k = Simd(code, width).exact()

@@ -70,7 +70,6 @@ def _tan_far(k: Simd, x: X) -> tuple[X]:
 
 
 def _bit(k: Simd, n: Name, bit: int) -> Name:
-    """Whether a bit of an integer is set."""
     return k.code.emit(f"icmp ne {k.integer} {k.integers('and', n, k.whole(bit))}, {k.whole(0)}")
 
 
