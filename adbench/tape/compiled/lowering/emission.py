@@ -99,7 +99,7 @@ class Emission:
         self.held = ""
         if self.width > 1:
             self.workspace.unused(1)
-            self.held = self._read_held()
+            self.held = self.code.load("%work", self.code.bit)
         self.pieces: list[Module] = []
         self.sequence: list[int] = []
         self.lines = 0
@@ -108,7 +108,7 @@ class Emission:
         self.exits: set[str] = set()
         self.computed: dict[Any, Any] = {}
         self.reading: tuple[Value, ...] = ()
-        self._allocations: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
+        self._values: dict[tuple[int, int], int] = {}  # a block of the workspace -> the number of values in it
         self._constants: dict[int, tuple[Any, Location]] = {}
 
     # Pieces
@@ -151,11 +151,11 @@ class Emission:
     def cut(self) -> None:
         """End the function here and continue in a new one, in a separate module."""
         if self.width > 1:
-            self._store_mask(self.held, 0)
+            self._store_mask(self.held, "%work")
         self._end_piece()
         self._begin_piece()
         if self.width > 1:
-            self.held = self._read_held()
+            self.held = self.code.load("%work", self.code.bit)
 
     def _end_piece(self) -> None:
         self.end_function("piece")
@@ -239,23 +239,16 @@ class Emission:
         done = simd.logic("and", held, simd.logic("xor", has_nan, simd.truth)) if has_nan else held
         failed = simd.logic("xor", held, done)
         self.held = done
-        self._store_mask(done, 0)
-        self._store_mask(failed, 1)
+        self._store_mask(done, "%work")
+        self._store_mask(failed, self.code.emit("getelementptr inbounds i8, ptr %work, i64 1"))
         return done
 
     def lanes_outcome(self) -> Name:
         """The two masks of `finish_lanes` as the function's return value."""
-        masks = self.code.load(self._byte(0), "i16")
-        return self.code.emit(f"zext i16 {masks} to i32")
+        return self.code.emit(f"zext i16 {self.code.load('%work', 'i16')} to i32")
 
-    def _store_mask(self, mask: Name, k: int) -> None:
-        self.code.do(f"store {self.code.bit} {mask}, ptr {self._byte(k)}, align 1")
-
-    def _byte(self, k: int) -> Name:
-        return self.code.emit(f"getelementptr inbounds i8, ptr %work, i64 {k}")
-
-    def _read_held(self) -> Name:
-        return self.code.load(self._byte(0), self.code.bit)
+    def _store_mask(self, mask: Name, place: Name) -> None:
+        self.code.do(f"store {self.code.bit} {mask}, ptr {place}, align 1")
 
     def leave_on_error(self) -> str:
         """The label of the exit without a result."""
@@ -267,39 +260,35 @@ class Emission:
     def allocate(self, shape: Shape, boolean: bool = False, *, for_vectors: bool = False) -> Buffer:
         """Memory for an array; with `for_vectors`, in the order in which fused loops read it best."""
         block = self.workspace.take(max(math.prod(shape), 1))
-        self._allocations["%work", block[1]] = (block, [0])
+        self._values[block] = 0
         return (Buffer.for_vectors if for_vectors else Buffer.packed)("%work", block[1], shape, boolean)
 
     def retain(self, location: Location) -> None:
         """Count one more value in this memory."""
-        allocation = self._allocation_of(location)
-        if allocation is not None:
-            allocation[1][0] += 1
+        block = self._block_of(location)
+        if block is not None:
+            self._values[block] += 1
 
     def release(self, location: Location) -> None:
         """Count one value less; free the memory after the last."""
-        allocation = self._allocation_of(location)
-        if allocation is not None:
-            allocation[1][0] -= 1
-            if allocation[1][0] == 0:
-                block = allocation[0]
-                del self._allocations["%work", block[1]]
+        block = self._block_of(location)
+        if block is not None:
+            self._values[block] -= 1
+            if self._values[block] == 0:
+                del self._values[block]
                 self.workspace.give_back(block)
 
     def is_unshared(self, location: Location) -> bool:
         """Whether this value is contiguous and alone in its memory."""
-        allocation = self._allocation_of(location)
+        block = self._block_of(location)
         return (
-            allocation is not None and allocation[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
+            block is not None and self._values[block] == 1 and isinstance(location, Buffer) and location.is_contiguous
         )
 
-    def _allocation_of(self, location: Location) -> tuple[tuple[int, int], list[int]] | None:
+    def _block_of(self, location: Location) -> tuple[int, int] | None:
         if not isinstance(location, Buffer) or location.base != "%work":
             return None
-        for block, count in self._allocations.values():
-            if block[1] <= location.offset < block[1] + block[0]:
-                return block, count
-        return None
+        return next((block for block in self._values if 0 <= location.offset - block[1] < block[0]), None)
 
     def fused_loops(self, shape: Shape) -> FusedLoops:
         """Loops over an index space, which threads may share."""
