@@ -109,9 +109,6 @@ class Loaded:
         except RuntimeError as error:
             raise _refused(error) from error
         self._environment = environment
-        self._fill()
-
-    def _fill(self) -> None:
         self._table = (ctypes.c_void_p * max(len(self._environment), 1)).from_address(
             self._engine.get_global_value_address("environment")
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,7 @@ def _reshaped(emission: Emission, location: Any, shape: Shape) -> Any:
             return Buffer(location.base, location.offset, strides, shape, location.boolean)
         array = emission.contiguous(location)
         return Buffer.packed(array.base, array.offset, shape, array.boolean)
-    if isinstance(location, Uniform):
-        return Uniform(location.element, shape, location.boolean)
-    return Registers(location.elements, shape, location.boolean)
+    return replace(location, shape=shape)
 
 
 def _offsets(array: Buffer, numbers: Any) -> Any:

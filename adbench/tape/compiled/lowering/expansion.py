@@ -169,10 +169,7 @@ class PythonCall:
 
 
 def _array_at(pointer: int | None, shape: Shape) -> Any:
-    count = max(math.prod(shape), 1)
-    memory = (ctypes.c_double * count).from_address(pointer or 0)
-    every = np.ctypeslib.as_array(memory)
-    return every[: math.prod(shape)].reshape(shape)
+    return np.ctypeslib.as_array((ctypes.c_double * math.prod(shape)).from_address(pointer or 0)).reshape(shape)
 
 
 def _look(pointer: int | None, shape: Shape, boolean: bool) -> Any:

@@ -258,7 +258,7 @@ class _Pool:
 
 @functools.cache
 def _pool() -> _Pool:
-    pool = _Pool(np.zeros(WORDS + 8, np.int64)[: WORDS + 8], Loaded(SOURCE, [], level=1), 0, [])
+    pool = _Pool(np.zeros(WORDS + 8, np.int64), Loaded(SOURCE, [], level=1), 0, [])
     pool.call("prepare")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pool.after_fork)

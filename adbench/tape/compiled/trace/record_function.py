@@ -22,7 +22,7 @@ from adbench.tape.core.functionals import Function, NotScalarError
 from adbench.tape.core.rule import Active, Value
 from adbench.tape.levels import NotCompilableError, current, forward_level, nested
 from adbench.tape.rules.shapes import reshape
-from adbench.tape.trees import described, is_scalar, matching, outputs
+from adbench.tape.trees import described, first, is_scalar, matching, outputs
 from adbench.tape.values import has_nan, settle, shape_of
 
 OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp", "jacobian", "hessian")
@@ -158,7 +158,7 @@ class _Recorder:
             return self.finish(ys, rebuild, tangents, tangents)
         if operator == "hvp":
             y, firsts, tangents = self.forward_over_reverse(self.vector(self.directions()))
-            return self.finish([y], lambda parts: parts[0], tangents, [*firsts, *tangents])
+            return self.finish([y], first, tangents, [*firsts, *tangents])
         if operator == "jacobian":
             return self.jacobian()
         if operator == "hessian":
@@ -175,7 +175,7 @@ class _Recorder:
         if self.is_path_of_one_number():
             recording = _Recorder(self.request, careful=False).along_one()
         else:
-            recording = self.swept([y], lambda parts: parts[0], [1.0])
+            recording = self.swept([y], first, [1.0])
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def evaluated(self, is_differentiated: bool) -> Any:
@@ -199,7 +199,7 @@ class _Recorder:
         (shape,) = map(np.shape, self.active())
         (y,), _, (slope,) = self.along([np.ones(shape) if shape else 1.0])
         parts = [reshape(slope, shape) if shape else slope]
-        return self.finish([y], lambda parts: parts[0], parts, parts)
+        return self.finish([y], first, parts, parts)
 
     def check_scalar(self, y: Any) -> None:
         if not is_scalar(y):
@@ -294,7 +294,7 @@ class _Recorder:
             firsts = self.swept_parts([y], [1.0])
         firsts = [spread(g, shape) for g, shape in zip(firsts, shapes, strict=True)]
         compressed = hessian_of(Product(trace, seeds, tuple(tangents)))
-        return self.with_matrix([y], lambda parts: parts[0], compressed, firsts, shapes)
+        return self.with_matrix([y], first, compressed, firsts, shapes)
 
     def with_matrix(
         self, ys: Sequence[Value], rebuild: Any, compressed: Compressed, parts: list[Value], rows: Any

@@ -43,10 +43,6 @@ class Kernel:
             known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
         return known
 
-    def part(self, number: int) -> Part:
-        """The function that writes one of the results."""
-        return Part(self, number)
-
     def _inline(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
         before = len(k.code.lines)
         exact = k.exact()
