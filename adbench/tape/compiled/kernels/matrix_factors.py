@@ -12,7 +12,7 @@ import numpy as np
 from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented, shared
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
@@ -23,9 +23,8 @@ from adbench.tape.rules.reductions import HUGE, TINY
 
 def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
     """L U of Aᵀ (our rows are LAPACK's columns) and the row exchanges, computed once for each A."""
-    key = ("lu", id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
-    known = emission.computed.get(key)
-    if known is None:
+
+    def make() -> tuple[Buffer, Name]:
         n = matrix.shape[0]
         pivots = emission.pointer(emission.allocate((n,)))  # integers of four bytes use half of it
         if is_generated(emission, n):
@@ -37,8 +36,9 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
             lu = emission.allocate(matrix.shape)
             emission.copy(matrix, lu)
             call_lapack(emission, "dgetrf", n, n, emission.pointer(lu), n, pivots, "info")
-        known = emission.computed[key] = (lu, pivots)
-    return known
+        return lu, pivots
+
+    return shared(emission, "lu", make)  # type: ignore[no-any-return]
 
 
 def inverse(operation: KernelOperation) -> Location | None:

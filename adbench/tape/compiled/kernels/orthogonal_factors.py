@@ -102,15 +102,12 @@ def _columns(emission: Emission, rows: int, columns: int) -> Buffer:
     return Buffer(block.base, block.offset, (1, rows), (rows, columns))
 
 
-def _shared(operation: KernelOperation, name: str, make: Callable[[], Buffer]) -> Buffer:
-    """The factors, computed once for each matrix."""
-    emission = operation.emission
+def shared(emission: Emission, name: str, make: Callable[[], Any]) -> Any:
+    """The factors of the operation's first operand, computed once."""
     key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
-    factors = emission.computed.get(key)
-    if factors is None:
-        factors = emission.computed[key] = make()
-        emission.retain(factors)
-    return factors
+    if key not in emission.computed:
+        emission.computed[key] = make()
+    return emission.computed[key]
 
 
 def _values(
@@ -150,9 +147,10 @@ def eigh(operation: KernelOperation) -> Location | None:
         emission.copy(a, vectors)
         _dsyevd(emission, vectors, values, job="V")
         emission.copy(values, view_of(packed, lambda x: x[0]))
+        emission.retain(packed)
         return packed
 
-    return emission.result(_shared(operation, "eigh", make))
+    return emission.result(shared(emission, "eigh", make))
 
 
 def eigvalsh(operation: KernelOperation) -> Location | None:
@@ -192,9 +190,10 @@ def svd(operation: KernelOperation) -> Location | None:
         _dgesdd(emission, a, values, view_of(packed, lambda x: x[:m]), vt, job="S")
         emission.copy(values, view_of(packed, lambda x: x[m]))
         emission.copy(view_of(vt, lambda x: x.T), view_of(packed, lambda x: x[m + 1 :]))
+        emission.retain(packed)
         return packed
 
-    return emission.result(_shared(operation, "svd", make))
+    return emission.result(shared(emission, "svd", make))
 
 
 def svdvals(operation: KernelOperation) -> Location | None:

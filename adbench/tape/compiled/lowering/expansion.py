@@ -21,12 +21,12 @@ from adbench.tape.compiled.kernels.natives import native
 from adbench.tape.compiled.lowering.emission import KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.storage import Location, Shape
-from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.trace.loop_rule import SCAN, replay
 from adbench.tape.compiled.trace.recorded_forms import MOVES, VIEWS
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
-from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.core.rule import Rule, Value
 from adbench.tape.densities.density import Density
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.values import shape_of
@@ -50,21 +50,13 @@ def expanded(
     """The program on a new trace with as many native rules as possible, or the trace itself if all are native."""
     if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
-    numbers = live(trace, outputs)
-    operations = [made_by(trace[n]) for n in numbers]
     new = Trace(outer=True)
     leaves = [new.leaf(s.shape) for s in inputs]
     for old, leaf in zip(inputs, leaves, strict=True):
         if old.tape.counter is old:
             new.counter = leaf
-    values: dict[int, Value] = dict(zip(map(id, inputs), leaves, strict=True))
-    for n, operation in zip(numbers, operations, strict=True):
-        if operation is None or id(trace[n][1]) in values:
-            continue
-        rule, operands, params = operation
-        args = [values.get(id(x), x) if isinstance(x, Active) else x for x in operands]
-        values[id(trace[n][1])] = _expanded(rule, args, params, trace[n][1])
-    return new, leaves, [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
+    values = dict(zip(map(id, inputs), leaves, strict=True))
+    return new, leaves, replay(trace, outputs, values, _expanded)
 
 
 def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Symbol) -> Value:

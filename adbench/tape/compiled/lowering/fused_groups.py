@@ -36,6 +36,9 @@ from adbench.tape.values import shape_of
 
 IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
 
+ORDERED = (reductions._sum, shapes._sum_to, reductions._prod)
+"""Reductions whose rounding depends on the order of the elements, which is fixed."""
+
 _PRODUCTS = frozenset((elementwise.multiply, elementwise.negative, elementwise.square))
 
 
@@ -144,16 +147,12 @@ class FusedGroups(ValueLocations):
                     members.append(user)
                     chosen.add(user)
         least = min(self.space(n) for n in members)
-        chosen -= {n for n in members if self.is_ordered(n) and self.space(n) != least}  # the order of a sum is fixed
+        chosen -= {n for n in members if self.made[n][0] in ORDERED and self.space(n) != least}
         each[:] = [n for n in each if n not in chosen]
         fold[:] = [n for n in fold if n not in chosen]
         heapq.heapify(each)
         heapq.heapify(fold)
         self.emit_fused(sorted(chosen), chosen)
-
-    def is_ordered(self, n: int) -> bool:
-        """Whether an operation is a reduction whose rounding depends on the order of its elements."""
-        return self.kind(n) == FOLD and self.made[n][0] in (reductions._sum, shapes._sum_to, reductions._prod)
 
     def is_uniform(self, n: int) -> bool:
         """Whether all operands are the same in all elements."""
@@ -280,7 +279,8 @@ class FusedGroups(ValueLocations):
                 continue
             numbers = [v for v in inputs if shape_of(v) == ()]
             if rule is elementwise.multiply and len(numbers) == 1:
-                is_safe = self.is_safe_outside(numbers[0])
+                # Whether the sum times this number overflows only where a sum of products does, or nobody cares
+                is_safe = self.emission.fast_math or (type(numbers[0]) is float and abs(numbers[0]) >= 1.0)
                 if is_safe or not self.emission.careful:
                     total.may_overflow = total.may_overflow or not is_safe
                     total.factors.append(numbers[0])
@@ -288,10 +288,6 @@ class FusedGroups(ValueLocations):
                     continue
             break
         return total
-
-    def is_safe_outside(self, factor: Value) -> bool:
-        """Whether a sum times this number overflows only where a sum of products does, or nobody cares."""
-        return self.emission.fast_math or (type(factor) is float and abs(factor) >= 1.0)
 
     def reduced(self, n: int, full: Buffer, total: _Sum) -> Location:
         """The result of a reduction."""

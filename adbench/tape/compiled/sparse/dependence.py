@@ -352,7 +352,6 @@ def _mask_of(symbol: Symbol) -> Any:
             (np.ones(shape_of(y)) if m is None else m.astype(float))[()]
             for y, m in zip(inputs, input_masks, strict=True)
         ]
-        numbers = [np.abs(v) for v in numbers]
         mask = np.abs(rule.value(*numbers, **params)) != 0
         masks[x.number] = None if mask.all() else mask
     return symbol.tape.masks[symbol.number]

@@ -120,7 +120,8 @@ class Divisor:
         """x / y as a product with 1/y."""
         y, inverse = k.splat(self.y), k.splat(self.inverse)
         q = k.binary("fmul", x, inverse)
-        return _corrected(k, x, y, inverse, q) if exactly and not _is_power_of_two(self.y) else q
+        is_power_of_two = not self.y.startswith("%") and int(self.y, 16) & (2**52 - 1) == 0  # its inverse is exact
+        return _corrected(k, x, y, inverse, q) if exactly and not is_power_of_two else q
 
 
 def common_divisor(code: Code, y: Name) -> Divisor | None:
@@ -157,11 +158,6 @@ def by_inverse(k: Simd, step: FusedStep, names: Sequence[Name], of: tuple[Name, 
     if step.divides == "exact":
         q = _corrected(k, x, y, inverse, q)
     return unless(k, unusable, [q], lambda: [k.binary("fdiv", x, y)])[0]
-
-
-def _is_power_of_two(name: Name) -> bool:
-    """Whether the name is a literal power of two, whose inverse is exact."""
-    return not name.startswith("%") and int(name, 16) & (2**52 - 1) == 0
 
 
 def _is_one(x: Operand) -> bool:
