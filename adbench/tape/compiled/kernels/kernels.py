@@ -198,13 +198,9 @@ def row_of(emission: Emission, array: Location, i: Name) -> Location:
     """array[i] for a counter."""
     if isinstance(array, Uniform):
         return Uniform(array.element, array.shape[1:]).settled()
-    return emission.result(row_in_memory(emission, emission.in_memory(array), i))
-
-
-def row_in_memory(emission: Emission, array: Buffer, i: Name) -> Buffer:
-    """array[i] for a counter, where it is."""
-    base = emission.code.element(emission.pointer(array), i, array.strides[0])
-    return Buffer(base, 0, array.strides[1:], array.shape[1:], array.boolean)
+    rows = emission.in_memory(array)
+    base = emission.code.element(emission.pointer(rows), i, rows.strides[0])
+    return emission.result(Buffer(base, 0, rows.strides[1:], rows.shape[1:], rows.boolean))
 
 
 def _take(operation: KernelOperation) -> Location | None:

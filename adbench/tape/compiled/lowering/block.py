@@ -26,7 +26,7 @@ from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
 from adbench.tape.compiled.lowering.machine_loops import LoopLowering
 from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
-from adbench.tape.compiled.trace.loop_rule import SCAN, live, nodes_with_bodies
+from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.recorded_forms import MOVES
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
@@ -41,10 +41,6 @@ WRITTEN_INTO = frozenset((ADD_AT, set_at))
 
 FEWEST_LANES = 3
 """The fewest elements in registers that a kernel computes together."""
-
-
-LONG_BODY = 2_000
-"""Bodies of loops with more operations become separate functions: LLVM takes too long for one long function."""
 
 
 class Block(FusedGroups):
@@ -275,14 +271,11 @@ class Block(FusedGroups):
             self.emission.one_point_only(rule.name)
         if rule is SCAN:
             together = self.loops[_loop_key(inputs, params)]
-            is_long = self.piece > 0 and nodes_with_bodies(params["loop"].body.trace) > LONG_BODY
-            is_called = is_long and self.emission.level == 0 and self.emission.width == 1
             loop = LoopLowering(
                 self.emission,
                 [self.made[m][2]["loop"] for m in together],
-                [self.outside_registers(x) if is_called else self.location(x) for x in inputs],
-                lambda *block: Block(*block, piece=self.piece if is_called else 0).lower(),  # type: ignore[misc]
-                is_called,
+                [self.location(x) for x in inputs],
+                lambda *block: Block(*block).lower(),
             )
             for m, location in zip(together, loop.run(), strict=True):
                 self.finish(m, location)

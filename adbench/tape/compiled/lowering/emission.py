@@ -76,7 +76,6 @@ class Emission:
 
     level          of optimisation
     pieces         modules of the finished functions: a long program is cut
-    sequence       the numbers of the pieces that together are the current function
     lines          written before the current function, for distances
     python_calls   names of rules called in Python, which `explain` reports
     computed       results that several operations share, such as the factors of a matrix
@@ -101,7 +100,6 @@ class Emission:
             self.workspace.unused(1)
             self.held = self.code.load("%work", self.code.bit)
         self.pieces: list[Module] = []
-        self.sequence: list[int] = []
         self.lines = 0
         self._anchors: list[tuple[Name, Callable[[Code], Name]]] = []
         self.python_calls: list[str] = []
@@ -152,17 +150,8 @@ class Emission:
         """End the function here and continue in a new one, in a separate module."""
         if self.width > 1:
             self._store_mask(self.held, "%work")
-        self._end_piece()
-        self._begin_piece()
-        if self.width > 1:
-            self.held = self.code.load("%work", self.code.bit)
-
-    def _end_piece(self) -> None:
         self.end_function("piece")
-        self.sequence.append(len(self.pieces))
         self.pieces.append(self.module)
-
-    def _begin_piece(self) -> None:
         self.exits = set()
         self.computed = {}
         count = self.code._count
@@ -171,11 +160,13 @@ class Emission:
         self.code._count = count
         for name, write in self._anchors:
             self._at_the_beginning(write, name)
+        if self.width > 1:
+            self.held = self.code.load("%work", self.code.bit)
 
-    def call_pieces(self, numbers: Sequence[int]) -> None:
-        """Write calls of these pieces in order, until one has no result."""
+    def call_pieces(self) -> None:
+        """Write calls of all pieces in order, until one has no result."""
         code = self.code
-        for number in numbers:
+        for number in range(len(self.pieces)):
             function = self.module.outside(code, number, Piece(number))
             outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
             bad, good = code.label(), code.label()
@@ -183,27 +174,6 @@ class Emission:
             code.begin(bad)
             code.do(f"ret i32 {outcome}")
             code.begin(good)
-
-    def call(self, write: Callable[[], None]) -> None:
-        """Call functions that `write` writes, in separate modules. They share memory with this one, not registers."""
-        outside = self.module, self.code, self.exits, self.computed, self.sequence, self.lines
-        anchors = len(self._anchors)
-        self.sequence = []
-        self._begin_piece()
-        write()
-        self._end_piece()
-        inside, count = self.sequence, self.code._count
-        self.module, self.code, self.exits, self.computed, self.sequence, self.lines = outside
-        self.code._count = count
-        for name, anchor in self._anchors[anchors:]:
-            self._at_the_beginning(anchor, name)
-        self.call_pieces(inside)
-
-    def slot(self, value: Name, kind: str) -> Callable[[], Name]:
-        """Store a value for the functions of `call`; the result, called there, is its name."""
-        at = str(self.workspace.unused(1))
-        self.code.store(value, self.code.element("%work", at), kind)
-        return lambda: self.anchor(lambda code: code.load(code.element("%work", at), kind))
 
     # Ways out
 

@@ -2,16 +2,16 @@
 
 A small state is kept in registers, a large one in two alternating buffers. If its history is needed (a reverse sweep
 reads the states from last to first), the history itself is the buffer: iteration k reads row k and writes row k + 1,
-without a copy. A long body is called: it consists of functions that share only memory with the loop.
+without a copy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
+from adbench.tape.compiled.kernels.kernels import row_of
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
@@ -48,16 +48,12 @@ def _reshaped(y: Value) -> Symbol | None:
 
 @dataclass(eq=False)
 class LoopLowering:
-    """A loop, written once for all its results: its last state, and histories of parts of its states.
-
-    is_called   whether the body consists of separate functions; then no location is in registers
-    """
+    """A loop, written once for all its results: its last state, and histories of parts of its states."""
 
     emission: Emission
     wanted: Sequence[Loop]
     locations: Sequence[Location]
     lower_block: LowerBlock
-    is_called: bool
 
     def __post_init__(self) -> None:
         emission, wanted = self.emission, self.wanted
@@ -78,7 +74,7 @@ class LoopLowering:
         if self.full is None and has_buffer:
             self.pair = emission.allocate((self.size,)), emission.allocate((self.size,))
         self.variables = {
-            k: emission.allocate((size,)) if self.is_called else [self.code.variable("double") for _ in range(size)]
+            k: [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
             if size <= REGISTER_LIMIT
         }
@@ -104,12 +100,7 @@ class LoopLowering:
             counter = code.emit(f"sub i64 {n - 1}, {k}") if self.first.backwards else k
             number = code.emit(f"sitofp i64 {counter} to double")
             now, following = self.memory(k, pointers)
-            if self.is_called:
-                self.call(
-                    k, number, now, following, [row_in_memory(emission, emission.in_memory(x), counter) for x in rows]
-                )
-            else:
-                self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
+            self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
             if self.pair is not None:
                 code.store(following, pointers[0], "ptr")
                 code.store(now, pointers[1], "ptr")
@@ -133,20 +124,6 @@ class LoopLowering:
         results = self.lower_block(self.emission, self.body.trace, self.body.outputs, locations, targets)
         self.end_iteration(k, results, following)
 
-    def call(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Buffer]) -> None:
-        """Write an iteration as functions, and call them."""
-        emission = self.emission
-        slots = [emission.slot(k, "i64"), emission.slot(now, "ptr"), emission.slot(following, "ptr")]
-        bases = [emission.slot(x.base, "ptr") for x in rows]
-        numbers = emission.slot(number, "double")
-
-        def write() -> None:
-            k, now, following = (read() for read in slots)
-            here = [replace(x, base=base()) for x, base in zip(rows, bases, strict=True)]
-            self.iteration(k, numbers(), now, following, list(map(emission.result, here)))
-
-        emission.call(write)
-
     def begin(self, k: int, location: Location) -> None:
         """Write the first state."""
         if k in self.variables:
@@ -162,17 +139,12 @@ class LoopLowering:
 
     def set_variables(self, k: int, names: Sequence[Name]) -> None:
         """Store part k of the state in its variables."""
-        for variable, name in zip(self.places(k), names, strict=True):
+        for variable, name in zip(self.variables[k], names, strict=True):
             self.code.store(name, variable)
 
     def get_variables(self, k: int) -> tuple[Name, ...]:
         """Part k of the state, read from its variables."""
-        return tuple(map(self.code.load, self.places(k)))
-
-    def places(self, k: int) -> list[Name]:
-        """The addresses of the variables of part k of the state."""
-        place = self.variables[k]
-        return [place.pointer(self.code, i) for i in range(place.size)] if isinstance(place, Buffer) else place
+        return tuple(map(self.code.load, self.variables[k]))
 
     def within(self, packed: Buffer, k: int) -> Buffer:
         """Part k of a packed state in memory."""

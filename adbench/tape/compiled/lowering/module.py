@@ -118,9 +118,9 @@ def lower(
     if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
         emission.exits.add("on_nan")
         code.leave_if(is_nan, "on_nan")
-    if emission.sequence:
+    if emission.pieces:
         emission.cut()
-        emission.call_pieces(emission.sequence)
+        emission.call_pieces()
     emission.end_function("run", emission.lanes_outcome() if width > 1 else "0")
     return Lowered(
         (*emission.pieces, emission.module),

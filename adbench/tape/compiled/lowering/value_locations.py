@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform, row_by_row
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.core.rule import Value
 from adbench.tape.machine.simd import Code, Name, Simd
@@ -111,21 +111,6 @@ class ValueLocations:
             late.append(f"  %m{key} = getelementptr inbounds {real}, ptr %work, i64 {key}")
             late.append(f"  store {real} {name}, ptr %m{key}, align 8")
         return names
-
-    def outside_registers(self, x: Value) -> Location:
-        """The location of a value, not in registers of this function: other functions read it, too."""
-        location = self.emission.constant(x) if type(x) is not Symbol else self.locations[x.number]
-        if isinstance(location, Buffer) and self.emission.is_anchored(location):
-            return location
-        names = self.spill(x.number, location) if type(x) is Symbol and not isinstance(location, Buffer) else ()
-        if names and all(name.startswith("%") for name in names):
-            strides = (0,) * len(location.shape) if isinstance(location, Uniform) else row_by_row(location.shape)
-            return Buffer("%work", self.slots[x.number], strides, location.shape, location.boolean)
-        if not isinstance(location, Buffer) and not any(name.startswith("%") for name in names):
-            return location  # constants
-        copy = self.emission.allocate(location.shape, location.boolean)
-        self.emission.copy(self.location(x), copy)
-        return copy
 
     def cut(self) -> None:
         """Continue in a new function, if no needed value is on this function's stack."""
