@@ -103,21 +103,20 @@ def lower(
         outs.append(out)
         if out is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = out
-    block = Block(emission, trace, [*outputs, *has_nan], arguments, targets, guards, piece=PIECES[level])
-    locations = block.lower()
-    code = emission.code
+    locations = Block(emission, trace, [*outputs, *has_nan], arguments, targets, guards, piece=PIECES[level]).lower()
+    code, results, nans = emission.code, locations[: len(outputs)], locations[len(outputs) :]
     if width > 1:
-        done = emission.finish_lanes(_any_nan(emission, locations[len(outputs) :]))
-        _write_lanes(emission, locations[: len(outputs)], done)
-    for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs if width == 1 else (), strict=False)):
-        if out is None:
-            name = emission.elements(location)[0]
-            code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
-        elif location != out:
-            emission.copy(location, out)
-    if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
-        emission.exits.add("on_nan")
-        code.leave_if(is_nan, "on_nan")
+        _write_lanes(emission, results, emission.finish_lanes(_any_nan(emission, nans)))
+    else:
+        for k, (location, out) in enumerate(zip(results, outs, strict=True)):
+            if out is None:
+                name = emission.elements(location)[0]
+                code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
+            elif location != out:
+                emission.copy(location, out)
+        if is_nan := _any_nan(emission, nans):
+            emission.exits.add("on_nan")
+            code.leave_if(is_nan, "on_nan")
     if emission.pieces:
         emission.cut()
         emission.call_pieces()

@@ -50,8 +50,10 @@ class ValueLocations:
             return self.emission.constant(x)
         n = x.number
         location = self.locations[n]
-        near = self.near.get(n)
-        if near is not None and self.is_far(near) and not isinstance(location, Buffer):
+        near, begun = self.near.get(n), self.emission.lines
+        if near is None or isinstance(location, Buffer):
+            return location
+        if near < begun or begun + len(self.emission.code.lines) - near > SPILL_DISTANCE:
             location = self.locations[n] = self.reload(n)
         return location
 
@@ -61,11 +63,6 @@ class ValueLocations:
             return self.code.constant(x)
         location = self.location(x)
         return location.elements[0] if type(location) is Registers else self.emission.elements(location)[0]
-
-    def is_far(self, line: int) -> bool:
-        """Whether this line of the program belongs to an earlier function, or lies far back in this one."""
-        before = self.emission.lines
-        return line < before or before + len(self.emission.code.lines) - line > SPILL_DISTANCE
 
     def define(self, n: int) -> None:
         """Note that a value exists from here on."""

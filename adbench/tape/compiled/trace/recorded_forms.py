@@ -47,15 +47,8 @@ TRACED_GRADIENTS: set[Rule] = {
     *MOVES,
     *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
     *(determinant._det, triangular_factors._cholesky, triangular_factors._blocked_adjoint, LEAF),
-    *(
-        symmetric_eigenvalues._eigh,
-        eigenvalues._eigvalsh,
-        singular_vectors._svd,
-        singular_values._svdvals,
-        singular_vectors.weighted,
-        singular_vectors.rates,
-        triangular_factors._qr,
-    ),
+    *(symmetric_eigenvalues._eigh, eigenvalues._eigvalsh, triangular_factors._qr, singular_values._svdvals),
+    *(singular_vectors._svd, singular_vectors.weighted, singular_vectors.rates),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
 densities."""
