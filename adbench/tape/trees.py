@@ -53,13 +53,14 @@ def tree_unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
 # Arguments and results of functionals: numbers, arrays, or nests of them
 
 _SINGLE = (float, int, np.ndarray, np.generic, complex, Active)
-_first = operator.itemgetter(0)
+first = operator.itemgetter(0)
+"""Rebuilds a single number or array from its parts."""
 
 
 def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], Any]]:
     """The numbers and arrays in x in normal form, and a function that rebuilds the nest from others."""
     if type(x) is np.ndarray or isinstance(x, _SINGLE):
-        return [leaf_value(x, what)], _first
+        return [leaf_value(x, what)], first
     leaves, structure = tree_flatten(x)
     return [leaf_value(leaf, what) for leaf in leaves], lambda leaves: tree_unflatten(structure, leaves)
 
@@ -67,9 +68,9 @@ def flatten(x: Any, what: str) -> tuple[list[Value], Callable[[Sequence[Any]], A
 def outputs(y: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The numbers and arrays that a function returned, and their structure. A list of scalars is a vector."""
     if isinstance(y, _SINGLE):
-        return [y], _first
+        return [y], first
     if isinstance(y, list):
-        return [asarray(y)], _first
+        return [asarray(y)], first
     leaves, structure = tree_flatten(y)
     return list(leaves), lambda new: tree_unflatten(structure, new)
 

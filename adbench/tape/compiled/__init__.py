@@ -70,7 +70,10 @@ def compile(
     """
     if type(threads) is not int or threads < 1:
         raise ValueError(f"compile: threads: expected a whole number of at least 1, got {threads!r}")
-    opened = None if cache is None else _opened(cache)
+    try:
+        opened = None if cache is None else SealedFolder(cache, limit=CODE_LIMIT)
+    except ValueError as error:
+        raise ValueError(f"compile: cache: {error}") from error
     options = CompileOptions(fast_math, level, checkpointed, recordings, watch, opened, sparse, threads, batch, eager)
     if batch:
         if sparse:
@@ -82,10 +85,3 @@ def compile(
         compiled = Compiled(f, example, operator, wrt, options)
     compiled.call(*example)
     return compiled
-
-
-def _opened(cache: str | os.PathLike[str]) -> SealedFolder:
-    try:
-        return SealedFolder(cache, limit=CODE_LIMIT)
-    except ValueError as error:
-        raise ValueError(f"compile: cache: {error}") from error

@@ -133,18 +133,10 @@ def _negated(self: Dual) -> Value:
     return Dual(self.level, -self.val, -self.tangent) if type(self.val) is float else negative(self)
 
 
-OPERATORS: dict[str, Callable[..., Value]] = {
-    "add": _operator(add),
-    "radd": _reflected(add),
-    "sub": _operator(subtract),
-    "rsub": _reflected(subtract),
-    "mul": _operator(multiply),
-    "rmul": _reflected(multiply),
-    "truediv": _operator(divide),
-    "rtruediv": _reflected(divide),
-    "neg": _negated,
-}
+OPERATORS: dict[str, Callable[..., Value]] = {"neg": _negated}
 """Name of an operator -> the fast method of `Dual`."""
+for _name, _rule in (("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide)):
+    OPERATORS |= {_name: _operator(_rule), f"r{_name}": _reflected(_rule)}
 
 _interpret = Dual.interpret
 

@@ -86,11 +86,10 @@ def _interpret_one(node: Any, rule: Rule, params: dict[str, Any]) -> Value:
     if slope is not None and type(cell) is AdjointCell and shape_of(val) == (cell.shape if rule.elementwise else ()):
         return push(node.tape, rule, val, (cell,), (slope,), None)
     keep_val, keep_a = kept(rule, _ONE_ACTIVE)
+    result = push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
     if rule.remembered and type(cell) is AdjointCell:
-        result = push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
         result.origin = (result.val, rule, (node,), params)
-        return result
-    return push(node.tape, rule, val, (cell,), (val if keep_val else None, (a if keep_a else cell,)), params)
+    return result
 
 
 def _interpret_two(tape: Tape, rule: Rule, a: Value, b: Value, params: dict[str, Any]) -> Value:

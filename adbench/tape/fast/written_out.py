@@ -198,7 +198,7 @@ def r{{name}}(self, other):
     return otherwise_reflected(self, other)
 """
 
-_SCALAR_OPERATORS = (
+SCALAR_OPERATORS = (
     # name, sign, rule, ∂(a ∘ b)/∂a, ∂(a ∘ b)/∂b for val = a ∘ b
     ("add", "+", add, "1.0", "1.0"),
     ("sub", "-", subtract, "1.0", "-1.0"),
@@ -282,5 +282,5 @@ def _scalar_abs(self: Any) -> Value:
 OF_SCALARS: dict[str, Callable[..., Value]] = {"neg": _scalar_neg, "pow": _scalar_pow, "abs": _scalar_abs}
 """Name of an operator -> the fast method of `Scalar`."""
 
-for _row in _SCALAR_OPERATORS:
+for _row in SCALAR_OPERATORS:
     OF_SCALARS |= _compiled(*_row)

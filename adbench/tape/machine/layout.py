@@ -92,7 +92,7 @@ def check() -> None:
     if not (3, 11) <= sys.version_info[:2] <= (3, 13) or not layouts_are_known():
         raise UnknownLayoutError("machine code for scalars knows CPython 3.11 to 3.13 on 64 bits only")
     marks = [object(), object()]
-    addresses = [*map(id, marks)]
+    pair, array, addresses = tuple(marks), np.ones((2, 3)), [*map(id, marks)]
     backwards = reversed(marks)
     next(backwards)
     counts = [_count(marks[0])]
@@ -100,11 +100,10 @@ def check() -> None:
     counts.append(_count(marks[0]))
     seen = {
         "counts": counts[1] - counts[0] == len(held),
-        "tuple": _word(tuple(marks), SIZE) == 2
-        and [_word(tuple(marks), ITEMS_OF_TUPLE + k * WORD) for k in range(2)] == addresses,
-        "list": _word(marks, SIZE) == 2 and _pointed(marks, ITEMS_OF_LIST) == addresses,
+        "tuple": _word(pair, SIZE) == 2 and _words(id(pair) + ITEMS_OF_TUPLE, 2) == addresses,
+        "list": _word(marks, SIZE) == 2 and _words(_word(marks, ITEMS_OF_LIST), 2) == addresses,
         "reversed list": (_word(backwards, PLACE), _word(backwards, LISTED)) == (0, id(marks)),
-        "array": _pointed(np.ones((2, 3)), STRIDES) == [24, 8],
+        "array": _words(_word(array, STRIDES), 2) == [24, 8],
     }
     if wrong := [name for name, holds in seen.items() if not holds]:
         raise UnknownLayoutError(f"unknown layout of {', '.join(wrong)}")
@@ -115,23 +114,18 @@ def offsets(owner: type, names: Sequence[str]) -> dict[str, int]:
     thing, marks = owner(), [object() for _ in names]
     for name, mark in zip(names, marks, strict=True):
         setattr(thing, name, mark)
-    words = _words(thing, owner.__basicsize__ // WORD)
+    words = _words(id(thing), owner.__basicsize__ // WORD)
     if not set(map(id, marks)) <= set(words):
         raise UnknownLayoutError(f"unknown layout of {owner.__name__}")
     return {name: WORD * words.index(id(mark)) for name, mark in zip(names, marks, strict=True)}
 
 
-def _words(thing: object, count: int) -> list[int]:
-    return list((ctypes.c_uint64 * count).from_address(id(thing)))
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_uint64 * count).from_address(address))
 
 
 def _word(thing: object, offset: int) -> int:
-    return ctypes.c_uint64.from_address(id(thing) + offset).value
-
-
-def _pointed(thing: object, offset: int) -> list[int]:
-    """Two words where the object points to."""
-    return list((ctypes.c_uint64 * 2).from_address(_word(thing, offset)))
+    return _words(id(thing) + offset, 1)[0]
 
 
 def operators_of(owner: type, table: int = NUMBERS) -> Any:

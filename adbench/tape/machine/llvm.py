@@ -80,22 +80,12 @@ def object_code(text: str, level: int) -> bytes:
         raise _refused(error) from error
 
 
-def _digest(*parts: str) -> str:
-    """A digest of texts, different for any two lists of texts."""
-    whole = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        whole.update(len(data).to_bytes(8, "little"))
-        whole.update(data)
-    return whole.hexdigest()
-
-
 def _cached_object_code(text: str, level: int, cache: SealedFolder | None) -> bytes:
     """The object code, from the cache if possible."""
     if cache is None:
         return object_code(text, level)
-    version = ".".join(map(str, llvm.llvm_version_info))
-    name = f"{_digest(text, str(level), *processor(), version, llvm.get_process_triple())}.code"
+    decisive = text, level, processor(), llvm.llvm_version_info, llvm.get_process_triple()
+    name = f"{hashlib.sha256(repr(decisive).encode()).hexdigest()}.code"
     code = cache.get(name)
     if code is None:
         code = object_code(text, level)
@@ -119,9 +109,6 @@ class Loaded:
         except RuntimeError as error:
             raise _refused(error) from error
         self._environment = environment
-        self._fill()
-
-    def _fill(self) -> None:
         self._table = (ctypes.c_void_p * max(len(self._environment), 1)).from_address(
             self._engine.get_global_value_address("environment")
         )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from adbench.tape.core.rule import Rule
 from adbench.tape.fast.quick_records import PARAMS
 from adbench.tape.fast.quick_records import getitem as read
 from adbench.tape.fast.scalar_functions import CONSTANTS, LIBRARY, ROWS, regular, row, written_out
-from adbench.tape.fast.written_out import OF_SCALARS
+from adbench.tape.fast.written_out import OF_SCALARS, SCALAR_OPERATORS
 from adbench.tape.machine import layout
 from adbench.tape.machine.llvm import TAKES_ARRAY, TAKES_ONE_OBJECT, Loaded, builtin_function, builtin_method
 from adbench.tape.machine.simd import Module, Name, X
@@ -121,17 +121,21 @@ class _Translator:
 
     def value(self, source: str) -> X:
         """The value, which must be finite."""
-        val = self.names["val"] = self._of(ast.parse(source, mode="eval").body)
+        val = self.names["val"] = self.number(source)
         self.w.require_finite(val)
         return val
 
     def partial(self, name: str, source: str, rule: Rule) -> X:
         """A partial, which must be regular, as in Python."""
-        self.names[name] = self._of(ast.parse(source, mode="eval").body)
+        self.names[name] = self.number(source)
         condition = ast.parse(regular(rule, name), mode="eval").body
         if not isinstance(condition, ast.Constant):
             self.w.require(self._holds(condition))
         return self.names[name]
+
+    def number(self, source: str) -> X:
+        """The number that an expression gives."""
+        return self._of(ast.parse(source, mode="eval").body)
 
     def _of(self, node: ast.expr) -> X:
         match node:
@@ -167,21 +171,6 @@ class _Translator:
 
 # Operators, elements and the whole
 
-Partial = Callable[[Writer, HeldNumber, HeldNumber, X], Name]  # (writer, a, b, val) -> a new reference to ∂(a ∘ b)/∂…
-
-OPERATORS: dict[str, tuple[Rule, Callable[[X, X], X], Partial, Partial]] = {
-    # name: the rule, a ∘ b, ∂(a ∘ b)/∂a and ∂(a ∘ b)/∂b, as in `written_out`
-    "add": (e.add, operator.add, lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(ONE)),
-    "sub": (e.subtract, operator.sub, lambda w, *_: w.own_literal(ONE), lambda w, *_: w.own_literal(MINUS_ONE)),
-    "mul": (e.multiply, operator.mul, lambda w, a, b, _: w.own(b.object), lambda w, a, b, _: w.own(a.object)),
-    "truediv": (
-        e.divide,
-        operator.truediv,
-        lambda w, a, b, _: w.new_float(1.0 / b.number),
-        lambda w, a, b, val: w.new_float(-val / b.number),
-    ),
-}
-
 FUNCTIONS = {rule: f"function_{rule.name}" for rule in translated()}
 
 
@@ -190,8 +179,8 @@ def _written() -> Module:
     layout.check()
     module = Module()
     _record(module)
-    for name in OPERATORS:
-        _operator(module, name)
+    for row_of_operator in SCALAR_OPERATORS:
+        _operator(module, *row_of_operator)
     _negative(module)
     _power(module)
     _element(module)
@@ -221,34 +210,44 @@ def _record(module: Module) -> None:
     w.end("internal ")
 
 
-def _operator(module: Module, name: str) -> None:
-    """The operator of two objects, one of which is a `Scalar`."""
-    rule, compute, partial_a, partial_b = OPERATORS[name]
+KNOWN_PARTIALS = {"1.0": ONE, "-1.0": MINUS_ONE}
+
+
+def _operator(module: Module, name: str, _sign: str, rule: Rule, of_a: str, of_b: str) -> None:
+    """The operator of two objects, one of which is a `Scalar`, from its row in `written_out`."""
     w = Writer(module, f"operator_{name}", "ptr", "ptr")
     v, u = w.arguments
 
     def value(a: X, b: X) -> X:
         if name == "truediv":
             w.require(b.is_("une", 0.0))
-        return compute(a, b)
+        return getattr(operator, name)(a, b)  # type: ignore[no-any-return]
+
+    def partial_of(source: str, a: HeldNumber, b: HeldNumber, val: X) -> Name:
+        """A new reference to a partial."""
+        if source in KNOWN_PARTIALS:
+            return w.own_literal(KNOWN_PARTIALS[source])
+        if source in ("a", "b"):
+            return w.own((a if source == "a" else b).object)
+        return w.new_float(_Translator(w, a=a.number, b=b.number, val=val).number(source))
 
     def of_both(a: HeldNumber, b: HeldNumber, tape: Name) -> None:
         val = value(a.number, b.number)
         if name == "mul":  # a product that is 0 may be the square of a root
             w.require(val.is_("une", 0.0))
-        w.record(rule, v, u, partial_a(w, a, b, val), partial_b(w, a, b, val), val, tape)
+        w.record(rule, v, u, partial_of(of_a, a, b, val), partial_of(of_b, a, b, val), val, tape)
 
     def of_first(a: HeldNumber, c: X, tape: Name) -> None:
         val = value(a.number, c)
         other = HeldNumber(c, w.recorded_constant(u, c))
-        w.record(rule, v, w.literal(None), partial_a(w, a, other, val), other.object, val, tape)
+        w.record(rule, v, w.literal(None), partial_of(of_a, a, other, val), other.object, val, tape)
 
     def of_second(c: X, b: HeldNumber, tape: Name) -> None:
         val = value(c, b.number)
         if name == "truediv":  # if the quotient underflows, another factor may bring its partial back
             w.require(w.numbers.logic("or", (val / b.number).is_("une", 0.0), val.is_("oeq", 0.0)))
         other = HeldNumber(c, w.recorded_constant(v, c))
-        w.record(rule, w.literal(None), u, other.object, partial_b(w, other, b, val), val, tape)
+        w.record(rule, w.literal(None), u, other.object, partial_of(of_b, other, b, val), val, tape)
 
     w.of_two(v, u, of_both, of_first, of_second)
     w.leave()
@@ -338,7 +337,7 @@ class MachineCode:
         code, functions = _written(), Module()
         _record(functions)
         of_two = {rule: write_row(functions, rule, name) for rule, name in FUNCTIONS.items()}
-        self._places = {name: layout.place_of(name) for name in (*OPERATORS, "neg", "pow")}
+        self._places = {name: layout.place_of(name) for name in ("add", "sub", "mul", "truediv", "neg", "pow")}
         self._loaded = [
             Loaded(module.text(), module.environment, level=level)
             for module, level in ((code, 2), (functions, 0))  # level 2 would take twice as long to load for functions

@@ -19,7 +19,7 @@ def square(x):
     [
         ("machine.simd.Module.text", lambda _self: "nonsense", "LLVM refused the code"),
         ("compiled.runtime.program.lower", None, "not callable"),
-        ("compiled.trace.record_function.spread", None, "not callable"),
+        ("compiled.trace.loop_rule.spread", None, "not callable"),
     ],
 )
 def test_a_fault_of_the_compiler_raises_and_does_not_run_eagerly(monkeypatch, place, broken, fault, batch):

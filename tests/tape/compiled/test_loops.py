@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.compiled.lowering import block, module
+from adbench.tape.compiled.lowering import module
 from adbench.tape.compiled.runtime import program
 
 
-@pytest.fixture(autouse=True, params=["written inside", "called"])
-def bodies(request, monkeypatch):
-    """Each test also runs with loop bodies in separate functions, which is how long bodies are compiled."""
-    if request.param == "called":
-        monkeypatch.setattr(block, "LONG_BODY", 0)
+@pytest.fixture(autouse=True, params=["whole", "in pieces"])
+def pieces(request, monkeypatch):
+    """Each test also runs with the program cut into functions, which is how long programs are compiled."""
+    if request.param == "in pieces":
         monkeypatch.setattr(module, "PIECES", (30,) * 4)
         monkeypatch.setattr(program, "LONG_PROGRAM", 0)  # then no optimisation
 

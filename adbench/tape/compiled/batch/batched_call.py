@@ -20,7 +20,7 @@ import numpy as np
 from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, UNDECIDED, point_loop, run_shares
 from adbench.tape.compiled.lowering.loops.loop_nest import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, form
+from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, flat, form, nest
 from adbench.tape.compiled.runtime.compiled_call import Compiled, RaisedError, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
@@ -28,7 +28,7 @@ from adbench.tape.compiled.runtime.thread_pool import helpers_for
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.layout import DATA, layouts_are_known
 from adbench.tape.machine.simd import WIDTH
-from adbench.tape.trees import tree_flatten, tree_unflatten
+from adbench.tape.trees import tree_flatten
 
 SHARES = 4
 """Shares of the points for each thread, so that a thread that comes late does less."""
@@ -271,10 +271,10 @@ class Batched(Compiled):
         for i in points:
             args = batch.point(i)
             one = self.call_any(args, FlatArguments(self, args))
-            leaves, structure = _flat(one)
+            leaves, structure = flat(one)
             if filled is None:
                 filled = [np.empty((batch.count, *np.shape(x))) for x in leaves]
-                result = filled[0] if structure is None else tree_unflatten(structure, filled)
+                result = nest(structure, filled)
             shapes = [np.shape(x)[1:] for x in filled]
             if shapes != [np.shape(x) for x in leaves]:
                 raise ValueError(
@@ -293,9 +293,8 @@ class Batched(Compiled):
         if signature is not None and signature.programs:
             program = signature.programs[0]
             return assembled(self, (program, [np.empty((0, *shape)) for shape in program.lowered.results]), batch.whole)
-        leaves, structure = _flat(self.call_any(args, arguments))
-        empty = [np.empty((0, *np.shape(x))) for x in leaves]
-        return empty[0] if structure is None else tree_unflatten(structure, empty)
+        leaves, structure = flat(self.call_any(args, arguments))
+        return nest(structure, [np.empty((0, *np.shape(x))) for x in leaves])
 
 
 class Batch:
@@ -365,16 +364,9 @@ class Batch:
             if k in self.owner.shared:
                 args.append(arg)
                 continue
-            leaves, structure = _flat(arg)
-            leaves = [of(x) if isinstance(x, np.ndarray) else x for x in leaves]
-            args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
+            leaves, structure = flat(arg)
+            args.append(nest(structure, [of(x) if isinstance(x, np.ndarray) else x for x in leaves]))
         return tuple(args)
-
-
-def _flat(x: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure; the structure of a single number or array is None."""
-    leaves, structure = tree_flatten(x)
-    return leaves, None if len(leaves) == 1 and leaves[0] is x else structure
 
 
 def _kind(x: Any) -> Any:

@@ -58,24 +58,19 @@ class _Loops:
         }
 
     def end(self, name: str) -> None:
-        """Finish it."""
         self.code.do("ret void")
         self.module.function(f"void @{name}(i64 %first, i64 %stop, ptr %plan)", self.code)
 
     def word_at(self, pointer: Name, k: Name | int) -> Name:
-        """The address of word k."""
         return self.code.emit(f"getelementptr inbounds i64, ptr {pointer}, i64 {k}")
 
     def word(self, pointer: Name, k: Name | int, kind: str = "i64") -> Name:
-        """Word k of a table."""
         return self.code.load(self.word_at(pointer, k), kind)
 
     def note_next(self, i: Name) -> None:
-        """Write the plan's last word."""
         self.code.store(i, self.word_at("%plan", PLAN.index("next")), "i64")
 
     def integers(self, op: str, a: Name, b: Name | int, kind: str = "i64") -> Name:
-        """add, mul, and, …"""
         return self.code.emit(f"{op} {kind} {a}, {b}")
 
     def each(self, name: str, body: Callable[[Name, dict[str, Name]], None]) -> None:
@@ -91,7 +86,6 @@ class _Loops:
     # One point after the other
 
     def one_after_the_other(self) -> None:
-        """Write `points`."""
         self.begin()
         code, plan = self.code, self.plan
         outcome = code.variable("i32")
@@ -145,13 +139,11 @@ class _Loops:
         self.end("points")
 
     def status(self, i: Name) -> Name:
-        """The address of a point's status."""
         return self.code.emit(f"getelementptr inbounds i8, ptr {self.plan['status']}, i64 {i}")
 
     # Eight points at once
 
     def in_lanes(self) -> None:
-        """Write `lanes`."""
         self.begin()
         code = self.code
         pending, nan = code.variable("i32"), code.variable("i32")
@@ -213,7 +205,6 @@ class _Loops:
         self.end("lanes")
 
     def in_shares(self) -> None:
-        """Write `shares`."""
         self.code = code = Code(self.module)
         count, size = (self.word("%plans", k) for k in range(2))
 
@@ -280,7 +271,6 @@ class _Loops:
         self.code.either(is_line, line, every)
 
     def lane_vector(self, pointer: Name, k: Name) -> Name:
-        """The address of vector k of a block."""
         return self.code.emit(f"getelementptr inbounds {VECTOR}, ptr {pointer}, i64 {k}")
 
 

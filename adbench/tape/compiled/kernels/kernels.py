@@ -7,6 +7,7 @@ code for these shapes; then the rule is called in Python.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,22 +17,12 @@ from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, orient
 from adbench.tape.compiled.kernels.small_matrices import is_small, product
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    in_registers_if_small,
-    size_of,
-    view_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, view_of
 from adbench.tape.compiled.trace.symbol import PUT, TAKE
 from adbench.tape.core.rule import Rule
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
-from adbench.tape.machine.simd import Code, Name, literal
+from adbench.tape.machine.simd import Code, Name, Simd, literal
 from adbench.tape.rules import products, reductions
 
 Kernel = Callable[[KernelOperation], "Location | None"]
@@ -127,17 +118,16 @@ def _copied(emission: Emission, array: Buffer) -> Buffer:
 
 
 def _small_product(emission: Emission, a: Location, b: Location, shape: Shape) -> Location:
-    """Element by element, in registers."""
     left, right = emission.elements(a), emission.elements(b)
-    code, flags, inner = emission.code, emission.module.flags, a.shape[-1]
+    one, inner = Simd(emission.code, 1), a.shape[-1]
     rows, columns = a.shape[0] if len(a.shape) > 1 else 1, b.shape[1] if len(b.shape) > 1 else 1
     names = []
     for i in range(rows):
         for j in range(columns):
             total: Name = literal(0.0)
             for k in range(inner):
-                term = code.emit(f"fmul{flags} double {left[i * inner + k]}, {right[k * columns + j]}")
-                total = term if k == 0 else code.emit(f"fadd{flags} double {total}, {term}")
+                term = one.binary("fmul", left[i * inner + k], right[k * columns + j])
+                total = term if k == 0 else one.binary("fadd", total, term)
             names.append(total)
     return Registers(tuple(names), shape)
 
@@ -207,14 +197,10 @@ def counter_of(emission: Emission, location: Location) -> Name:
 def row_of(emission: Emission, array: Location, i: Name) -> Location:
     """array[i] for a counter."""
     if isinstance(array, Uniform):
-        return in_registers_if_small(Uniform(array.element, array.shape[1:]))
-    return emission.result(row_in_memory(emission, emission.in_memory(array), i))
-
-
-def row_in_memory(emission: Emission, array: Buffer, i: Name) -> Buffer:
-    """array[i] for a counter, where it is."""
-    base = emission.code.element(emission.pointer(array), i, array.strides[0])
-    return Buffer(base, 0, array.strides[1:], array.shape[1:], array.boolean)
+        return Uniform(array.element, array.shape[1:]).settled()
+    rows = emission.in_memory(array)
+    base = emission.code.element(emission.pointer(rows), i, rows.strides[0])
+    return emission.result(Buffer(base, 0, rows.strides[1:], rows.shape[1:], rows.boolean))
 
 
 def _take(operation: KernelOperation) -> Location | None:
@@ -228,7 +214,7 @@ def _put(operation: KernelOperation) -> Location | None:
     if operation.size > REGISTER_LIMIT:
         out = emission.allocate(shape)
     else:
-        out = emission.in_memory(Registers((literal(0.0),) * size_of(shape), shape))
+        out = emission.in_memory(Registers((literal(0.0),) * math.prod(shape), shape))
     emission.fill(out.flat(), literal(0.0))
     base = emission.code.element(emission.pointer(out), counter_of(emission, i), out.strides[0])
     emission.copy(row, Buffer(base, 0, out.strides[1:], out.shape[1:]))

@@ -12,7 +12,7 @@ import numpy as np
 from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented, shared
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
@@ -23,9 +23,8 @@ from adbench.tape.rules.reductions import HUGE, TINY
 
 def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
     """L U of Aᵀ (our rows are LAPACK's columns) and the row exchanges, computed once for each A."""
-    key = ("lu", id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
-    known = emission.computed.get(key)
-    if known is None:
+
+    def make() -> tuple[Buffer, Name]:
         n = matrix.shape[0]
         pivots = emission.pointer(emission.allocate((n,)))  # integers of four bytes use half of it
         if is_generated(emission, n):
@@ -37,8 +36,9 @@ def _factored(emission: Emission, matrix: Location) -> tuple[Buffer, Name]:
             lu = emission.allocate(matrix.shape)
             emission.copy(matrix, lu)
             call_lapack(emission, "dgetrf", n, n, emission.pointer(lu), n, pivots, "info")
-        known = emission.computed[key] = (lu, pivots)
-    return known
+        return lu, pivots
+
+    return shared(emission, "lu", make)  # type: ignore[no-any-return]
 
 
 def inverse(operation: KernelOperation) -> Location | None:
@@ -58,7 +58,7 @@ def inverse(operation: KernelOperation) -> Location | None:
 def log_abs_det(operation: KernelOperation) -> Location | None:
     """The sum of log |u| over the diagonal of U."""
     lu, _ = _factored(operation.emission, operation.operands[0])
-    return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [_diagonal(lu)])
+    return sum_of(operation.emission.code, lambda k, x: log(k, k.intrinsic("fabs", x)), [view_of(lu, np.diagonal)])
 
 
 def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = lambda _one, x: x) -> Location | None:
@@ -68,7 +68,7 @@ def determinant(operation: KernelOperation, of: Callable[[Simd, Name], Name] = l
     """
     emission, code = operation.emission, operation.emission.code
     lu, pivots = _factored(emission, operation.operands[0])
-    diagonal, total, one = _diagonal(lu), code.variable("double"), Simd(code, 1)
+    diagonal, total, one = view_of(lu, np.diagonal), code.variable("double"), Simd(code, 1)
     code.store(literal(1.0), total)
 
     def step(i: Name) -> None:
@@ -93,10 +93,6 @@ def sign_of_det(operation: KernelOperation) -> Location | None:
     )
 
 
-def _diagonal(matrix: Buffer) -> Buffer:
-    return Buffer(matrix.base, matrix.offset, (sum(matrix.strides),), matrix.shape[:1])
-
-
 def solve(operation: KernelOperation) -> Location | None:
     """A⁻¹ B, from the factors of A."""
     a, b = operation.operands
@@ -104,15 +100,7 @@ def solve(operation: KernelOperation) -> Location | None:
         return None
     emission, n = operation.emission, a.shape[0]
     lu, pivots = _factored(emission, a)
-    if len(b.shape) == 1:
-        columns, solution = 1, operation.output()
-        result = solution
-    else:
-        columns = b.shape[1]
-        solution = emission.allocate((columns, n))  # LAPACK's columns
-        result = view_of(solution, np.transpose)
-    emission.copy(b, result)
-    target = emission.pointer(solution)
+    result, target, columns = _right_sides(operation)
     if n <= small_matrices.LARGEST_UNROLLED:  # A = Uᵀ Lᵀ Pᵀ, and the columns of L U are the rows of `lu`
         small_matrices.substitute(emission, lu, target, columns, upper=False, unit=False)
         small_matrices.substitute(emission, lu, target, columns, upper=True, unit=True)
@@ -123,28 +111,36 @@ def solve(operation: KernelOperation) -> Location | None:
     return emission.result(result)
 
 
+def _right_sides(operation: KernelOperation) -> tuple[Buffer, Name, int]:
+    """B in memory for the result, where LAPACK has it column by column; its address, and the number of columns."""
+    emission, b = operation.emission, operation.operands[1]
+    if len(b.shape) == 1:
+        solution, result = (operation.output(),) * 2
+    else:
+        solution = emission.allocate(b.shape[::-1])
+        result = view_of(solution, np.transpose)
+    emission.copy(b, result)
+    return result, emission.pointer(solution), b.size // b.shape[0]
+
+
 def triangular(operation: KernelOperation) -> Location | None:
     """T⁻¹ B for a triangle of A."""
     a, b = operation.operands
     if len(b.shape) > 2 or operation.size == 0:
         return None
-    emission, params = operation.emission, operation.params
-    n, columns = a.shape[0], 1 if len(b.shape) == 1 else b.shape[1]
-    solution = emission.allocate((columns, n))  # LAPACK's columns
-    is_vector = len(b.shape) == 1
-    result = Buffer.packed(solution.base, solution.offset, b.shape) if is_vector else view_of(solution, np.transpose)
-    emission.copy(b, result)
+    emission, params, n = operation.emission, operation.params, a.shape[0]
+    result, target, columns = _right_sides(operation)
     if n <= small_matrices.LARGEST_UNROLLED:
         whole = emission.in_memory(a)
         triangle = view_of(whole, np.transpose) if params["transposed"] else whole
         upper = params["lower"] == params["transposed"]
-        small_matrices.substitute(emission, triangle, emission.pointer(solution), columns, upper=upper, unit=False)
+        small_matrices.substitute(emission, triangle, target, columns, upper=upper, unit=False)
         return emission.result(result)
     array, is_columns, line = oriented(emission, a)
     upper = "L" if params["lower"] == is_columns else "U"
     letter = "N" if is_columns != params["transposed"] else "T"
     matrix = emission.pointer(array), line
-    call_lapack(emission, "dtrtrs", upper, letter, "N", n, columns, *matrix, emission.pointer(solution), n, "info")
+    call_lapack(emission, "dtrtrs", upper, letter, "N", n, columns, *matrix, target, n, "info")
     return emission.result(result)
 
 

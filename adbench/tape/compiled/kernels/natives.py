@@ -10,16 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.kernels.mathematics import (
-    exponentials,
-    logarithms,
-    special_functions,
-    trigonometry,
-)
+from adbench.tape.compiled.kernels.mathematics import exponentials, logarithms, special_functions, trigonometry
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.trace.symbol import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule
@@ -32,12 +26,9 @@ Native = Callable[..., Name]
 # Functions of LLVM and of the C library
 
 
-def _intrinsic(name: str) -> Native:
-    return lambda k, x: k.intrinsic(name, x)
-
-
-def _arithmetic(op: str) -> Native:
-    return lambda k, x, y: k.binary(op, x, y)
+def _instruction(method: str, name: str) -> Native:
+    """An instruction that a method of `Simd` writes by its name."""
+    return lambda k, *operands: getattr(k, method)(name, *operands)
 
 
 def _extreme(condition: str) -> Native:
@@ -144,6 +135,12 @@ def _negated(k: Simd, x: Name) -> Name:
 
 
 _WRITTEN: dict[str, Native] = {
+    **{
+        name: part
+        for module in (exponentials, logarithms, trigonometry, special_functions)
+        for name, part in vars(module).items()
+        if isinstance(part, Part)
+    },
     "negative": _negated,
     "same": lambda k, x: x,
     "square": lambda k, x: k.binary("fmul", x, x),
@@ -153,7 +150,7 @@ _WRITTEN: dict[str, Native] = {
     "minimum": minimum,
     "clip": lambda k, x, low, high: minimum(k, maximum(k, x, low), high),
     "sign": _sign,
-    "copysign": lambda k, x, y: k.intrinsic("copysign", x, y),
+    "copysign": _instruction("intrinsic", "copysign"),
     "floor_divide": lambda k, x, y: _floor_and_rest(k, x, y)[0],
     "remainder": lambda k, x, y: _floor_and_rest(k, x, y)[1],
     "power": _power,
@@ -163,26 +160,15 @@ _WRITTEN: dict[str, Native] = {
     "logit": _logit,
     "xlogy": _xlogy(logarithms.log),
     "xlog1py": _xlogy(logarithms.log1p),
-    **{name: _arithmetic(name) for name in ("fadd", "fsub", "fmul", "fdiv")},
-    **{name: _intrinsic(name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
-    **{name: getattr(exponentials, name) for name in ("exp", "expm1", "expit", "tanh", "sech_square", "sinh", "cosh")},
-    "log": logarithms.log,
-    "log1p": logarithms.log1p,
-    **{
-        name: getattr(trigonometry, name)
-        for name in ("sin", "cos", "tan", "sinc", "sinc_1", "sinc_2", "asin", "acos", "atan", "atan2")
-    },
-    "lgamma": special_functions.lgamma,
-    "digamma": special_functions.digamma,
-    "trigamma": special_functions.trigamma,
-    **{name: getattr(special_functions, name) for name in ("erf", "erfc", "gauss", "cbrt", "hypot")},
+    **{name: _instruction("binary", name) for name in ("fadd", "fsub", "fmul", "fdiv")},
+    **{name: _instruction("intrinsic", name) for name in ("fabs", "floor", "ceil", "trunc", "rint", "sqrt")},
 }
 """Entries that a row's `native` can name; any other name is a function of the C library."""
 
 
 def _of_row(row: Rule) -> Native:
     name = row.native
-    return name if callable(name) else _WRITTEN.get(name) or (lambda k, *args: k.called(name, *args))
+    return name if callable(name) else _WRITTEN.get(name) or _instruction("called", name)
 
 
 def native(rule: Rule) -> Native | None:
@@ -213,26 +199,19 @@ NATIVE: dict[Rule, Native] = {
     NUMBER: lambda k, x: k.number(x),
     WITH_SLOPE: lambda _k, y, _slope, _x: y,
     SAME: lambda k, x, y: k.code.emit(f"icmp eq {k.integer} {k.bits(x)}, {k.bits(y)}"),
+    PREDICATES[np.less]: _instruction("compare", "olt"),
+    PREDICATES[np.less_equal]: _instruction("compare", "ole"),
+    PREDICATES[np.greater]: _instruction("compare", "ogt"),
+    PREDICATES[np.greater_equal]: _instruction("compare", "oge"),
+    PREDICATES[np.equal]: _instruction("compare", "oeq"),
+    PREDICATES[np.not_equal]: _instruction("compare", "une"),
+    PREDICATES[np.isnan]: lambda k, x: k.compare("uno", x, x),
+    PREDICATES[np.isinf]: lambda k, x: k.compare("oeq", abs(k.x(x)).name, k.constant(math.inf)),
+    PREDICATES[np.isfinite]: lambda k, x: k.compare("olt", abs(k.x(x)).name, k.constant(math.inf)),
+    PREDICATES[np.signbit]: lambda k, x: k.code.emit(f"icmp slt {k.integer} {k.bits(x)}, {k.whole(0)}"),
+    LOGIC[np.logical_and]: _instruction("logic", "and"),
+    LOGIC[np.logical_or]: _instruction("logic", "or"),
+    LOGIC[np.logical_xor]: _instruction("logic", "xor"),
+    LOGIC[np.logical_not]: lambda k, x: k.logic("xor", x, k.truth),
 }
 """Rule -> the function that writes its value."""
-
-_FLAGS: dict[Any, Native] = {
-    np.less: lambda k, x, y: k.compare("olt", x, y),
-    np.less_equal: lambda k, x, y: k.compare("ole", x, y),
-    np.greater: lambda k, x, y: k.compare("ogt", x, y),
-    np.greater_equal: lambda k, x, y: k.compare("oge", x, y),
-    np.equal: lambda k, x, y: k.compare("oeq", x, y),
-    np.not_equal: lambda k, x, y: k.compare("une", x, y),
-    np.isnan: lambda k, x: k.compare("uno", x, x),
-    np.isinf: lambda k, x: k.compare("oeq", abs(k.x(x)).name, k.constant(math.inf)),
-    np.isfinite: lambda k, x: k.compare("olt", abs(k.x(x)).name, k.constant(math.inf)),
-    np.signbit: lambda k, x: k.code.emit(f"icmp slt {k.integer} {k.bits(x)}, {k.whole(0)}"),
-}
-_LOGICAL: dict[Any, Native] = {
-    np.logical_and: lambda k, x, y: k.logic("and", x, y),
-    np.logical_or: lambda k, x, y: k.logic("or", x, y),
-    np.logical_xor: lambda k, x, y: k.logic("xor", x, y),
-    np.logical_not: lambda k, x: k.logic("xor", x, k.truth),
-}
-NATIVE |= {PREDICATES[ufunc]: native for ufunc, native in _FLAGS.items()}
-NATIVE |= {LOGIC[ufunc]: native for ufunc, native in _LOGICAL.items()}

@@ -102,24 +102,12 @@ def _columns(emission: Emission, rows: int, columns: int) -> Buffer:
     return Buffer(block.base, block.offset, (1, rows), (rows, columns))
 
 
-def _rows_of(matrix: Buffer, first: int, count: int) -> Buffer:
-    step = matrix.strides[0]
-    return Buffer(matrix.base, matrix.offset + first * step, matrix.strides, (count, matrix.shape[1]))
-
-
-def _row(matrix: Buffer, i: int) -> Buffer:
-    return Buffer(matrix.base, matrix.offset + i * matrix.strides[0], matrix.strides[1:], matrix.shape[1:])
-
-
-def _shared(operation: KernelOperation, name: str, make: Callable[[], Buffer]) -> Buffer:
-    """The factors, computed once for each matrix."""
-    emission = operation.emission
+def shared(emission: Emission, name: str, make: Callable[[], Any]) -> Any:
+    """The factors of the operation's first operand, computed once."""
     key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
-    factors = emission.computed.get(key)
-    if factors is None:
-        factors = emission.computed[key] = make()
-        emission.retain(factors)
-    return factors
+    if key not in emission.computed:
+        emission.computed[key] = make()
+    return emission.computed[key]
 
 
 def _values(
@@ -133,7 +121,7 @@ def _values(
         call(a, values)
         emission.copy(values, out)
     else:
-        emission.copy(_row(known, place), out)
+        emission.copy(view_of(known, lambda x: x[place]), out)
     return emission.result(out)
 
 
@@ -155,13 +143,14 @@ def eigh(operation: KernelOperation) -> Location | None:
 
     def make() -> Buffer:
         packed, values = _columns(emission, 1 + n, n), emission.allocate((n,))
-        vectors = _rows_of(packed, 1, n)
+        vectors = view_of(packed, lambda x: x[1:])
         emission.copy(a, vectors)
         _dsyevd(emission, vectors, values, job="V")
-        emission.copy(values, _row(packed, 0))
+        emission.copy(values, view_of(packed, lambda x: x[0]))
+        emission.retain(packed)
         return packed
 
-    return emission.result(_shared(operation, "eigh", make))
+    return emission.result(shared(emission, "eigh", make))
 
 
 def eigvalsh(operation: KernelOperation) -> Location | None:
@@ -198,12 +187,13 @@ def svd(operation: KernelOperation) -> Location | None:
 
     def make() -> Buffer:
         packed, values, vt = _columns(emission, m + 1 + n, k), emission.allocate((k,)), _columns(emission, k, n)
-        _dgesdd(emission, a, values, _rows_of(packed, 0, m), vt, job="S")
-        emission.copy(values, _row(packed, m))
-        emission.copy(view_of(vt, lambda x: x.T), _rows_of(packed, m + 1, n))
+        _dgesdd(emission, a, values, view_of(packed, lambda x: x[:m]), vt, job="S")
+        emission.copy(values, view_of(packed, lambda x: x[m]))
+        emission.copy(view_of(vt, lambda x: x.T), view_of(packed, lambda x: x[m + 1 :]))
+        emission.retain(packed)
         return packed
 
-    return emission.result(_shared(operation, "svd", make))
+    return emission.result(shared(emission, "svd", make))
 
 
 def svdvals(operation: KernelOperation) -> Location | None:
@@ -249,7 +239,7 @@ def qr(operation: KernelOperation) -> Location | None:
         return None
     m, n = a.shape
     packed, factors, work = _columns(emission, m + n, n), emission.allocate((n,)), emission.allocate((BLOCK * n,))
-    q, r = _rows_of(packed, 0, m), _rows_of(packed, m, n)
+    q, r = view_of(packed, lambda x: x[:m]), view_of(packed, lambda x: x[m:])
     emission.copy(a, q)
     matrix, line = emission.pointer(q), q.strides[1]
     space = emission.pointer(factors), emission.pointer(work), BLOCK * n, "info"

@@ -99,7 +99,6 @@ class _Product:
             self.tile(rows, vectors, a, code.element("%b", str(whole)), code.element(out, str(whole)), n)
 
     def tile(self, rows: int, vectors: list[Simd], a: Name, b: Name, out: Name, n: int) -> None:
-        """Write one tile."""
         code, one = self.code, Simd(self.code, WIDTH)
         sums = [[code.variable(one.real) for _ in vectors] for _ in range(rows)]
         for row in sums:

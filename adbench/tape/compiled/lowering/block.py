@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,15 +18,16 @@ import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS
 from adbench.tape.compiled.kernels.natives import NATIVE, is_costly, kernel_of
-from adbench.tape.compiled.lowering.data_movement import move, moves_elements, view
+from adbench.tape.compiled.lowering.data_movement import move, view
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.expansion import python_call
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
-from adbench.tape.compiled.lowering.machine_loops import lower_loop
-from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
-from adbench.tape.compiled.trace.loop_rule import SCAN, live, nodes_with_bodies
+from adbench.tape.compiled.lowering.machine_loops import LoopLowering
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
+from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.trace.recorded_forms import MOVES
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
@@ -39,10 +41,6 @@ WRITTEN_INTO = frozenset((ADD_AT, set_at))
 
 FEWEST_LANES = 3
 """The fewest elements in registers that a kernel computes together."""
-
-
-LONG_BODY = 2_000
-"""Bodies of loops with more operations become separate functions: LLVM takes too long for one long function."""
 
 
 class Block(FusedGroups):
@@ -203,7 +201,7 @@ class Block(FusedGroups):
             return Registers((total,), (), True)
         if rule is reductions._cumsum:
             return self.running_sum(locations[0], params["axis"], shape)
-        if moves_elements(rule) and all(isinstance(p, Registers) or p.size <= REGISTER_LIMIT for p in locations):
+        if rule in MOVES and all(isinstance(p, Registers) or p.size <= REGISTER_LIMIT for p in locations):
             return move(KernelOperation(self.emission, locations, params, shape), rule)
         return view(self.emission, rule, locations[0], params, shape)
 
@@ -213,7 +211,7 @@ class Block(FusedGroups):
         if all(isinstance(p, Uniform) or p.size == 1 for p in locations):
             names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in locations]
             result = write(self.scalar, *names)
-            if size_of(shape) == 1:
+            if math.prod(shape) == 1:
                 return Registers((result,), shape, boolean)
             return Uniform(result, shape, boolean)
         columns = []
@@ -222,12 +220,12 @@ class Block(FusedGroups):
             if p.shape == shape:
                 columns.append(elements)
             elif len(elements) == 1:
-                columns.append(elements * size_of(shape))
+                columns.append(elements * math.prod(shape))
             else:
                 order = np.broadcast_to(np.arange(len(elements)).reshape(p.shape), shape).ravel()
                 columns.append(tuple(elements[i] for i in order))
         is_one_point = self.emission.width == 1
-        if is_one_point and size_of(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
+        if is_one_point and math.prod(shape) >= FEWEST_LANES and is_costly(rule, [column[0] for column in columns]):
             return Registers(self.in_lanes(write, columns), shape, boolean)
         return Registers(tuple(write(self.scalar, *row) for row in zip(*columns, strict=True)), shape, boolean)
 
@@ -246,7 +244,7 @@ class Block(FusedGroups):
         order = np.arange(len(names)).reshape(location.shape)
         outer = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
         rest = tuple(a for a in range(order.ndim) if a not in outer)
-        rows = np.transpose(order, outer + rest).reshape(size_of(shape), -1)
+        rows = np.transpose(order, outer + rest).reshape(math.prod(shape), -1)
         totals = []
         for row in rows:
             total = names[row[0]] if len(row) else self.scalar.constant(how.start)
@@ -269,20 +267,17 @@ class Block(FusedGroups):
     def by_kernel(self, n: int) -> None:
         """Write an operation by its kernel, or as a call into Python."""
         rule, inputs, params = self.made[n]
-        if not moves_elements(rule):
+        if rule not in MOVES:
             self.emission.one_point_only(rule.name)
         if rule is SCAN:
             together = self.loops[_loop_key(inputs, params)]
-            is_long = self.piece > 0 and nodes_with_bodies(params["loop"].body.trace) > LONG_BODY
-            is_called = is_long and self.emission.level == 0 and self.emission.width == 1
-            results = lower_loop(
+            loop = LoopLowering(
                 self.emission,
                 [self.made[m][2]["loop"] for m in together],
-                [self.outside_registers(x) if is_called else self.location(x) for x in inputs],
-                lambda *block: Block(*block, piece=self.piece if is_called else 0).lower(),  # type: ignore[misc]
-                is_called=is_called,
+                [self.location(x) for x in inputs],
+                lambda *block: Block(*block).lower(),
             )
-            for m, location in zip(together, results, strict=True):
+            for m, location in zip(together, loop.run(), strict=True):
                 self.finish(m, location)
             return
         symbol = self.trace[n][1]
@@ -293,7 +288,7 @@ class Block(FusedGroups):
         self.emission.reading = inputs
         if kernel is not None:
             result = kernel(operation)
-        elif moves_elements(rule):
+        elif rule in MOVES:
             own = rule in WRITTEN_INTO and self.targets.get(n) is None and self.is_last_use(inputs[0])
             result = move(operation, rule, own)
         if result is None:

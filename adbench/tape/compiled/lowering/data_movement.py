@@ -6,8 +6,10 @@ zero. So no table is needed.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,50 +17,28 @@ import numpy as np
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import FusedLoops
 from adbench.tape.compiled.lowering.loops.fused_steps import FusedStep
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    in_registers_if_small,
-    size_of,
-    view_of,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, view_of
+from adbench.tape.compiled.trace.recorded_forms import VIEWS
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.core.rule import Rule
 from adbench.tape.machine.simd import Simd, literal
 from adbench.tape.rules import shapes
 from adbench.tape.rules.indexing import getitem, is_basic, put, set_at
 
-_VIEWS = frozenset((shapes._broadcast, shapes._reshape, shapes._transpose, shapes._flip, shapes._zeros, shapes.copy))
-_MOVES = frozenset(
-    (
-        *(shapes._tril, shapes._triu, shapes._roll, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
-        *(put, set_at, getitem, ADD_AT),
-    )
-)
-
 
 def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     """Whether numpy would return a view; True also for zeros, which need no memory."""
-    return rule in _VIEWS or (rule is getitem and is_basic(params["index"]))
-
-
-def moves_elements(rule: Rule) -> bool:
-    """Whether the rule moves elements to other locations."""
-    return rule in _MOVES
+    return rule in VIEWS or (rule is getitem and is_basic(params["index"]))
 
 
 def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
     """A view of a value."""
     if rule is shapes._zeros:
-        return in_registers_if_small(Uniform(emission.code.constant(0.0), shape))
+        return Uniform(emission.code.constant(0.0), shape).settled()
     if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
         element = location.element if isinstance(location, Uniform) else location.elements[0]
-        return in_registers_if_small(Uniform(element, shape, location.boolean))
-    if isinstance(location, Registers) and size_of(shape) <= REGISTER_LIMIT:
+        return Uniform(element, shape, location.boolean).settled()
+    if isinstance(location, Registers) and math.prod(shape) <= REGISTER_LIMIT:
         return _by_numbers(emission, rule, [location], params, shape)
     array = emission.in_memory(location)
     if rule is shapes._reshape:
@@ -106,8 +86,8 @@ def _numbers(rule: Rule, shapes_of_inputs: Sequence[Shape], params: dict[str, An
     """The source of every element of the result: 1 + its position among the inputs' elements, or 0 for a zero."""
     parts, start = [], 1
     for s in shapes_of_inputs:
-        parts.append(np.arange(start, start + size_of(s), dtype=float).reshape(s)[()])
-        start += size_of(s)
+        parts.append(np.arange(start, start + math.prod(s), dtype=float).reshape(s)[()])
+        start += math.prod(s)
     return np.asarray(rule.value(*parts, **params)).astype(np.int64)
 
 
@@ -120,13 +100,13 @@ def _by_numbers(
 
 
 def _positions_of(index: Any, shape: Shape) -> Any:
-    return np.arange(size_of(shape)).reshape(shape)[index]
+    return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
 def _added(operation: KernelOperation, rule: Rule) -> Registers:
     """x in registers with v added at some positions; the first addition to x = 0 needs no instruction."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
-    x: list[str | None] = [None] * size_of(shape) if rule is put else list(emission.elements(locations[0]))
+    x: list[str | None] = [None] * math.prod(shape) if rule is put else list(emission.elements(locations[0]))
     into = _positions_of(operation.params["index"], shape)
     v = emission.elements(locations[-1])
     order = np.broadcast_to(np.arange(len(v)).reshape(locations[-1].shape), into.shape)
@@ -197,9 +177,7 @@ def _reshaped(emission: Emission, location: Any, shape: Shape) -> Any:
             return Buffer(location.base, location.offset, strides, shape, location.boolean)
         array = emission.contiguous(location)
         return Buffer.packed(array.base, array.offset, shape, array.boolean)
-    if isinstance(location, Uniform):
-        return Uniform(location.element, shape, location.boolean)
-    return Registers(location.elements, shape, location.boolean)
+    return replace(location, shape=shape)
 
 
 def _offsets(array: Buffer, numbers: Any) -> Any:

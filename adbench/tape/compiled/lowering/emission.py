@@ -21,9 +21,6 @@ from adbench.tape.compiled.lowering.storage import (
     Shape,
     Uniform,
     Workspace,
-    elements_of,
-    size_of,
-    store_elements,
     view_of,
 )
 from adbench.tape.core.rule import TapeError, Value
@@ -58,7 +55,7 @@ class KernelOperation:
     @property
     def size(self) -> int:
         """The number of the result's elements."""
-        return size_of(self.shape)
+        return math.prod(self.shape)
 
     def output(self) -> Buffer:
         """Contiguous memory for the result: the target, if that is contiguous."""
@@ -79,7 +76,6 @@ class Emission:
 
     level          of optimisation
     pieces         modules of the finished functions: a long program is cut
-    sequence       the numbers of the pieces that together are the current function
     lines          written before the current function, for distances
     python_calls   names of rules called in Python, which `explain` reports
     computed       results that several operations share, such as the factors of a matrix
@@ -102,16 +98,15 @@ class Emission:
         self.held = ""
         if self.width > 1:
             self.workspace.unused(1)
-            self.held = self._read_held()
+            self.held = self.code.load("%work", self.code.bit)
         self.pieces: list[Module] = []
-        self.sequence: list[int] = []
         self.lines = 0
         self._anchors: list[tuple[Name, Callable[[Code], Name]]] = []
         self.python_calls: list[str] = []
         self.exits: set[str] = set()
         self.computed: dict[Any, Any] = {}
         self.reading: tuple[Value, ...] = ()
-        self._allocations: dict[tuple[Name, int], tuple[tuple[int, int], list[int]]] = {}
+        self._values: dict[tuple[int, int], int] = {}  # a block of the workspace -> the number of values in it
         self._constants: dict[int, tuple[Any, Location]] = {}
 
     # Pieces
@@ -154,18 +149,9 @@ class Emission:
     def cut(self) -> None:
         """End the function here and continue in a new one, in a separate module."""
         if self.width > 1:
-            self._store_mask(self.held, 0)
-        self._end_piece()
-        self._begin_piece()
-        if self.width > 1:
-            self.held = self._read_held()
-
-    def _end_piece(self) -> None:
+            self._store_mask(self.held, "%work")
         self.end_function("piece")
-        self.sequence.append(len(self.pieces))
         self.pieces.append(self.module)
-
-    def _begin_piece(self) -> None:
         self.exits = set()
         self.computed = {}
         count = self.code._count
@@ -174,11 +160,13 @@ class Emission:
         self.code._count = count
         for name, write in self._anchors:
             self._at_the_beginning(write, name)
+        if self.width > 1:
+            self.held = self.code.load("%work", self.code.bit)
 
-    def call_pieces(self, numbers: Sequence[int]) -> None:
-        """Write calls of these pieces in order, until one has no result."""
+    def call_pieces(self) -> None:
+        """Write calls of all pieces in order, until one has no result."""
         code = self.code
-        for number in numbers:
+        for number in range(len(self.pieces)):
             function = self.module.outside(code, number, Piece(number))
             outcome = code.emit(f"call i32 {function}(ptr %arguments, ptr %results, ptr %work)")
             bad, good = code.label(), code.label()
@@ -186,27 +174,6 @@ class Emission:
             code.begin(bad)
             code.do(f"ret i32 {outcome}")
             code.begin(good)
-
-    def call(self, write: Callable[[], None]) -> None:
-        """Call functions that `write` writes, in separate modules. They share memory with this one, not registers."""
-        outside = self.module, self.code, self.exits, self.computed, self.sequence, self.lines
-        anchors = len(self._anchors)
-        self.sequence = []
-        self._begin_piece()
-        write()
-        self._end_piece()
-        inside, count = self.sequence, self.code._count
-        self.module, self.code, self.exits, self.computed, self.sequence, self.lines = outside
-        self.code._count = count
-        for name, anchor in self._anchors[anchors:]:
-            self._at_the_beginning(anchor, name)
-        self.call_pieces(inside)
-
-    def slot(self, value: Name, kind: str) -> Callable[[], Name]:
-        """Store a value for the functions of `call`; the result, called there, is its name."""
-        at = str(self.workspace.unused(1))
-        self.code.store(value, self.code.element("%work", at), kind)
-        return lambda: self.anchor(lambda code: code.load(code.element("%work", at), kind))
 
     # Ways out
 
@@ -242,23 +209,16 @@ class Emission:
         done = simd.logic("and", held, simd.logic("xor", has_nan, simd.truth)) if has_nan else held
         failed = simd.logic("xor", held, done)
         self.held = done
-        self._store_mask(done, 0)
-        self._store_mask(failed, 1)
+        self._store_mask(done, "%work")
+        self._store_mask(failed, self.code.emit("getelementptr inbounds i8, ptr %work, i64 1"))
         return done
 
     def lanes_outcome(self) -> Name:
         """The two masks of `finish_lanes` as the function's return value."""
-        masks = self.code.load(self._byte(0), "i16")
-        return self.code.emit(f"zext i16 {masks} to i32")
+        return self.code.emit(f"zext i16 {self.code.load('%work', 'i16')} to i32")
 
-    def _store_mask(self, mask: Name, k: int) -> None:
-        self.code.do(f"store {self.code.bit} {mask}, ptr {self._byte(k)}, align 1")
-
-    def _byte(self, k: int) -> Name:
-        return self.code.emit(f"getelementptr inbounds i8, ptr %work, i64 {k}")
-
-    def _read_held(self) -> Name:
-        return self.code.load(self._byte(0), self.code.bit)
+    def _store_mask(self, mask: Name, place: Name) -> None:
+        self.code.do(f"store {self.code.bit} {mask}, ptr {place}, align 1")
 
     def leave_on_error(self) -> str:
         """The label of the exit without a result."""
@@ -269,40 +229,36 @@ class Emission:
 
     def allocate(self, shape: Shape, boolean: bool = False, *, for_vectors: bool = False) -> Buffer:
         """Memory for an array; with `for_vectors`, in the order in which fused loops read it best."""
-        block = self.workspace.take(max(size_of(shape), 1))
-        self._allocations["%work", block[1]] = (block, [0])
+        block = self.workspace.take(max(math.prod(shape), 1))
+        self._values[block] = 0
         return (Buffer.for_vectors if for_vectors else Buffer.packed)("%work", block[1], shape, boolean)
 
     def retain(self, location: Location) -> None:
         """Count one more value in this memory."""
-        allocation = self._allocation_of(location)
-        if allocation is not None:
-            allocation[1][0] += 1
+        block = self._block_of(location)
+        if block is not None:
+            self._values[block] += 1
 
     def release(self, location: Location) -> None:
         """Count one value less; free the memory after the last."""
-        allocation = self._allocation_of(location)
-        if allocation is not None:
-            allocation[1][0] -= 1
-            if allocation[1][0] == 0:
-                block = allocation[0]
-                del self._allocations["%work", block[1]]
+        block = self._block_of(location)
+        if block is not None:
+            self._values[block] -= 1
+            if self._values[block] == 0:
+                del self._values[block]
                 self.workspace.give_back(block)
 
     def is_unshared(self, location: Location) -> bool:
         """Whether this value is contiguous and alone in its memory."""
-        allocation = self._allocation_of(location)
+        block = self._block_of(location)
         return (
-            allocation is not None and allocation[1][0] == 1 and isinstance(location, Buffer) and location.is_contiguous
+            block is not None and self._values[block] == 1 and isinstance(location, Buffer) and location.is_contiguous
         )
 
-    def _allocation_of(self, location: Location) -> tuple[tuple[int, int], list[int]] | None:
+    def _block_of(self, location: Location) -> tuple[int, int] | None:
         if not isinstance(location, Buffer) or location.base != "%work":
             return None
-        for block, count in self._allocations.values():
-            if block[1] <= location.offset < block[1] + block[0]:
-                return block, count
-        return None
+        return next((block for block in self._values if 0 <= location.offset - block[1] < block[0]), None)
 
     def fused_loops(self, shape: Shape) -> FusedLoops:
         """Loops over an index space, which threads may share."""
@@ -324,7 +280,28 @@ class Emission:
 
     def elements(self, location: Location) -> tuple[Name, ...]:
         """The elements in registers."""
-        return elements_of(self.code, location)
+        if isinstance(location, Registers):
+            return location.elements
+        if isinstance(location, Uniform):
+            return (location.element,) * location.size
+        code, names = self.code, []
+        for k in range(location.size):
+            number = code.load(location.pointer(code, location.offset_of(k)))
+            names.append(self.as_boolean(number) if location.boolean else number)
+        return tuple(names)
+
+    def as_boolean(self, number: Name) -> Name:
+        """A boolean from its form in memory."""
+        return self.code.emit(f"fcmp une {self.code.real} {number}, {self.code.constant(0.0)}")
+
+    def as_double(self, name: Name, boolean: bool) -> Name:
+        """A boolean as 1.0 or 0.0, its form in memory; numbers as they are."""
+        return self.code.emit(f"uitofp {self.code.bit} {name} to {self.code.real}") if boolean else name
+
+    def store(self, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:
+        """Write elements, row by row."""
+        for k, name in enumerate(names):
+            self.code.store(self.as_double(name, boolean), target.pointer(self.code, target.offset_of(k)))
 
     def in_memory(self, location: Location) -> Buffer:
         """The value in memory, copied there if necessary."""
@@ -333,7 +310,7 @@ class Emission:
         if isinstance(location, Registers):
             variable = self.code.variable(f"[{max(location.size, 1)} x {self.code.real}]")
             array = Buffer.packed(variable, 0, location.shape, location.boolean)
-            store_elements(self.code, location.elements, array, location.boolean)
+            self.store(location.elements, array, location.boolean)
             return array
         array = self.allocate(location.shape, location.boolean)
         self.copy(location, array)
@@ -351,7 +328,7 @@ class Emission:
     def copy(self, location: Location, target: Buffer) -> None:
         """Write a value into memory."""
         if isinstance(location, Registers):
-            store_elements(self.code, location.elements, target, location.boolean)
+            self.store(location.elements, target, location.boolean)
             return
         self.one_point_only("loops over arrays")
         if isinstance(location, Buffer) and is_transposed(location, target):
@@ -365,7 +342,7 @@ class Emission:
     def fill(self, target: Buffer, number: Name) -> None:
         """Set all elements to one number."""
         if target.size <= REGISTER_LIMIT:
-            store_elements(self.code, (number,) * target.size, target)
+            self.store((number,) * target.size, target)
         else:
             self.copy(Uniform(number, target.shape), target)
 

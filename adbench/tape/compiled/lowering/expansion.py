@@ -8,23 +8,25 @@ convergence), this fails, and the rule is called in Python.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from adbench.tape.compiled.kernels.kernels import KERNELS, multiplies
 from adbench.tape.compiled.kernels.natives import native
-from adbench.tape.compiled.lowering.data_movement import is_view, moves_elements
 from adbench.tape.compiled.lowering.emission import KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
-from adbench.tape.compiled.lowering.storage import Location, Shape, size_of
-from adbench.tape.compiled.trace.loop_rule import SCAN, live
+from adbench.tape.compiled.lowering.storage import Location, Shape
+from adbench.tape.compiled.trace.loop_rule import SCAN, replay
+from adbench.tape.compiled.trace.recorded_forms import MOVES, VIEWS
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.recording import LEAF
-from adbench.tape.core.rule import Active, Rule, Value
+from adbench.tape.core.rule import Rule, Value
 from adbench.tape.densities.density import Density
 from adbench.tape.rules import products, reductions, shapes
 from adbench.tape.values import shape_of
@@ -33,13 +35,13 @@ LARGEST_CONTRACTION = 10_000_000
 """The most products in a contraction that is expanded into loops."""
 
 
-def has_code(rule: Rule, inputs: Sequence[Value], params: dict[str, Any]) -> bool:
+def has_code(rule: Rule, inputs: Sequence[Value], _params: Any = None) -> bool:
     """Whether the rule has native code."""
     if rule is products.matmul:
         a, b = map(shape_of, inputs)
         return multiplies(a, b)
     known = native(rule) is not None or rule in KERNELS or rule in REDUCTIONS or rule in (SCAN, LEAF)
-    return known or is_view(rule, params) or moves_elements(rule)
+    return known or rule in VIEWS or rule in MOVES
 
 
 def expanded(
@@ -48,26 +50,19 @@ def expanded(
     """The program on a new trace with as many native rules as possible, or the trace itself if all are native."""
     if all(m is None or native(m[0]) is not None or has_code(*m) for m in map(made_by, trace)):
         return trace, list(inputs), list(outputs)
-    numbers = live(trace, outputs)
-    operations = [made_by(trace[n]) for n in numbers]
     new = Trace(outer=True)
     leaves = [new.leaf(s.shape) for s in inputs]
     for old, leaf in zip(inputs, leaves, strict=True):
         if old.tape.counter is old:
             new.counter = leaf
-    values: dict[int, Value] = dict(zip(map(id, inputs), leaves, strict=True))
-    for n, operation in zip(numbers, operations, strict=True):
-        if operation is None or id(trace[n][1]) in values:
-            continue
-        rule, operands, params = operation
-        args = [values.get(id(x), x) if isinstance(x, Active) else x for x in operands]
-        values[id(trace[n][1])] = _expanded(rule, args, params, trace[n][1])
-    return new, leaves, [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
+    values = dict(zip(map(id, inputs), leaves, strict=True))
+    return new, leaves, replay(trace, outputs, values, _expanded)
 
 
 def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Symbol) -> Value:
-    if not has_code(rule, args, params):
-        write = _FORMULAS.get(rule) or _own_value(rule)
+    if not has_code(rule, args):
+        density = getattr(rule.value, "__self__", None)
+        write = partial(_log_density, density) if isinstance(density, Density) else _FORMULAS.get(rule, rule.value)
         try:
             value = write(*args, **params)
         except Exception:  # the value function needs numbers, so the rule is called in Python
@@ -77,12 +72,7 @@ def _expanded(rule: Rule, args: list[Value], params: dict[str, Any], symbol: Sym
     return rule(*args, **params)
 
 
-def _own_value(rule: Rule) -> Callable[..., Value]:
-    density = getattr(rule.value, "__self__", None)
-    return rule.value if not isinstance(density, Density) else lambda *args: _log_density(density, args)
-
-
-def _log_density(density: Density, inputs: Sequence[Value]) -> Value:
+def _log_density(density: Density, *inputs: Value) -> Value:
     """The sum of the log densities, as `Density` forms it."""
     terms = density.value(density.shared(*inputs), *inputs)
     if not density.elementwise:
@@ -171,10 +161,7 @@ class PythonCall:
 
 
 def _array_at(pointer: int | None, shape: Shape) -> Any:
-    count = max(size_of(shape), 1)
-    memory = (ctypes.c_double * count).from_address(pointer or 0)
-    every = np.ctypeslib.as_array(memory)
-    return every[: size_of(shape)].reshape(shape)
+    return np.ctypeslib.as_array((ctypes.c_double * math.prod(shape)).from_address(pointer or 0)).reshape(shape)
 
 
 def _look(pointer: int | None, shape: Shape, boolean: bool) -> Any:

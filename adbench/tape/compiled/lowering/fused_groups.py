@@ -13,17 +13,19 @@ same loops. Three forms make them cheaper:
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from adbench.tape.compiled.kernels.natives import NATIVE, native
-from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes, moves_elements
+from adbench.tape.compiled.lowering.data_movement import is_view, keeps_axes
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
 from adbench.tape.compiled.lowering.loops.fused_steps import FARTHEST, SUM, Delayed, Fold, FusedStep, Operand
-from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform, size_of
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
 from adbench.tape.compiled.lowering.value_locations import ValueLocations
+from adbench.tape.compiled.trace.recorded_forms import MOVES
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace
@@ -33,6 +35,9 @@ from adbench.tape.rules.indexing import put
 from adbench.tape.values import shape_of
 
 IN_REGISTERS, ELEMENTWISE, FOLD, KERNEL = range(4)
+
+ORDERED = (reductions._sum, shapes._sum_to, reductions._prod)
+"""Reductions whose rounding depends on the order of the elements, which is fixed."""
 
 _PRODUCTS = frozenset((elementwise.multiply, elementwise.negative, elementwise.square))
 
@@ -87,14 +92,14 @@ class FusedGroups(ValueLocations):
         if rule in NATIVE and not self.trace[n][1].shape:
             return IN_REGISTERS
         if rule.elementwise and native(rule) is not None:
-            return ELEMENTWISE if size_of(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
-        has_buffer = any(x is not None and size_of(shape_of(x)) > REGISTER_LIMIT for x in inputs)
+            return ELEMENTWISE if math.prod(self.trace[n][1].shape) > REGISTER_LIMIT else IN_REGISTERS
+        has_buffer = any(x is not None and math.prod(shape_of(x)) > REGISTER_LIMIT for x in inputs)
         if rule in REDUCTIONS:
             return FOLD if has_buffer else IN_REGISTERS
         if is_view(rule, params):
             return IN_REGISTERS
-        has_buffer = has_buffer or size_of(self.trace[n][1].shape) > REGISTER_LIMIT
-        if not has_buffer and (rule is reductions._cumsum or moves_elements(rule)):
+        has_buffer = has_buffer or math.prod(self.trace[n][1].shape) > REGISTER_LIMIT
+        if not has_buffer and (rule is reductions._cumsum or rule in MOVES):
             return IN_REGISTERS
         return KERNEL
 
@@ -142,16 +147,12 @@ class FusedGroups(ValueLocations):
                     members.append(user)
                     chosen.add(user)
         least = min(self.space(n) for n in members)
-        chosen -= {n for n in members if self.is_ordered(n) and self.space(n) != least}  # the order of a sum is fixed
+        chosen -= {n for n in members if self.made[n][0] in ORDERED and self.space(n) != least}
         each[:] = [n for n in each if n not in chosen]
         fold[:] = [n for n in fold if n not in chosen]
         heapq.heapify(each)
         heapq.heapify(fold)
         self.emit_fused(sorted(chosen), chosen)
-
-    def is_ordered(self, n: int) -> bool:
-        """Whether an operation is a reduction whose rounding depends on the order of its elements."""
-        return self.kind(n) == FOLD and self.made[n][0] in (reductions._sum, shapes._sum_to, reductions._prod)
 
     def is_uniform(self, n: int) -> bool:
         """Whether all operands are the same in all elements."""
@@ -269,7 +270,7 @@ class FusedGroups(ValueLocations):
         """The sum of x, with signs and numbers taken out."""
         total = _Sum(x)
         rule = self.made[n][0]
-        if REDUCTIONS[rule] is not SUM or rule in (ANY, ALL) or size_of(self.trace[n][1].shape) > REGISTER_LIMIT:
+        if REDUCTIONS[rule] is not SUM or rule in (ANY, ALL) or math.prod(self.trace[n][1].shape) > REGISTER_LIMIT:
             return total
         while type(total.of) is Symbol and total.of.number in chosen:
             rule, inputs, _ = self.made[total.of.number]
@@ -278,7 +279,8 @@ class FusedGroups(ValueLocations):
                 continue
             numbers = [v for v in inputs if shape_of(v) == ()]
             if rule is elementwise.multiply and len(numbers) == 1:
-                is_safe = self.is_safe_outside(numbers[0])
+                # Whether the sum times this number overflows only where a sum of products does, or nobody cares
+                is_safe = self.emission.fast_math or (type(numbers[0]) is float and abs(numbers[0]) >= 1.0)
                 if is_safe or not self.emission.careful:
                     total.may_overflow = total.may_overflow or not is_safe
                     total.factors.append(numbers[0])
@@ -286,10 +288,6 @@ class FusedGroups(ValueLocations):
                     continue
             break
         return total
-
-    def is_safe_outside(self, factor: Value) -> bool:
-        """Whether a sum times this number overflows only where a sum of products does, or nobody cares."""
-        return self.emission.fast_math or (type(factor) is float and abs(factor) >= 1.0)
 
     def reduced(self, n: int, full: Buffer, total: _Sum) -> Location:
         """The result of a reduction."""
@@ -315,7 +313,7 @@ class FusedGroups(ValueLocations):
         """Memory for a reduction's result: with strides over the index space, and as the result."""
         folded = set(range(len(space))) if axes is None else set(axes)
         outer = tuple(m for a, m in enumerate(space) if a not in folded)
-        count = size_of(shape)
+        count = math.prod(shape)
         out = self.targets.get(n)
         if count <= REGISTER_LIMIT:
             out = Buffer.packed(self.code.variable(f"[{max(count, 1)} x double]"), 0, shape)
@@ -328,5 +326,5 @@ class FusedGroups(ValueLocations):
 
     def fill(self, target: Buffer, start: float, shape: Shape) -> None:
         """Set a target to a reduction's initial value."""
-        flat = Buffer.packed(target.base, target.offset, (size_of(shape),))
+        flat = Buffer.packed(target.base, target.offset, (math.prod(shape),))
         self.emission.fill(flat, self.scalar.constant(start))

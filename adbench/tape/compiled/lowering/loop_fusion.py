@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.tape.compiled.lowering.loops.fused_steps import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, FusedStep, Reduction
-from adbench.tape.compiled.lowering.loops.loop_nest import Helpers, ParallelLoop, Strides, summed_axis_late, write_nest
+from adbench.tape.compiled.lowering.loops.loop_nest import Helpers, Nest, ParallelLoop
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, last_axis
 from adbench.tape.compiled.trace.symbol import ALL, ANY
 from adbench.tape.core.rule import Rule
@@ -55,16 +55,15 @@ class FusedLoops:
         self._drop_unused()
         arrays = self._arrays()
         lengths, each = long_axis_last(*collapsed(self.shape, [_aligned(a, self.shape) for a in arrays]))
-        strides: Strides = dict(zip(map(id, arrays), each, strict=True))
-        lengths, strides = summed_axis_late(self.folds, lengths, strides)
         pointers = {id(a): a.pointer(self.code) for a in arrays}
-        nest = (self.steps, self.folds, lengths, strides, pointers)
+        strides = dict(zip(map(id, arrays), each, strict=True))
+        nest = Nest(self.steps, self.folds, lengths, strides, pointers).summed_axis_late()
         if self.helpers is not None and self.scratch is not None:
-            loop = ParallelLoop(self.code, *nest, self.helpers)
+            loop = ParallelLoop(self.code, nest, self.helpers)
             if loop.is_worth_it():
                 loop.write(self.scratch(max(loop.partial_results, 1)))
                 return
-        write_nest(self.code, *nest)
+        nest.write(self.code)
 
     def _drop_unused(self) -> None:
         """Drop operations whose results are neither stored nor read."""

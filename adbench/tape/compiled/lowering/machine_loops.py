@@ -2,27 +2,19 @@
 
 A small state is kept in registers, a large one in two alternating buffers. If its history is needed (a reverse sweep
 reads the states from last to first), the history itself is the buffer: iteration k reads row k and writes row k + 1,
-without a copy. A long body is called: it consists of functions that share only memory with the loop.
+without a copy.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from adbench.tape.compiled.kernels.kernels import row_in_memory, row_of
+from adbench.tape.compiled.kernels.kernels import row_of
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
-from adbench.tape.compiled.lowering.storage import (
-    REGISTER_LIMIT,
-    Buffer,
-    Location,
-    Registers,
-    Shape,
-    Uniform,
-    size_of,
-    store_elements,
-)
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
 from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import made_by
@@ -32,21 +24,6 @@ from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]
 """The function that lowers a loop's body: (emission, trace, outputs, given, targets) -> locations of the outputs."""
-
-
-def lower_loop(
-    emission: Emission,
-    wanted: Sequence[Loop],
-    locations: Sequence[Location],
-    lower_block: LowerBlock,
-    *,
-    is_called: bool = False,
-) -> list[Location]:
-    """Write a loop once for all its results: its last state, and histories of parts of its states.
-
-    is_called   whether the body consists of separate functions; then no location is in registers
-    """
-    return _LoopLowering(emission, wanted, locations, lower_block, is_called).run()
 
 
 def _with_code(body: Body) -> Body:
@@ -70,14 +47,13 @@ def _reshaped(y: Value) -> Symbol | None:
 
 
 @dataclass(eq=False)
-class _LoopLowering:
-    """One loop."""
+class LoopLowering:
+    """A loop, written once for all its results: its last state, and histories of parts of its states."""
 
     emission: Emission
     wanted: Sequence[Loop]
     locations: Sequence[Location]
     lower_block: LowerBlock
-    is_called: bool
 
     def __post_init__(self) -> None:
         emission, wanted = self.emission, self.wanted
@@ -85,7 +61,7 @@ class _LoopLowering:
         self.body = _with_code(self.first.body)
         self.start, self.rows, self.captures = self.first.split(self.locations)
         self.shapes = self.first.shapes
-        sizes = [size_of(s) for s in self.shapes]
+        sizes = [math.prod(s) for s in self.shapes]
         self.at = [sum(sizes[:k]) for k in range(len(sizes))]
         self.size = sum(sizes)
         n = self.first.n
@@ -98,7 +74,7 @@ class _LoopLowering:
         if self.full is None and has_buffer:
             self.pair = emission.allocate((self.size,)), emission.allocate((self.size,))
         self.variables = {
-            k: emission.allocate((size,)) if self.is_called else [self.code.variable("double") for _ in range(size)]
+            k: [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
             if size <= REGISTER_LIMIT
         }
@@ -124,12 +100,7 @@ class _LoopLowering:
             counter = code.emit(f"sub i64 {n - 1}, {k}") if self.first.backwards else k
             number = code.emit(f"sitofp i64 {counter} to double")
             now, following = self.memory(k, pointers)
-            if self.is_called:
-                self.call(
-                    k, number, now, following, [row_in_memory(emission, emission.in_memory(x), counter) for x in rows]
-                )
-            else:
-                self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
+            self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
             if self.pair is not None:
                 code.store(following, pointers[0], "ptr")
                 code.store(now, pointers[1], "ptr")
@@ -153,20 +124,6 @@ class _LoopLowering:
         results = self.lower_block(self.emission, self.body.trace, self.body.outputs, locations, targets)
         self.end_iteration(k, results, following)
 
-    def call(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Buffer]) -> None:
-        """Write an iteration as functions, and call them."""
-        emission = self.emission
-        slots = [emission.slot(k, "i64"), emission.slot(now, "ptr"), emission.slot(following, "ptr")]
-        bases = [emission.slot(x.base, "ptr") for x in rows]
-        numbers = emission.slot(number, "double")
-
-        def write() -> None:
-            k, now, following = (read() for read in slots)
-            here = [replace(x, base=base()) for x, base in zip(rows, bases, strict=True)]
-            self.iteration(k, numbers(), now, following, list(map(emission.result, here)))
-
-        emission.call(write)
-
     def begin(self, k: int, location: Location) -> None:
         """Write the first state."""
         if k in self.variables:
@@ -182,17 +139,12 @@ class _LoopLowering:
 
     def set_variables(self, k: int, names: Sequence[Name]) -> None:
         """Store part k of the state in its variables."""
-        for variable, name in zip(self.places(k), names, strict=True):
+        for variable, name in zip(self.variables[k], names, strict=True):
             self.code.store(name, variable)
 
     def get_variables(self, k: int) -> tuple[Name, ...]:
         """Part k of the state, read from its variables."""
-        return tuple(map(self.code.load, self.places(k)))
-
-    def places(self, k: int) -> list[Name]:
-        """The addresses of the variables of part k of the state."""
-        place = self.variables[k]
-        return [place.pointer(self.code, i) for i in range(place.size)] if isinstance(place, Buffer) else place
+        return tuple(map(self.code.load, self.variables[k]))
 
     def within(self, packed: Buffer, k: int) -> Buffer:
         """Part k of a packed state in memory."""
@@ -200,7 +152,7 @@ class _LoopLowering:
 
     def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
         """Write the recorded entries of part k into a row of a history."""
-        start, stop = max(self.at[k], keep[0]), min(self.at[k] + size_of(self.shapes[k]), keep[1])
+        start, stop = max(self.at[k], keep[0]), min(self.at[k] + math.prod(self.shapes[k]), keep[1])
         if start >= stop:
             return
         base = self.code.element(history.pointer(self.code, start - keep[0]), row, history.strides[0])
@@ -208,7 +160,7 @@ class _LoopLowering:
         target = Buffer(base, 0, (1,), shape)
         first = start - self.at[k]
         if isinstance(location, Registers):
-            store_elements(self.code, location.elements[first : first + shape[0]], target)
+            self.emission.store(location.elements[first : first + shape[0]], target)
         elif isinstance(location, Uniform):
             self.emission.copy(Uniform(location.element, shape), target)
         else:
@@ -260,5 +212,5 @@ class _LoopLowering:
             return Buffer(self.full.base, self.full.offset + self.first.n * self.size, (1,), shape)
         last = self.pair[self.first.n % 2] if self.pair is not None else self.emission.allocate(shape)
         for k in self.variables:
-            store_elements(self.code, self.get_variables(k), self.within(last, k))
+            self.emission.store(self.get_variables(k), self.within(last, k))
         return last

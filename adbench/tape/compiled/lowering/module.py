@@ -23,7 +23,7 @@ from adbench.tape.compiled.lowering.block import Block
 from adbench.tape.compiled.lowering.emission import Emission
 from adbench.tape.compiled.lowering.expansion import expanded
 from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
-from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform, as_double
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Shape, Uniform
 from adbench.tape.compiled.trace.record_function import Recording
 from adbench.tape.compiled.trace.symbol import ANY, PREDICATES, Symbol
 from adbench.tape.core.rule import Value
@@ -103,24 +103,23 @@ def lower(
         outs.append(out)
         if out is not None and type(y) is Symbol and y.number not in targets and not y.boolean:
             targets[y.number] = out
-    block = Block(emission, trace, [*outputs, *has_nan], arguments, targets, guards, piece=PIECES[level])
-    locations = block.lower()
-    code = emission.code
+    locations = Block(emission, trace, [*outputs, *has_nan], arguments, targets, guards, piece=PIECES[level]).lower()
+    code, results, nans = emission.code, locations[: len(outputs)], locations[len(outputs) :]
     if width > 1:
-        done = emission.finish_lanes(_any_nan(emission, locations[len(outputs) :]))
-        _write_lanes(emission, locations[: len(outputs)], done)
-    for k, (location, out) in enumerate(zip(locations[: len(outputs)], outs if width == 1 else (), strict=False)):
-        if out is None:
-            name = emission.elements(location)[0]
-            code.store(as_double(code, name, location.boolean), code.element("%results", str(k)))
-        elif location != out:
-            emission.copy(location, out)
-    if width == 1 and (is_nan := _any_nan(emission, locations[len(outputs) :])):
-        emission.exits.add("on_nan")
-        code.leave_if(is_nan, "on_nan")
-    if emission.sequence:
+        _write_lanes(emission, results, emission.finish_lanes(_any_nan(emission, nans)))
+    else:
+        for k, (location, out) in enumerate(zip(results, outs, strict=True)):
+            if out is None:
+                name = emission.elements(location)[0]
+                code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
+            elif location != out:
+                emission.copy(location, out)
+        if is_nan := _any_nan(emission, nans):
+            emission.exits.add("on_nan")
+            code.leave_if(is_nan, "on_nan")
+    if emission.pieces:
         emission.cut()
-        emission.call_pieces(emission.sequence)
+        emission.call_pieces()
     emission.end_function("run", emission.lanes_outcome() if width > 1 else "0")
     return Lowered(
         (*emission.pieces, emission.module),
@@ -167,7 +166,7 @@ def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) 
     first = 0
     for location in locations:
         for name in emission.elements(location):
-            number = as_double(code, name, location.boolean)
+            number = emission.as_double(name, location.boolean)
             pointer = code.element("%results", str(first))
             code.do(f"call void {store}({code.real} {number}, ptr {pointer}, i32 8, {code.bit} {done})")
             first += 1

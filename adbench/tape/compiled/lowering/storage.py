@@ -47,6 +47,12 @@ class Uniform(_Located):
     shape: Shape
     boolean: bool = False
 
+    def settled(self) -> Location:
+        """In registers, if the elements are few."""
+        if self.size > REGISTER_LIMIT:
+            return self
+        return Registers((self.element,) * self.size, self.shape, self.boolean)
+
 
 @dataclass(frozen=True)
 class Buffer(_Located):
@@ -108,11 +114,6 @@ def last_axis(lengths: Sequence[int]) -> int:
     return longest if lengths[-1] < WIDTH and lengths[longest] >= 2 * WIDTH else len(lengths) - 1
 
 
-def size_of(shape: Shape) -> int:
-    """The number of elements."""
-    return math.prod(shape)
-
-
 def view_of(array: Buffer, look: Callable[[Any], Any]) -> Buffer:
     """The view that numpy would make. `look` may only make views (slices, transpose, broadcast_to)."""
     # numpy computes a view's offset and strides without reading, so one number of memory suffices.
@@ -153,34 +154,3 @@ class Workspace:
     def give_back(self, block: tuple[int, int]) -> None:
         """Free a block."""
         self._free.append(block)
-
-
-def in_registers_if_small(location: Uniform) -> Location:
-    """One number in all elements; in registers if they are few."""
-    if location.size > REGISTER_LIMIT:
-        return location
-    return Registers((location.element,) * location.size, location.shape, location.boolean)
-
-
-def elements_of(code: Code, location: Location) -> tuple[Name, ...]:
-    """The elements in registers."""
-    if isinstance(location, Registers):
-        return location.elements
-    if isinstance(location, Uniform):
-        return (location.element,) * location.size
-    names = []
-    for k in range(location.size):
-        number = code.load(location.pointer(code, location.offset_of(k)))
-        names.append(code.emit(f"fcmp une {code.real} {number}, {code.constant(0.0)}") if location.boolean else number)
-    return tuple(names)
-
-
-def as_double(code: Code, name: Name, boolean: bool) -> Name:
-    """A boolean as 1.0 or 0.0, its form in memory."""
-    return code.emit(f"uitofp {code.bit} {name} to {code.real}") if boolean else name
-
-
-def store_elements(code: Code, names: Sequence[Name], target: Buffer, boolean: bool = False) -> None:
-    """Write elements, row by row."""
-    for k, name in enumerate(names):
-        code.store(as_double(code, name, boolean), target.pointer(code, target.offset_of(k)))

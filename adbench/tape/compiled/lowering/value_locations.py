@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adbench.tape.compiled.lowering.emission import Emission
-from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform, row_by_row
+from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.core.rule import Value
 from adbench.tape.machine.simd import Code, Name, Simd
@@ -50,8 +50,10 @@ class ValueLocations:
             return self.emission.constant(x)
         n = x.number
         location = self.locations[n]
-        near = self.near.get(n)
-        if near is not None and self.is_far(near) and not isinstance(location, Buffer):
+        near, begun = self.near.get(n), self.emission.lines
+        if near is None or isinstance(location, Buffer):
+            return location
+        if near < begun or begun + len(self.emission.code.lines) - near > SPILL_DISTANCE:
             location = self.locations[n] = self.reload(n)
         return location
 
@@ -61,11 +63,6 @@ class ValueLocations:
             return self.code.constant(x)
         location = self.location(x)
         return location.elements[0] if type(location) is Registers else self.emission.elements(location)[0]
-
-    def is_far(self, line: int) -> bool:
-        """Whether this line of the program belongs to an earlier function, or lies far back in this one."""
-        before = self.emission.lines
-        return line < before or before + len(self.emission.code.lines) - line > SPILL_DISTANCE
 
     def define(self, n: int) -> None:
         """Note that a value exists from here on."""
@@ -87,8 +84,7 @@ class ValueLocations:
                 again.append(name)
                 continue
             number = code.load(code.element("%work", str(self.slots[n] + k)))
-            is_true = f"fcmp une {code.real} {number}, {code.constant(0.0)}"
-            again.append(code.emit(is_true) if location.boolean else number)
+            again.append(self.emission.as_boolean(number) if location.boolean else number)
         self.near[n] = self.emission.lines + len(code.lines)
         if isinstance(location, Uniform):
             return Uniform(again[0], location.shape, location.boolean)
@@ -112,21 +108,6 @@ class ValueLocations:
             late.append(f"  %m{key} = getelementptr inbounds {real}, ptr %work, i64 {key}")
             late.append(f"  store {real} {name}, ptr %m{key}, align 8")
         return names
-
-    def outside_registers(self, x: Value) -> Location:
-        """The location of a value, not in registers of this function: other functions read it, too."""
-        location = self.emission.constant(x) if type(x) is not Symbol else self.locations[x.number]
-        if isinstance(location, Buffer) and self.emission.is_anchored(location):
-            return location
-        names = self.spill(x.number, location) if type(x) is Symbol and not isinstance(location, Buffer) else ()
-        if names and all(name.startswith("%") for name in names):
-            strides = (0,) * len(location.shape) if isinstance(location, Uniform) else row_by_row(location.shape)
-            return Buffer("%work", self.slots[x.number], strides, location.shape, location.boolean)
-        if not isinstance(location, Buffer) and not any(name.startswith("%") for name in names):
-            return location  # constants
-        copy = self.emission.allocate(location.shape, location.boolean)
-        self.emission.copy(self.location(x), copy)
-        return copy
 
     def cut(self) -> None:
         """Continue in a new function, if no needed value is on this function's stack."""

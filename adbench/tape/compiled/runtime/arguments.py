@@ -13,18 +13,21 @@ from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOption
 from adbench.tape.compiled.sparse.sparsity import Template, sparse_blocks
 from adbench.tape.compiled.trace.record_function import WITH_MATRIX
 from adbench.tape.core import functionals
-from adbench.tape.trees import flatten, outputs, tree_flatten, tree_unflatten
+from adbench.tape.trees import first, flatten, outputs, tree_flatten, tree_unflatten
 from adbench.tape.values import constant
 
 
 class Owner(Protocol):
-    """The attributes of a compiled function that `FlatArguments` needs."""
+    """The attributes of a compiled function that its arguments and results depend on."""
 
+    f: Callable[..., Any]
     name: str
     operator: str
     count: int
     vectors: int
     wrt: tuple[int, ...]
+    single: bool
+    options: CompileOptions
     alive: list[Any]
 
 
@@ -51,21 +54,15 @@ class FlatArguments:
         self.is_flat = True
         for k, arg in enumerate(args[:count]):
             wanted = k in owner.wrt
-            if type(arg) is float or type(arg) is np.ndarray or isinstance(arg, (np.generic, int)):
-                leaves, structure = [arg], None
-            else:
-                leaves, structure = tree_flatten(arg)
-                if len(leaves) == 1 and leaves[0] is arg:
-                    structure = None
-                else:
-                    self.is_flat = False
+            leaves, structure = flat(arg)
+            self.is_flat = self.is_flat and structure is None
             keys.append(structure)
             slots = [self._leaf(x, wanted, keys, owner) for x in leaves]
             self.rebuilds.append((structure, slots))
         self.inputs = len(self.data)
         for vector in _in_order_of_arguments(owner, args[count:]):
-            leaves = [vector] if isinstance(vector, (float, np.ndarray, int)) else tree_flatten(vector)[0]
-            self.is_flat = self.is_flat and len(leaves) == 1 and leaves[0] is vector
+            leaves, structure = flat(vector)
+            self.is_flat = self.is_flat and structure is None
             for x in leaves:
                 value = constant(x, f"{owner.operator}: the vector")
                 self.data.append(value)
@@ -119,8 +116,21 @@ class FlatArguments:
         args = []
         for structure, slots in self.rebuilds:
             leaves = [p[1] if isinstance(p, tuple) else values[p] for p in slots]
-            args.append(leaves[0] if structure is None else tree_unflatten(structure, leaves))
+            args.append(nest(structure, leaves))
         return args
+
+
+def flat(x: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure; the structure of a single number or array is None."""
+    if isinstance(x, (float, int, np.ndarray, np.generic)):
+        return [x], None
+    leaves, structure = tree_flatten(x)
+    return leaves, None if len(leaves) == 1 and leaves[0] is x else structure
+
+
+def nest(structure: Any, leaves: Sequence[Any]) -> Any:
+    """The leaves in a structure of `flat`."""
+    return leaves[0] if structure is None else tree_unflatten(structure, leaves)
 
 
 def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any]:
@@ -131,27 +141,19 @@ def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any
     return [tuple(part for _, part in sorted(pairs, key=lambda pair: pair[0]))]
 
 
-class Differentiated(Owner, Protocol):
-    """The attributes of a compiled function that its results depend on."""
-
-    f: Callable[..., Any]
-    single: bool
-    options: CompileOptions
-
-
-def form(owner: Differentiated, program: CompiledProgram, is_flat: bool) -> str:
+def form(owner: Owner, program: CompiledProgram, is_flat: bool) -> str:
     """The form in which the entry assembles a result; "" if Python has to.
 
     The parts of a derivative in nests (not `is_flat`) are a tuple, also for a single argument.
     """
     parts, single = len(program.lowered.results) - program.values, owner.single and is_flat
     if owner.operator == "value":
-        return "one" if program.values == 1 and is_identity(program.rebuild) else ""
+        return "one" if program.rebuild is first else ""
     if list(owner.wrt) != sorted(owner.wrt):
         return ""  # the program's parts follow the arguments' order
     if owner.operator == "gradient":
         return "one" if single and parts == 1 else "" if single else "many"
-    if program.values != 1 or not is_identity(program.rebuild):
+    if program.rebuild is not first:
         return ""
     if owner.operator == "jvp":
         return "many"
@@ -160,16 +162,7 @@ def form(owner: Differentiated, program: CompiledProgram, is_flat: bool) -> str:
     return "many" if single and parts == 1 else "" if single else "value+many"
 
 
-def is_identity(rebuild: Callable[..., Any]) -> bool:
-    """Whether a value is a single number or array."""
-    token = object()
-    try:
-        return rebuild([token]) is token
-    except (TypeError, ValueError, IndexError):
-        return False
-
-
-def assembled(owner: Differentiated, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
+def assembled(owner: Owner, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
     """Assemble a result from its parts."""
     program, parts = result
     value = program.rebuild(parts[: program.values])
@@ -205,7 +198,7 @@ def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
     return finished
 
 
-def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
     flat: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]
@@ -215,7 +208,7 @@ def _derivative(owner: Differentiated, parts: Sequence[Any], arguments: FlatArgu
     return derivative[0] if owner.single else derivative
 
 
-def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
+def eager(owner: Owner, args: Sequence[Any]) -> Any:
     """The result from the eager engine."""
     inputs = list(args[: owner.count])
 
@@ -229,10 +222,9 @@ def eager(owner: Differentiated, args: Sequence[Any]) -> Any:
     if owner.operator == "value":
         return owner.f(*inputs)
     x = inputs[owner.wrt[0]] if owner.single else tuple(inputs[k] for k in owner.wrt)
-    if owner.operator == "gradient":
-        return functionals.gradient(of_active, x)[1]
-    if owner.operator == "value_and_gradient":
-        return functionals.gradient(of_active, x)
+    if owner.operator in ("gradient", "value_and_gradient"):
+        both = functionals.gradient(of_active, x)
+        return both[1] if owner.operator == "gradient" else both
     home = jacobians if owner.operator in ("jacobian", "hessian", "hvp") else functionals
     result = getattr(home, owner.operator)(of_active, x, *args[owner.count :])
     if not owner.options.sparse:

@@ -5,8 +5,14 @@ booleans, texts). Each signature has recordings, one for each path taken through
 turn; the guards of a recording check whether it is valid here. If none is valid, the function is recorded at this point
 too.
 
-The eager engine handles the calls in `EAGER`, a closed list, and `explain()` gives the reason. With `eager=False` these
-calls raise NotCompilableError. Every other error, of the compiler or of LLVM, is a fault and raises.
+The eager engine handles these calls only, and `explain()` gives the reason. With `eager=False` they raise
+NotCompilableError. Every other error, of the compiler or of LLVM, is a fault and raises.
+
+* a function that cannot be recorded
+* more paths through the function than recordings
+* no memory for the workspace
+* a point that machine code leaves open: a singular matrix, equal eigenvalues, a rule called in Python that raises
+* an error that the function raises while it is recorded; the eager engine raises it again
 """
 
 from __future__ import annotations
@@ -27,9 +33,8 @@ from adbench.tape.compiled.runtime.entry import (
     DispatchTable,
     Native,
     NestedEntry,
-    called_natively,
+    call_natively,
     not_here,
-    set_address,
 )
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.sparse.sparsity import Template
@@ -46,15 +51,6 @@ from adbench.tape.fast.collector import paused
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.layout import layouts_are_known
 from adbench.tape.trees import tree_flatten
-
-EAGER = (
-    "a function that cannot be recorded",
-    "more paths through the function than recordings",
-    "no memory for the workspace",
-    "a point that machine code leaves open: a singular matrix, equal eigenvalues, a rule called in Python that raises",
-    "an error that the function raises while it is recorded; the eager engine raises it again",
-)
-"""All calls that run in the eager engine."""
 
 
 class RaisedError(Exception):
@@ -88,7 +84,6 @@ class Signature:
         self.eager_because = ""
         self.form = ""
         self.entry: CompiledEntry | NestedEntry | None = None
-        self.alone: list[DispatchTable] = []  # of entries that run one program
 
     def answer(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
@@ -142,41 +137,30 @@ class Signature:
     def open(self, program: CompiledProgram, arguments: FlatArguments, args: Sequence[Any]) -> None:
         """Make the native entry point, or add the program to its table.
 
-        An entry creates results of one shape, so it cannot run recordings whose results have others.
+        An entry creates results of one shape, so it cannot run recordings whose results have others. A program with a
+        sparse result has an entry of its own.
         """
-        lowered, owner = program.lowered, self.owner
-        if owner.options.batch or program.matrices:
-            self.dispatch.reserve(lowered.work)
-            if not owner.options.batch:
-                self.open_alone(program, arguments)
-            return
-        is_flat = arguments.is_flat
+        lowered, owner, is_flat = program.lowered, self.owner, arguments.is_flat
         kind, first = form(owner, program, is_flat), self.programs[0]
-        if lowered.results != first.lowered.results or kind != form(owner, first, is_flat):
+        inputs = arguments.in_order(lowered.inputs)
+        is_like_first = lowered.results == first.lowered.results and kind == form(owner, first, is_flat)
+        if owner.options.batch or program.matrices or not is_like_first:
             self.dispatch.reserve(lowered.work)
+            if program.matrices and kind and is_flat and layouts_are_known():  # lengths differ between patterns
+                dispatch = DispatchTable()
+                dispatch.add(program.address, lowered.work)
+                entry = CompiledEntry(inputs, lowered.results, kind, dispatch, not_here, owner)
+                owner.add_sparse(entry, program.matrices)
             return
         self.dispatch.add(program.address, lowered.work)
         if self.entry is None and kind and layouts_are_known():
-            inputs, otherwise = arguments.in_order(lowered.inputs), owner.by_python if is_flat else not_here
+            otherwise = owner.by_python if is_flat else not_here
             self.entry = entry = CompiledEntry(inputs, lowered.results, kind, self.dispatch, otherwise, owner)
             if not is_flat:
                 like_value = owner.operator in ("value", "jvp")
                 wrt = None if like_value else owner.wrt[0] if owner.single else owner.wrt
                 self.entry = NestedEntry(entry, args, wrt, owner.by_python)
             owner.add_entry(self.entry)
-
-    def open_alone(self, program: CompiledProgram, arguments: FlatArguments) -> None:
-        """Make a separate native entry point for a program with a sparse result: lengths differ between patterns."""
-        owner, lowered = self.owner, program.lowered
-        kind = form(owner, program, arguments.is_flat)
-        if not (kind and arguments.is_flat and layouts_are_known()):
-            return
-        dispatch = DispatchTable()
-        dispatch.add(program.address, lowered.work)
-        inputs = arguments.in_order(lowered.inputs)
-        entry = CompiledEntry(inputs, lowered.results, kind, dispatch, not_here, owner)
-        self.alone.append(dispatch)
-        owner.add_sparse(entry, program.matrices)
 
     def attempt(
         self, programs: Sequence[CompiledProgram], arguments: FlatArguments
@@ -281,8 +265,8 @@ class Compiled(Native):  # type: ignore[misc]
             self._entries[-1].pass_on(entry.call)
         else:
             self.call = entry.call
-            if IS_CALLED_NATIVELY and entry.vectorcall:
-                set_address(self, entry.vectorcall)
+            if entry.vectorcall:
+                call_natively(self, entry.vectorcall)
         self._entries.append(entry)
 
     def add_sparse(self, entry: CompiledEntry, matrices: list[Template]) -> None:
@@ -367,9 +351,6 @@ class Compiled(Native):  # type: ignore[misc]
             if signature.eager_because:
                 lines.append(f"runs in the eager engine: {signature.eager_because}")
         return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
-
-
-IS_CALLED_NATIVELY = called_natively(Compiled)
 
 
 def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:

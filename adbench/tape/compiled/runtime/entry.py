@@ -100,6 +100,7 @@ class CompiledEntry:
         owner: Any,
     ) -> None:
         self.form = form
+        self._dispatch = dispatch  # keeps its workspaces in memory
         text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
         self.vectorcall = self._loaded.address("vectorcall")
@@ -114,7 +115,7 @@ class CompiledEntry:
 # Instances that CPython calls by their own machine code, without a method written in Python (PEP 590). A type with a
 # *vectorcall offset* has, at this offset in each instance, the address of the function; while it is zero, CPython calls
 # `__call__`. A class written in Python cannot have such a function, but it can inherit the memory for the address from
-# `Native`, and `called_natively` sets its flag.
+# `Native`, and `call_natively` sets its flag.
 
 ADDRESS = 16
 """The offset of the address: right after the count of references and the type."""
@@ -166,20 +167,15 @@ def _native_type() -> Any:
 Native: Any = _native_type()
 
 
-def called_natively(cls: type) -> bool:
-    """Let CPython call instances of this subclass of `Native` by their address; returns whether it does."""
+def call_natively(instance: Any, address: int) -> None:
+    """Let CPython's calls of an instance of a subclass of `Native` run this function, which must live as long."""
+    cls = type(instance)
     if Native is object or ctypes.c_ssize_t.from_address(id(cls) + _TYPE_OFFSET).value != ADDRESS:
-        return False
+        return
     flags = ctypes.c_ulong.from_address(id(cls) + _TYPE_FLAGS)
-    if flags.value != cls.__flags__:
-        return False
-    flags.value |= _HAVE_VECTORCALL
-    return True
-
-
-def set_address(instance: Any, address: int) -> None:
-    """Let calls of the instance run this function, which must live as long as the instance."""
-    ctypes.c_int64.from_address(id(instance) + ADDRESS).value = address
+    if flags.value == cls.__flags__:
+        flags.value |= _HAVE_VECTORCALL
+        ctypes.c_int64.from_address(id(instance) + ADDRESS).value = address
 
 
 def not_here(*_args: Any) -> None:

@@ -73,16 +73,12 @@ class _EntryWriter(ObjectCode):
             kind = self.part(thing, layout.TYPE)
             slot = self.at(self.arguments, 8 * next(slots))
             if shape == ():
-                self.check_number(kind)
+                is_float, is_double = (self.same(kind, known) for known in (self.float_type, self.double_type))
+                self.code.leave_unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
                 self.code.store(self.part(thing, layout.FLOAT_VALUE, "double"), slot)
             else:
                 self.check_array(thing, kind, shape)
                 self.code.store(self.part(thing, layout.DATA), slot, "ptr")
-
-    def check_number(self, kind: Name) -> None:
-        """Leave unless it is a float or numpy's float64."""
-        is_float, is_double = (self.same(kind, known) for known in (self.float_type, self.double_type))
-        self.code.leave_unless(self.code.emit(f"or i1 {is_float}, {is_double}"), "otherwise")
 
     def check_array(self, thing: Name, kind: Name, shape: Shape) -> None:
         """Leave unless it is a contiguous float64 array of this shape."""
@@ -103,7 +99,6 @@ class _EntryWriter(ObjectCode):
         self.code.leave_unless(total, "otherwise")
 
     def borrow(self) -> None:
-        """Take the first free workspace."""
         self.free = self.part(self.state, 16)
         self.code.leave_unless(self.exists(self.free), "otherwise")
         enough = f"icmp sge i64 {self.part(self.free, 8, 'i64')}, {self.part(self.state, 8, 'i64')}"
@@ -112,7 +107,6 @@ class _EntryWriter(ObjectCode):
         self.work = self.at(self.free, 64)
 
     def give_back(self) -> None:
-        """Return the workspace to the free list."""
         self.code.store(self.part(self.state, 16), self.free, "ptr")
         self.put(self.state, 16, self.free)
 
@@ -161,7 +155,6 @@ class _EntryWriter(ObjectCode):
         return failed
 
     def assembled(self, form: str) -> Name:
-        """The result from its parts."""
         things = [
             self.arrays[k]
             if k in self.arrays

@@ -15,7 +15,6 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -235,17 +234,11 @@ class _Pool:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.loaded.address(name))(int(self.memory.ctypes.data))
 
     def start(self) -> None:
-        """Start missing helpers."""
         while len(self.threads) < self.helpers and not self.memory[STOP]:
             thread = threading.Thread(target=self.call, args=("help",), name="adbench loop helper", daemon=True)
             thread.start()
             self.threads.append(thread)
             self.memory[STARTED] = len(self.threads)
-
-    @functools.cached_property
-    def starter(self) -> Callable[[], None]:
-        """The method `start` as one object, because its address is part of the code."""
-        return self.start
 
     def after_fork(self) -> None:
         """Forget the parent's threads and its lock."""
@@ -265,7 +258,7 @@ class _Pool:
 
 @functools.cache
 def _pool() -> _Pool:
-    pool = _Pool(np.zeros(WORDS + 8, np.int64)[: WORDS + 8], Loaded(SOURCE, [], level=1), 0, [])
+    pool = _Pool(np.zeros(WORDS + 8, np.int64), Loaded(SOURCE, [], level=1), 0, [])
     pool.call("prepare")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pool.after_fork)
@@ -279,4 +272,4 @@ def helpers_for(threads: int) -> Helpers | None:
         return None
     pool = _pool()
     pool.helpers = max(pool.helpers, threads - 1)
-    return Helpers(threads - 1, pool.loaded.address("parallel"), int(pool.memory.ctypes.data), pool.starter)
+    return Helpers(threads - 1, pool.loaded.address("parallel"), int(pool.memory.ctypes.data), pool.start)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.trace.loop_rule import SCAN, Loop, live
+from adbench.tape.compiled.trace.recorded_forms import MOVES, VIEWS
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import ALL, ANY, PUT, TAKE, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
@@ -25,7 +26,7 @@ from adbench.tape.core.rule import Rule, Value
 from adbench.tape.linalg import solving
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import products, reductions, shapes
-from adbench.tape.rules.indexing import getitem, put, set_at
+from adbench.tape.rules.indexing import put
 from adbench.tape.values import shape_of
 
 Keys = Any
@@ -288,14 +289,7 @@ def _solved(_rule: Rule, i: int, shape: Any, inputs: Sequence[Value], _params: A
 
 
 READS: dict[Rule, Callable[..., Reads | None]] = {
-    **dict.fromkeys(
-        (
-            *(shapes._broadcast, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes.copy),
-            *(shapes._tril, shapes._triu, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
-            *(getitem, set_at),
-        ),
-        _by_numbers,
-    ),
+    **dict.fromkeys(VIEWS | MOVES, _by_numbers),
     **dict.fromkeys((put, ADD_AT), _at_index),
     **dict.fromkeys(
         (
@@ -358,7 +352,6 @@ def _mask_of(symbol: Symbol) -> Any:
             (np.ones(shape_of(y)) if m is None else m.astype(float))[()]
             for y, m in zip(inputs, input_masks, strict=True)
         ]
-        numbers = [np.abs(v) for v in numbers]
         mask = np.abs(rule.value(*numbers, **params)) != 0
         masks[x.number] = None if mask.all() else mask
     return symbol.tape.masks[symbol.number]

@@ -15,9 +15,8 @@ on the state, a list at index i) is unrolled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
 from adbench.tape.core.functionals import is_on, merged
 from adbench.tape.core.node import new_leaf
-from adbench.tape.core.recording import ASK, Record
+from adbench.tape.core.recording import ASK, Record, Tape
 from adbench.tape.core.rule import Active, AllInputs, Rule, RuleError, Value, function_gradients
 from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import current, forward_level, on_tape
@@ -37,6 +36,7 @@ from adbench.tape.rules.shapes import asarray, concatenate, flip, ravel, reshape
 from adbench.tape.values import settle, shape_of, value_of
 
 Step = Callable[[Any, Sequence[Value]], Sequence[Value]]
+Apply = Callable[[Rule, list[Value], dict[str, Any], Symbol], Value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ class Body:
         state: Sequence[Value],
         rows: Sequence[Value],
         captures: Sequence[Value],
-        instead: Mapping[Rule, Callable[..., Value]] = MappingProxyType({}),
+        apply: Apply | None = None,
     ) -> list[Value]:
-        """The next state, for values of any kind, with functions instead of some rules."""
+        """The next state, for values of any kind; see `replay`."""
         inputs = (self.counter, *self.state, *self.rows, *self.captures)
         values = dict(zip(map(id, inputs), (i, *state, *rows, *captures), strict=True))
-        return replay(self.trace, self.outputs, values, instead)
+        return replay(self.trace, self.outputs, values, apply or call)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +119,16 @@ def nodes_with_bodies(trace: Trace) -> int:
     return sum(map(len, traces))
 
 
-def replay(
-    trace: Trace,
-    outputs: Sequence[Value],
-    values: dict[int, Value],
-    instead: Mapping[Rule, Callable[..., Value]] = MappingProxyType({}),
-) -> list[Value]:
-    """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value."""
+def call(rule: Rule, args: list[Value], params: dict[str, Any], _symbol: Symbol) -> Value:
+    """The rule's value."""
+    return rule(*args, **params)
+
+
+def replay(trace: Trace, outputs: Sequence[Value], values: dict[int, Value], apply: Apply = call) -> list[Value]:
+    """The outputs for other inputs: `values` gives them by the id of the symbol, or of an outside value.
+
+    apply   a function of a rule, its arguments and parameters, and the recorded result, instead of the rule's value
+    """
     for number in live(trace, outputs):
         record = trace[number]
         operation = made_by(record)
@@ -134,7 +137,7 @@ def replay(
             args = [values.get(id(x), x) if isinstance(x, Active) else x for x in inputs]
             if rule.reverse is None and rule.forward is None:  # a comparison: it sees only values
                 args = [value_of(x) for x in args]
-            values[id(record[1])] = instead.get(rule, rule)(*args, **params)
+            values[id(record[1])] = apply(rule, args, params, record[1])
     return [values.get(id(y), y) if isinstance(y, Active) else y for y in outputs]
 
 
@@ -247,14 +250,19 @@ def pull_back(
         cells = [leaf.cell if w else None for leaf, w in zip(leaves, wanted, strict=True)]
         outputs = outputs_of(leaves)
         seeds = [(y, weight) for y, weight in zip(outputs, weights, strict=True) if is_on(y, tape)]
-        for cell, adj in merged(seeds):
-            cell.adj = adj
-            if cell.shape:
-                cell.own = False
-        careful = current.careful
-        records = careful_records(reversed(tape)) if careful else reversed(tape)
-        quiet_sweep(map(_by_reciprocal, records), careful=careful)
-        return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
+        return sweep_back(tape, seeds, cells)
+
+
+def sweep_back(tape: Tape, seeds: Sequence[tuple[Any, Value]], cells: Sequence[Any]) -> list[Value]:
+    """The adjoints of these cells, None for no cell, by one sweep of the engine from (result, adjoint) seeds."""
+    for cell, adj in merged(seeds):
+        cell.adj = adj
+        if cell.shape:
+            cell.own = False
+    careful = current.careful
+    records = careful_records(reversed(tape)) if careful else reversed(tape)
+    quiet_sweep(map(_by_reciprocal, records), careful=careful)
+    return [None if cell is None else spread(cell.adj, cell.shape) for cell in cells]
 
 
 def _by_reciprocal(record: Record) -> Record:
@@ -343,7 +351,7 @@ def paired(inputs: Sequence[Value], tans: Sequence[Value], loop: Loop, keep: tup
                 for x, t in zip(rows, row_tans, strict=True)
             ]
             fixed = [_lifted(level, c, t) for c, t in zip(captures, capture_tans, strict=True)]
-            outputs = body(i, duals, read, fixed, {e.divide: _quotient})
+            outputs = body(i, duals, read, fixed, _with_one_division)
         plain = [y.val if isinstance(y, Dual) and y.level == level else y for y in outputs]
         return [*plain, *[tangent_of(y, level) for y in outputs]]
 
@@ -353,13 +361,13 @@ def paired(inputs: Sequence[Value], tans: Sequence[Value], loop: Loop, keep: tup
     return scan(*starts, loop=Loop(pair, loop.n, loop.backwards, keep))
 
 
-def _quotient(x: Value, y: Value) -> Value:
-    """x / y, and its tangent as (ẋ - ẏ x/y) (1/y): then one division serves the value and both partials."""
-    result = e.divide(x, y)
-    if type(result) is not Dual or current.careful:
+def _with_one_division(rule: Rule, args: list[Value], params: dict[str, Any], _symbol: Symbol) -> Value:
+    """The rule's value; the tangent of x / y as (ẋ - ẏ x/y) (1/y), so that one division serves it and both partials."""
+    result = rule(*args, **params)
+    if rule is not e.divide or type(result) is not Dual or current.careful:
         return result
     (x_tan, _), (y_tan, divisor) = (
-        (v.tangent, v.val) if type(v) is Dual and v.level == result.level else (None, v) for v in (x, y)
+        (v.tangent, v.val) if type(v) is Dual and v.level == result.level else (None, v) for v in args
     )
     tangent = x_tan
     if y_tan is not None:

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.sparse.compression import Compressed, Pattern, Product, blocks, hessian_of, jacobian_of
-from adbench.tape.compiled.trace.loop_rule import SCAN, live, pull_back, spread
+from adbench.tape.compiled.trace.loop_rule import SCAN, live, pull_back, spread, sweep_back
 from adbench.tape.compiled.trace.recorded_loops import emitter
 from adbench.tape.compiled.trace.symbol import DependsOnDataError, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
 from adbench.tape.core.forward import Dual, tangent_of
-from adbench.tape.core.functionals import Function, NotScalarError, merged
+from adbench.tape.core.functionals import Function, NotScalarError
 from adbench.tape.core.rule import Active, Value
-from adbench.tape.fast.quick_sweep import careful_records, quiet_sweep
 from adbench.tape.levels import NotCompilableError, current, forward_level, nested
 from adbench.tape.rules.shapes import reshape
-from adbench.tape.trees import described, is_scalar, matching, outputs
+from adbench.tape.trees import described, first, is_scalar, matching, outputs
 from adbench.tape.values import has_nan, settle, shape_of
 
 OPERATORS = ("value", "gradient", "value_and_gradient", "vjp", "jvp", "hvp", "jacobian", "hessian")
@@ -127,15 +126,12 @@ class _Recorder:
         integer = is_array and example.dtype.kind in "iu"
         return self.trace.leaf(shape_of(value), value, active=active, integer=integer).number
 
-    def as_argument(self, number: int, example: Any) -> Any:
-        """The function's argument: the symbol, or for an array of booleans its truth."""
-        symbol = self.trace[number][1]
-        return symbol != 0.0 if isinstance(example, np.ndarray) and example.dtype.kind == "b" else symbol
-
     @property
     def given(self) -> list[Any]:
-        """The function's arguments, also after it assigned to their elements."""
-        return [self.as_argument(n, x) for n, x in zip(self.numbers, self.request.examples, strict=True)]
+        """The function's arguments, also after it assigned to their elements; for an array of booleans, its truth."""
+        symbols = [self.trace[n][1] for n in self.numbers]
+        are_booleans = [isinstance(x, np.ndarray) and x.dtype.kind == "b" for x in self.request.examples]
+        return [s != 0.0 if is_boolean else s for s, is_boolean in zip(symbols, are_booleans, strict=True)]
 
     def inputs(self) -> tuple[Symbol, ...]:
         """The current symbols of the inputs; an assignment may have replaced objects."""
@@ -156,34 +152,33 @@ class _Recorder:
         return Recording(self.trace, self.inputs(), tuple(value), rebuild, tuple(parts), symbols, guards)
 
     def run(self) -> Recording:
-        """Record the value and the derivatives of the operator."""
         operator = self.request.operator
         if operator == "jvp":
-            return self.forward()
+            ys, rebuild, tangents = self.along(self.vector(self.directions()))
+            return self.finish(ys, rebuild, tangents, tangents)
         if operator == "hvp":
             y, firsts, tangents = self.forward_over_reverse(self.vector(self.directions()))
-            return self.finish([y], lambda parts: parts[0], tangents, [*firsts, *tangents])
+            return self.finish([y], first, tangents, [*firsts, *tangents])
         if operator == "jacobian":
             return self.jacobian()
         if operator == "hessian":
             return self.hessian()
         y = self.evaluated(operator != "value")
         if operator == "value":
-            ys, rebuild = self.outputs(y)
+            ys, rebuild = outputs(y)
             return self.finish(ys, rebuild, (), ys)  # f may compute derivatives itself
         if operator == "vjp":
-            ys, rebuild = self.outputs(y)
+            ys, rebuild = outputs(y)
             weights = self.vector(matching(self.request.vector, ys, f"vjp: w for {self.request.name}"))
             return self.swept(ys, rebuild, weights)
         self.check_scalar(y)
         if self.is_path_of_one_number():
             recording = _Recorder(self.request, careful=False).along_one()
         else:
-            recording = self.swept([y], lambda parts: parts[0], [1.0])
+            recording = self.swept([y], first, [1.0])
         return recording if operator != "gradient" else replace(recording, value=(), rebuild=lambda _parts: None)
 
     def evaluated(self, is_differentiated: bool) -> Any:
-        """The function's result on symbols."""
         self.trace.is_differentiated = is_differentiated
         y = self.request.f(self.given)
         self.trace.is_differentiated = False
@@ -204,23 +199,15 @@ class _Recorder:
         (shape,) = map(np.shape, self.active())
         (y,), _, (slope,) = self.along([np.ones(shape) if shape else 1.0])
         parts = [reshape(slope, shape) if shape else slope]
-        return self.finish([y], lambda parts: parts[0], parts, parts)
+        return self.finish([y], first, parts, parts)
 
     def check_scalar(self, y: Any) -> None:
-        """Raise NotScalarError as `gradient` does."""
         if not is_scalar(y):
             raise NotScalarError(
                 f"gradient: {self.request.name} should return a scalar, got {described(y)}; use jacobian or vjp"
             )
 
-    def outputs(self, y: Any) -> tuple[list[Value], Any]:
-        """The parts of the function's result."""
-        if isinstance(y, Symbol):
-            return [y], lambda parts: parts[0]
-        return outputs(y)
-
     def swept(self, ys: Sequence[Value], rebuild: Any, weights: Sequence[Value]) -> Recording:
-        """Record the reverse sweep after the function."""
         parts = self.swept_parts(ys, weights)
         return self.finish(ys, rebuild, parts, parts)
 
@@ -228,13 +215,9 @@ class _Recorder:
         """Σ weights ∂y/∂x for each differentiated input."""
         trace = self.trace
         seeds = [(y, w) for y, w in zip(ys, weights, strict=True) if type(y) is Symbol and y.tape is trace and y.active]
-        for cell, adj in merged(seeds):
-            cell.adj = adj
-            cell.own = False
-        records = reversed(trace)
-        quiet_sweep(careful_records(records) if trace.careful else records, careful=trace.careful)
-        cells = [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
-        return [spread(cell.adj, cell.shape) for cell in cells]
+        return sweep_back(
+            trace, seeds, [trace[n][1] for n, a in zip(self.numbers, self.request.active, strict=True) if a]
+        )
 
     def active(self) -> list[Any]:
         """The examples of the differentiated inputs."""
@@ -245,14 +228,8 @@ class _Recorder:
         return matching(self.request.vector, self.active(), f"{self.request.operator}: v")
 
     def duals(self, level: int, tangents: Sequence[Value]) -> list[Any]:
-        """The inputs with their tangents."""
         rest = iter(tangents)
         return [Dual(level, x, next(rest)) if a else x for x, a in zip(self.given, self.request.active, strict=True)]
-
-    def forward(self) -> Recording:
-        """Record the engine's forward mode along the call's direction."""
-        ys, rebuild, tangents = self.along(self.vector(self.directions()))
-        return self.finish(ys, rebuild, tangents, tangents)
 
     def along(self, directions: Sequence[Value]) -> tuple[list[Value], Any, list[Value]]:
         """The function's parts, the function that assembles them, and their tangents."""
@@ -293,7 +270,7 @@ class _Recorder:
     def jacobian(self) -> Recording:
         """Record a Jacobian by products from the right or from the left."""
         shapes = [np.shape(x) for x in self.active()]
-        ys, rebuild = self.outputs(self.evaluated(True))
+        ys, rebuild = outputs(self.evaluated(True))
         ys = [y if isinstance(y, Active) else settle(y) for y in ys]
 
         def forward() -> Product:
@@ -317,7 +294,7 @@ class _Recorder:
             firsts = self.swept_parts([y], [1.0])
         firsts = [spread(g, shape) for g, shape in zip(firsts, shapes, strict=True)]
         compressed = hessian_of(Product(trace, seeds, tuple(tangents)))
-        return self.with_matrix([y], lambda parts: parts[0], compressed, firsts, shapes)
+        return self.with_matrix([y], first, compressed, firsts, shapes)
 
     def with_matrix(
         self, ys: Sequence[Value], rebuild: Any, compressed: Compressed, parts: list[Value], rows: Any

@@ -29,23 +29,26 @@ from adbench.tape.rules import indexing, products, reductions, shapes
 from adbench.tape.rules.compound import _log_softmax_rule
 from adbench.tape.values import settle, shape_of, with_infinities
 
+VIEWS = frozenset((shapes._broadcast, shapes._reshape, shapes._transpose, shapes._flip, shapes._zeros, shapes.copy))
+"""Rules that give every element of the result a new place, in numpy by a view. Zeros need no memory."""
+
+MOVES = frozenset(
+    (
+        *(shapes._tril, shapes._triu, shapes._roll, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
+        *(indexing.put, indexing.set_at, indexing.getitem, simplify.ADD_AT),
+    )
+)
+"""Other rules that move elements. `getitem` is a view for some indices."""
+
 TRACED_GRADIENTS: set[Rule] = {
     *(reductions._sum, reductions._max, reductions._min, reductions._prod, reductions._cumsum, reductions._cumprod),
-    *(reductions._logsumexp, _log_softmax_rule, simplify.ADD_AT, TAKE, PUT),
-    *(shapes._broadcast, shapes._sum_to, shapes._reshape, shapes._transpose, shapes._flip, shapes._roll, shapes._tril),
-    *(shapes._triu, shapes.copy, shapes._zeros, shapes._repeat, shapes._concatenate, shapes._gather_scalars),
-    *(indexing.getitem, indexing.put, indexing.set_at, products.matmul, products._einsum),
+    *(reductions._logsumexp, _log_softmax_rule, TAKE, PUT, shapes._sum_to, products.matmul, products._einsum),
+    *VIEWS,
+    *MOVES,
     *(solving._inv, solving._pinv, solving._solve, solving.triangular, solving._log_abs_det, solving._sign_of_det),
     *(determinant._det, triangular_factors._cholesky, triangular_factors._blocked_adjoint, LEAF),
-    *(
-        symmetric_eigenvalues._eigh,
-        eigenvalues._eigvalsh,
-        singular_vectors._svd,
-        singular_values._svdvals,
-        singular_vectors.weighted,
-        singular_vectors.rates,
-        triangular_factors._qr,
-    ),
+    *(symmetric_eigenvalues._eigh, eigenvalues._eigvalsh, triangular_factors._qr, singular_values._svdvals),
+    *(singular_vectors._svd, singular_vectors.weighted, singular_vectors.rates),
 }
 """Rules whose gradient functions are recorded operation by operation, in addition to elementwise rules and
 densities."""

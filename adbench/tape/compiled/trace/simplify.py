@@ -27,6 +27,8 @@ from adbench.tape.rules.shapes import matrix_transpose, reshape
 from adbench.tape.singular import UNDEFINED, may_change
 from adbench.tape.values import shape_of
 
+Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
+
 WELL_CONDITIONED = 1e4
 """Largest |A⁻¹| |A| (of row sums) for which cofactors, and their derivatives, come from A⁻¹."""
 
@@ -65,11 +67,11 @@ def _is_thin(many: int, few: int, most: int) -> bool:
     return many >= MANY and 0 < few <= most
 
 
-def _norm(inputs: list[Value], params: dict[str, Any], _made: Any) -> Value:
+def _norm(_producer: Producer, x: Value, axes: Any) -> Value:
     """√Σ x² where no square overflows or vanishes."""
-    if inputs[0].tape.outer is not None:
+    if x.tape.outer is not None:
         return None
-    total = reductions.sum(e.square(inputs[0]), params["axes"])
+    total = reductions.sum(e.square(x), axes)
     usual = (total > reductions.TINY**2) & (total < reductions.HUGE**2)
     return e.sqrt(total) if bool(usual if total.shape == () else ALL(usual)) else None
 
@@ -83,15 +85,14 @@ def _inverse(a: Value) -> Value:
     return inverse if bool(condition < WELL_CONDITIONED) else None
 
 
-def _cofactors(inputs: list[Value], _params: dict[str, Any], _made: Any) -> Value:
+def _cofactors(_producer: Producer, a: Value) -> Value:
     """det A · A⁻ᵀ."""
-    inverse = _inverse(inputs[0])
-    return None if inverse is None else determinant._det(inputs[0]) * matrix_transpose(inverse)
+    inverse = _inverse(a)
+    return None if inverse is None else determinant._det(a) * matrix_transpose(inverse)
 
 
-def _slope_of_cofactors(inputs: list[Value], _params: dict[str, Any], _made: Any) -> Value:
+def _slope_of_cofactors(_producer: Producer, a: Value, h: Value) -> Value:
     """det A · (tr X · A⁻¹ - X A⁻¹)ᵀ along H, X = A⁻¹H."""
-    a, h = inputs
     inverse = _inverse(a)
     if inverse is None:
         return None
@@ -99,9 +100,8 @@ def _slope_of_cofactors(inputs: list[Value], _params: dict[str, Any], _made: Any
     return determinant._det(a) * matrix_transpose(reductions.trace(x) * inverse - x @ inverse)
 
 
-def _expm(inputs: list[Value], _params: dict[str, Any], _made: Any) -> Value:
+def _expm(_producer: Producer, a: Value) -> Value:
     """exp A by scaling, squaring and a quotient of polynomials (Higham 2005). A guard holds the number of squarings."""
-    (a,) = inputs
     if a.tape.outer is not None or len(a.shape) != 2 or a.size == 0:
         return None
     size = reductions.max(reductions.sum(abs(a), 0))
@@ -124,9 +124,9 @@ def _expm(inputs: list[Value], _params: dict[str, Any], _made: Any) -> Value:
 def _with_vectors(factors: Callable[[Value], Value]) -> Callable[..., Value]:
     """Record the factors first if the derivative will read them; the kernel of the values then reads them too."""
 
-    def values(inputs: list[Value], _params: dict[str, Any], _made: Any) -> Value:
-        if inputs[0].tape.is_differentiated:
-            factors(inputs[0])
+    def values(_producer: Producer, a: Value) -> Value:
+        if a.tape.is_differentiated:
+            factors(a)
 
     return values
 
@@ -134,26 +134,10 @@ def _with_vectors(factors: Callable[[Value], Value]) -> Callable[..., Value]:
 def _written_out(value: Callable[..., Value]) -> Callable[..., Value]:
     """Record a rule's operations instead of the rule, if no sweep will read its derivative."""
 
-    def operations(inputs: list[Value], params: dict[str, Any], _made: Any) -> Value:
+    def operations(_producer: Producer, *inputs: Value, **params: Any) -> Value:
         return None if any(map(may_change, inputs)) else value(*inputs, **params)
 
     return operations
-
-
-MATRIX_FORMS: dict[Rule, Callable[..., Value]] = {
-    **{rule: _norm for rule in (reductions.norm2, reductions.norm2.inner) if rule is not None},
-    determinant._cofactors: _cofactors,
-    determinant._slope: _slope_of_cofactors,
-    solving._expm: _expm,
-    eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
-    singular_values._svdvals: _with_vectors(singular_vectors._svd),
-    singular_vectors.weighted: _written_out(singular_vectors.weighted_value),
-    singular_vectors.rates: _written_out(singular_vectors.rates_value),
-}
-"""Rule -> the function that `simplified` asks for another form."""
-
-
-Producer = Callable[[Any], "tuple[Rule, tuple[Value, ...], dict[str, Any]] | None"]
 
 
 def _added(x: Value, v: Value, index: Any) -> Value:
@@ -186,8 +170,8 @@ def one_number(x: Value) -> float | None:
 def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], producer: Producer) -> Value:
     """A value equal to rule(*inputs) that needs no new record, or None. It may simplify inputs.
 
-    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y), besides `MATRIX_FORMS`. (x + 0
-    is not x for x = -0.0.)
+    Uses only identities that hold for every float: x · 1, x / 1, x - 0, -(-x), x + (-y), besides forms of matrix
+    functions. (x + 0 is not x for x = -0.0.)
     """
     if rule.elementwise and len(inputs) == 2:
         for i in (0, 1):
@@ -197,69 +181,61 @@ def simplified(rule: Rule, inputs: list[Value], params: dict[str, Any], producer
             ):
                 inputs[i] = number
     simple = _TABLE.get(rule)
-    return None if simple is None else simple(inputs, params, producer)
+    return None if simple is None else simple(producer, *inputs, **params)
 
 
-def _multiply(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
-    for i in (0, 1):
-        if type(inputs[i]) is float:
-            if inputs[i] == 1.0:
-                return inputs[1 - i]
-            if inputs[i] == -1.0:
-                return e.negative(inputs[1 - i])
-    return product(*inputs)
+def _multiply(_producer: Producer, x: Value, y: Value) -> Value:
+    for factor, other in ((x, y), (y, x)):
+        if type(factor) is float and abs(factor) == 1.0:
+            return other if factor == 1.0 else e.negative(other)
+    return product(x, y)
 
 
-def _divide(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+def _divide(producer: Producer, x: Value, y: Value) -> Value:
     """x / 1, and c / (1 + exp u) where its square overflows, see `identities`. That adds a guard: not in loops."""
-    if type(inputs[1]) is float:
-        return inputs[0] if inputs[1] == 1.0 else None
-    total = producer(inputs[1]) if type(inputs[0]) is float and shape_of(inputs[1]) == () else None
-    if total is None or total[0] is not e.add or inputs[1].tape.outer is not None:
+    if type(y) is float:
+        return x if y == 1.0 else None
+    total = producer(y) if type(x) is float and shape_of(y) == () else None
+    if total is None or total[0] is not e.add or y.tape.outer is not None:
         return None
-    terms = [x for x in total[1] if type(x) is not float or x != 1.0]
+    terms = [term for term in total[1] if type(term) is not float or term != 1.0]
     exponential = producer(terms[0]) if len(terms) == 1 else None
-    if exponential is None or exponential[0] is not e.exp or not inputs[1] > 1e150:
+    if exponential is None or exponential[0] is not e.exp or not y > 1e150:
         return None
-    return inputs[0] * e.expit(-exponential[1][0])
+    return x * e.expit(-exponential[1][0])
 
 
-def _subtract(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+def _subtract(producer: Producer, x: Value, y: Value) -> Value:
     """x - 0, and x - (-y) as a sum."""
-    if type(inputs[1]) is float:
-        return inputs[0] if repr(inputs[1]) == "0.0" else None
-    before = producer(inputs[1])
-    return inputs[0] + before[1][0] if before is not None and before[0] is e.negative else None
+    if type(y) is float:
+        return x if repr(y) == "0.0" else None
+    before = producer(y)
+    return x + before[1][0] if before is not None and before[0] is e.negative else None
 
 
-def _negative(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
-    before = producer(inputs[0])
+def _negative(producer: Producer, x: Value) -> Value:
+    before = producer(x)
     return before[1][0] if before is not None and before[0] is e.negative else None
 
 
-def _add(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+def _add(producer: Producer, left: Value, right: Value) -> Value:
     """A sum with -y is a difference, and c x + c x is (2 c) x. A sum with a result of `put` adds only at the positions
     that are not zero."""
-    first, second = map(producer, inputs)
+    first, second = producer(left), producer(right)
     if first is not None and second is not None and first[0] is second[0] is e.multiply:
         (a, x), (b, y) = (sorted(p[1], key=lambda v: type(v) is not float) for p in (first, second))
         if type(a) is float and type(b) is float and a == b and x is y:
             return (2.0 * a) * x
-    for i in (1, 0):
-        before = producer(inputs[i])
-        if before is None:
-            continue
-        if before[0] is e.negative:
-            return e.subtract(inputs[1 - i], before[1][0])
-        if before[0] is put and shape_of(inputs[1 - i]) == before[2]["shape"]:
-            other, (v,), index = inputs[1 - i], before[1], before[2]["index"]
-            return ADD_AT(other, v, index=index)
+    for before, other in ((second, left), (first, right)):
+        if before is not None and before[0] is e.negative:
+            return e.subtract(other, before[1][0])
+        if before is not None and before[0] is put and shape_of(other) == before[2]["shape"]:
+            return ADD_AT(other, *before[1], index=before[2]["index"])
     return None
 
 
-def _matmul(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+def _matmul(producer: Producer, a: Value, b: Value) -> Value:
     """A product with a matrix of equal entries is a sum over rows or over columns."""
-    a, b = inputs
     if len(shape_of(a)) != 2 or len(shape_of(b)) != 2:
         return thin_product(a, b)
     shape = (shape_of(a)[0], shape_of(b)[1])
@@ -272,20 +248,20 @@ def _matmul(inputs: list[Value], _params: dict[str, Any], producer: Producer) ->
     return thin_product(a, b)
 
 
-def _solve(inputs: list[Value], _params: dict[str, Any], producer: Producer) -> Value:
+def _solve(producer: Producer, factor: Value, b: Value) -> Value:
     """A system of a Cholesky factor or its transpose is triangular: neither it nor its derivatives need an LU."""
-    factor, transposed, before = inputs[0], False, producer(inputs[0])
+    transposed, before = False, producer(factor)
     if before is not None and before[0] is shapes._transpose and len(shape_of(factor)) == 2:
         factor, transposed = before[1][0], before[2]["axes"] == (1, 0)
         before = producer(factor)
     if before is None or before[0] is not triangular_factors._cholesky:
         return None
-    return solving.triangular(factor, inputs[1], lower=True, transposed=transposed)
+    return solving.triangular(factor, b, lower=True, transposed=transposed)
 
 
-def _sum(inputs: list[Value], params: dict[str, Any], producer: Producer) -> Value:
+def _sum(producer: Producer, x: Value, axes: Any) -> Value:
     """The sum of a matrix product without the product: Σ_ij (A B)_ij = Σ_k (Σ_i A_ik) (Σ_j B_kj)."""
-    before = producer(inputs[0]) if params["axes"] is None else None
+    before = producer(x) if axes is None else None
     if before is None or before[0] is not products.matmul:
         return None
     a, b = before[1]
@@ -308,23 +284,22 @@ def _all_entries(x: Value, producer: Producer) -> Value:
 
 def _known(rule: Rule) -> Callable[..., Value]:
     """The smoother form of a composition, see `identities`."""
-    return lambda inputs, _params, _made: KNOWN[rule](*inputs)
+    return lambda _producer, *inputs: KNOWN[rule](*inputs)
 
 
-def _where(inputs: list[Value], _params: dict[str, Any], _made: Producer) -> Value:
+def _where(_producer: Producer, condition: Value, x: Value, y: Value) -> Value:
     """`where` under a condition that holds at single points, see `predicates.of_both_sides`."""
-    condition = of_both_sides(*inputs)
-    return None if condition is inputs[0] else e.where(condition, *inputs[1:])
+    known = of_both_sides(condition, x, y)
+    return None if known is condition else e.where(known, x, y)
 
 
-def _undefined(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
+def _undefined(_producer: Producer, x: Value, **params: Any) -> Value:
     """The zeros themselves, if no sweep will read their derivative."""
-    x = inputs[0]
     return None if x.tape.is_differentiated else UNDEFINED.value(np.broadcast_to(0.0, x.shape), **params)[()]
 
 
-def _same_shape(inputs: list[Value], params: dict[str, Any], _made: Producer) -> Value:
-    return inputs[0] if shape_of(inputs[0]) == params["shape"] else None
+def _same_shape(_producer: Producer, x: Value, shape: tuple[int, ...]) -> Value:
+    return x if shape_of(x) == shape else None
 
 
 _TABLE: dict[Rule, Callable[..., Value]] = {
@@ -335,13 +310,20 @@ _TABLE: dict[Rule, Callable[..., Value]] = {
     e.divide: _divide,
     e.subtract: _subtract,
     e.negative: _negative,
-    e.positive: lambda inputs, _params, _made: inputs[0],
+    e.positive: lambda _producer, x: x,
     e.add: _add,
     shapes._broadcast: _same_shape,
     shapes._reshape: _same_shape,
     products.matmul: _matmul,
     reductions._sum: _sum,
-    **MATRIX_FORMS,
+    **{rule: _norm for rule in (reductions.norm2, reductions.norm2.inner) if rule is not None},
+    determinant._cofactors: _cofactors,
+    determinant._slope: _slope_of_cofactors,
+    solving._expm: _expm,
+    eigenvalues._eigvalsh: _with_vectors(lambda a: symmetric_eigenvalues._eigh(a, basis=None)),
+    singular_values._svdvals: _with_vectors(singular_vectors._svd),
+    singular_vectors.weighted: _written_out(singular_vectors.weighted_value),
+    singular_vectors.rates: _written_out(singular_vectors.rates_value),
     solving._solve: _solve,
-    shapes.copy: lambda inputs, _params, _made: inputs[0],
+    shapes.copy: lambda _producer, x: x,
 }

@@ -15,7 +15,7 @@ is valid only at points where all its guards have the same outcome.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -96,13 +96,8 @@ REPLACED = frozenset(
 )
 """Numpy's functions that return positions or decisions: evaluated at the example point, under a guard."""
 
-_BOOLEAN_ARGUMENTS = frozenset(LOGIC.values()) | {NUMBER, ANY, ALL, e.where}
-
-
-def takes_booleans(rule: Rule) -> bool:
-    """Whether a rule takes booleans as its (first) argument; other rules get 1.0 and 0.0."""
-    return rule in _BOOLEAN_ARGUMENTS
-
+TAKES_BOOLEANS = frozenset(LOGIC.values()) | {NUMBER, ANY, ALL, e.where}
+"""Rules that take booleans as their (first) argument; other rules get 1.0 and 0.0."""
 
 Shape = tuple[int, ...]
 
@@ -218,9 +213,6 @@ class Symbol(Operand):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(self._plain("a numpy array"), dtype)
 
-    def _refuse(self, what: str) -> NoReturn:
-        super()._refuse(what)
-
     # Comparisons and logic give symbols
     __lt__, __le__ = operator_of(PREDICATES[np.less]), operator_of(PREDICATES[np.less_equal])
     __gt__, __ge__ = operator_of(PREDICATES[np.greater]), operator_of(PREDICATES[np.greater_equal])
@@ -281,9 +273,7 @@ class Symbol(Operand):
     # numpy's functions
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "__call__" and not options:
-            rule = PREDICATES.get(ufunc) or LOGIC.get(ufunc)
-            if rule is None and ufunc in BITWISE:
-                rule = LOGIC[BITWISE[ufunc]]
+            rule = PREDICATES.get(ufunc) or LOGIC.get(BITWISE.get(ufunc, ufunc))
             if rule is not None:
                 return rule(*inputs)
         return super().__array_ufunc__(ufunc, method, *inputs, **options)

@@ -19,10 +19,10 @@ from adbench.tape.compiled.trace.symbol import (
     NUMBER,
     PREDICATES,
     SAME,
+    TAKES_BOOLEANS,
     DependsOnDataError,
     Shape,
     Symbol,
-    takes_booleans,
 )
 from adbench.tape.core.recording import ASK, LEAF, Record, Tape
 from adbench.tape.core.rule import Active, Rule, Value
@@ -44,22 +44,6 @@ class Trace(Tape):
     foreign   whether an active value of another trace was used
     is_differentiated  whether a sweep will follow the current part of the recording
     """
-
-    __slots__ = (
-        *(
-            "_alive",
-            "_constants",
-            "careful",
-            "counter",
-            "foreign",
-            "guards",
-            "is_differentiated",
-            "known",
-            "masks",
-            "outer",
-            "reads_ahead",
-        ),
-    )
 
     def __init__(self, *, careful: bool = False, outer: Any = None) -> None:
         super().__init__(next_level())
@@ -114,7 +98,7 @@ class Trace(Tape):
 
     def apply(self, rule: Rule, args: Sequence[Value], params: dict[str, Any]) -> Value:
         """The symbol of rule(*args, **params)."""
-        keeps_booleans = takes_booleans(rule)
+        keeps_booleans = rule in TAKES_BOOLEANS
         inputs, keys = [], []
         active, numbers = False, True  # whether any is differentiated; whether all are numbers
         for i, arg in enumerate(args):

@@ -15,7 +15,7 @@ import math
 import struct
 
 from adbench.tape.compiled.kernels.mathematics.double_double import COEFFICIENTS, fast_two_sum, polynomial, quotient
-from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Part, kernel, rarely
 from adbench.tape.machine.simd import Simd, X
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
@@ -243,7 +243,7 @@ def _sinh_cosh(k: Simd, x: X) -> tuple[X, X]:
     return sine, cosine + cosine
 
 
-exp_minus_size = _exp_minus_size.part(0)
-exp, expm1, expit = _exp.part(0), _expm1.part(0), _expit.part(0)
-tanh, sech_square = _tanh.part(0), _tanh.part(1)
-sinh, cosh = _sinh_cosh.part(0), _sinh_cosh.part(1)
+exp_minus_size = Part(_exp_minus_size, 0)
+exp, expm1, expit = Part(_exp, 0), Part(_expm1, 0), Part(_expit, 0)
+tanh, sech_square = Part(_tanh, 0), Part(_tanh, 1)
+sinh, cosh = Part(_sinh_cosh, 0), Part(_sinh_cosh, 1)

@@ -23,7 +23,7 @@ from adbench.tape.compiled.kernels.mathematics.exponentials import (
     scaled_anywhere,
     unscaled,
 )
-from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Part, kernel, rarely
 from adbench.tape.machine.simd import Name, Simd, X
 
 LOG1P_TERMS = COEFFICIENTS["log1p"]
@@ -75,8 +75,7 @@ def _log_of(f: X, e: X) -> X:
     z = s * s
     half_square = 0.5 * f * f
     r = half_square + z * polynomial(z, LOG1P_TERMS)
-    high, low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-    return e * high - ((half_square - s.times(r, e * low)) - f)
+    return e * LN2_HIGH - ((half_square - s.times(r, e * LN2_LOW)) - f)
 
 
 def _log_normal(k: Simd, x: X) -> X:
@@ -132,7 +131,7 @@ def _softplus(k: Simd, x: X) -> tuple[X]:
     return (x.where(x.is_("ugt", 0.0), 0.0) + y,)
 
 
-log, log1p, softplus = _log.part(0), _log1p.part(0), _softplus.part(0)
+log, log1p, softplus = Part(_log, 0), Part(_log1p, 0), Part(_softplus, 0)
 
 
 # Powers

@@ -43,10 +43,6 @@ class Kernel:
             known = k.code.known[key] = self._inline(k, names) if inline else self.call(k, names)
         return known
 
-    def part(self, number: int) -> Part:
-        """The function that writes one of the results."""
-        return Part(self, number)
-
     def _inline(self, k: Simd, names: Sequence[Name]) -> tuple[Name, ...]:
         before = len(k.code.lines)
         exact = k.exact()
@@ -73,7 +69,6 @@ class Kernel:
         return k.real if self.results == 1 else f"{{ {', '.join([k.real] * self.results)} }}"
 
     def _define(self, module: Module, symbol: str, width: int, linkage: str = "") -> None:
-        """Add the function to a module."""
         code = Code(module)
         code.is_kernel = True
         k = Simd(code, width).exact()

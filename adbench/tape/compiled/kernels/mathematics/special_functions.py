@@ -28,7 +28,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
 )
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT, bounded, scaled, scaled_anywhere, unscaled
 from adbench.tape.compiled.kernels.mathematics.logarithms import is_abnormal, log, log_double, split
-from adbench.tape.compiled.kernels.mathematics.shared_functions import kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Part, kernel, rarely
 from adbench.tape.compiled.kernels.mathematics.trigonometry import cos, sin, tan
 from adbench.tape.machine.simd import Simd, X
 
@@ -98,7 +98,7 @@ def _erf(k: Simd, x: X) -> tuple[X, ...]:
     return rarely(k, size.is_("ogt", 26.5), (y, c, slope), _erf_far, x)
 
 
-erf, erfc, gauss = _erf.part(0), _erf.part(1), _erf.part(2)
+erf, erfc, gauss = Part(_erf, 0), Part(_erf, 1), Part(_erf, 2)
 
 
 # Roots
@@ -162,7 +162,7 @@ def _hypot(k: Simd, x: X, y: X) -> tuple[X, ...]:
     return rarely(k, far, (root,), _hypot_far, x, y)
 
 
-cbrt, hypot = _cbrt.part(0), _hypot.part(0)
+cbrt, hypot = Part(_cbrt, 0), Part(_hypot, 0)
 
 
 ROOT = (1.4616321449683622, 9.549995429965697e-17)
@@ -301,4 +301,4 @@ def _trigamma(k: Simd, x: X) -> tuple[X, ...]:
     return rarely(k, x.is_("olt", 0.0), (_trigamma_of(k, x),), _trigamma_far, x)
 
 
-lgamma, digamma, trigamma = _lgamma.part(0), _digamma.part(0), _trigamma.part(0)
+lgamma, digamma, trigamma = Part(_lgamma, 0), Part(_digamma, 0), Part(_trigamma, 0)

@@ -10,6 +10,7 @@ corrections by the low part of r and for the forms of the inverse functions. Pre
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from adbench.tape.compiled.kernels.mathematics.double_double import (
     COEFFICIENTS,
@@ -19,7 +20,7 @@ from adbench.tape.compiled.kernels.mathematics.double_double import (
     two_product,
 )
 from adbench.tape.compiled.kernels.mathematics.exponentials import SHIFT
-from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, kernel, rarely
+from adbench.tape.compiled.kernels.mathematics.shared_functions import Part, kernel, rarely
 from adbench.tape.machine.simd import Name, Simd, X
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
@@ -70,7 +71,6 @@ def _tan_far(k: Simd, x: X) -> tuple[X]:
 
 
 def _bit(k: Simd, n: Name, bit: int) -> Name:
-    """Whether a bit of an integer is set."""
     return k.code.emit(f"icmp ne {k.integer} {k.integers('and', n, k.whole(bit))}, {k.whole(0)}")
 
 
@@ -110,7 +110,7 @@ def _tan(k: Simd, x: X) -> tuple[X, ...]:
     return rarely(k, abs(x).is_("ogt", FARTHEST), (y,), _tan_far, x)
 
 
-sin, cos, tan = _sin_cos.part(0), _sin_cos.part(1), _tan.part(0)
+sin, cos, tan = Part(_sin_cos, 0), Part(_sin_cos, 1), Part(_tan, 0)
 
 
 # sin πx / (πx) and its derivatives
@@ -129,7 +129,7 @@ def _of_half_turns(k: Simd, x: X) -> tuple[X, X]:
     return sine, k.x(sin(k, ((0.5 - size) * math.pi).name))
 
 
-def _sinc(k: Simd, x: X, order: int) -> X:
+def _sinc(order: int, k: Simd, x: X) -> tuple[X]:
     """sin πx · 1/(πx) differentiated `order` times by Leibniz, or near 0 Σ (-1)ᵏ π²ᵏ x²ᵏ / (2k + 1)!, term by term."""
     sine, cosine = _of_half_turns(k, x)
     waves, inverse, far = (sine, cosine, -sine), 1.0 / x, k.x(0.0)
@@ -142,19 +142,17 @@ def _sinc(k: Simd, x: X, order: int) -> X:
         far = far + waves[n] * factor * power
     far = k.x(0.0).where(abs(x).is_("oeq", math.inf), far)
     if order == 0:
-        return k.x(1.0).where(abs(x).is_("olt", 2.0**-28), far)
+        return (k.x(1.0).where(abs(x).is_("olt", 2.0**-28), far),)
     powers = range(order % 2 + order, 36, 2)  # of x, before it is differentiated
     terms = [(-1) ** (n // 2) * math.pi**n * math.perm(n, order) / math.factorial(n + 1) for n in powers]
     near = polynomial(x * x, terms)
     near = near * x if order % 2 else near
-    return near.where(abs(x).is_("olt", SINC_SERIES[order]), far)
+    return (near.where(abs(x).is_("olt", SINC_SERIES[order]), far),)
 
 
-def _sinc_kernel(order: int) -> Kernel:
-    return kernel(f"sinc_{order}" if order else "sinc")(lambda k, x: (_sinc(k, x, order),))
-
-
-sinc, sinc_1, sinc_2 = (_sinc_kernel(order).part(0) for order in range(3))
+sinc, sinc_1, sinc_2 = (
+    Part(kernel(name)(partial(_sinc, order)), 0) for order, name in enumerate(("sinc", "sinc_1", "sinc_2"))
+)
 
 
 # Inverse functions
@@ -235,4 +233,4 @@ def _atan2(k: Simd, y: X, x: X) -> tuple[X]:
     return ((x + y).where(k.logic("or", x.is_("uno", x), y.is_("uno", y)), angle),)
 
 
-asin, acos, atan, atan2 = _asin.part(0), _acos.part(0), _atan.part(0), _atan2.part(0)
+asin, acos, atan, atan2 = Part(_asin, 0), Part(_acos, 0), Part(_atan, 0), Part(_atan2, 0)

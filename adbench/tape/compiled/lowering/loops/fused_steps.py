@@ -116,69 +116,48 @@ class Divisor:
     inverse: Name
     usable: Name  # "true", or a name
 
-
-class Quotients:
-    """The part of `InnermostAxis` that writes quotients.
-
-    divisors   the key of a quotient -> its divisor that is the same in all elements
-    inverted   keys of other divisors whose inverse serves several quotients
-    """
-
-    code: Code
-    divisors: dict[int, Divisor]
-    inverted: set[Any]
-
-    def _fixed(self, x: Operand) -> Name | None:
-        raise NotImplementedError
-
-    def _divisor(self, x: Operand) -> Divisor | None:
-        y = self._fixed(x)
-        if y is None:
-            return None
-        code, largest = self.code, 2.0**1021  # beyond it, 1/y loses digits
-        if not y.startswith("%"):
-            number = struct.unpack(">d", int(y, 16).to_bytes(8, "big"))[0]
-            if not 1.0 / largest <= abs(number) <= largest:
-                return None
-            return Divisor(y, literal(1.0 / number), "true")
-        one = Simd(code, 1)
-        size = one.intrinsic("fabs", y)
-        low, high = (one.compare(c, size, literal(z)) for c, z in (("oge", 1.0 / largest), ("ole", largest)))
-        return Divisor(y, one.binary("fdiv", literal(1.0), y), code.emit(f"and i1 {low}, {high}"))
-
-    def _quotient(self, k: Simd, step: FusedStep, x: Name) -> Name:
-        """x / y as a product with 1/y. One correction with the rest x - q y makes it exact, but for rare last bits."""
-        by = self.divisors[step.key]
-        y, inverse = k.splat(by.y), k.splat(by.inverse)
+    def quotient(self, k: Simd, x: Name, *, exactly: bool) -> Name:
+        """x / y as a product with 1/y."""
+        y, inverse = k.splat(self.y), k.splat(self.inverse)
         q = k.binary("fmul", x, inverse)
-        if step.divides != "exact" or _is_power_of_two(by.y):
-            return q
-        return self._corrected(k, x, y, inverse, q)
-
-    def _corrected(self, k: Simd, x: Name, y: Name, inverse: Name, q: Name) -> Name:
-        rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
-        corrected = k.intrinsic("fmuladd", rest, inverse, q)
-        return k.select(k.is_one_of(ZERO_OR_NOT_FINITE, q), q, corrected)
-
-    def _inverse(self, k: Simd, y: Name) -> tuple[Name, Name]:
-        """1 / y of elements, and where it cannot replace the division: it is zero, subnormal, infinite or NaN."""
-        inverse = k.binary("fdiv", k.constant(1.0), y)
-        return inverse, k.is_one_of(ZERO_OR_NOT_FINITE | SUBNORMAL, inverse)
-
-    def _by_inverse(self, k: Simd, step: FusedStep, names: Sequence[Name], of: tuple[Name, Name]) -> Name:
-        """x / y of elements as a product with 1/y, corrected by its error; where 1/y is unusable, the quotient."""
-        (x, y), (inverse, unusable) = names, of
-        if _is_one(step.operands[0]):
-            return inverse
-        q = k.binary("fmul", x, inverse)
-        if step.divides == "exact":
-            q = self._corrected(k, x, y, inverse, q)
-        return unless(k, unusable, [q], lambda: [k.binary("fdiv", x, y)])[0]
+        is_power_of_two = not self.y.startswith("%") and int(self.y, 16) & (2**52 - 1) == 0  # its inverse is exact
+        return _corrected(k, x, y, inverse, q) if exactly and not is_power_of_two else q
 
 
-def _is_power_of_two(name: Name) -> bool:
-    """Whether the name is a literal power of two, whose inverse is exact."""
-    return not name.startswith("%") and int(name, 16) & (2**52 - 1) == 0
+def common_divisor(code: Code, y: Name) -> Divisor | None:
+    """The divisor of this name; None if 1/y loses digits."""
+    largest = 2.0**1021
+    if not y.startswith("%"):
+        number = struct.unpack(">d", int(y, 16).to_bytes(8, "big"))[0]
+        return Divisor(y, literal(1.0 / number), "true") if 1.0 / largest <= abs(number) <= largest else None
+    one = Simd(code, 1)
+    size = one.intrinsic("fabs", y)
+    low, high = (one.compare(c, size, literal(z)) for c, z in (("oge", 1.0 / largest), ("ole", largest)))
+    return Divisor(y, one.binary("fdiv", literal(1.0), y), code.emit(f"and i1 {low}, {high}"))
+
+
+def _corrected(k: Simd, x: Name, y: Name, inverse: Name, q: Name) -> Name:
+    """The quotient q with one correction by the rest x - q y: exact, but for rare last bits."""
+    rest = k.intrinsic("fmuladd", (-k.x(q)).name, y, x)
+    corrected = k.intrinsic("fmuladd", rest, inverse, q)
+    return k.select(k.is_one_of(ZERO_OR_NOT_FINITE, q), q, corrected)
+
+
+def inverse_of(k: Simd, y: Name) -> tuple[Name, Name]:
+    """1 / y of elements, and where it cannot replace the division: it is zero, subnormal, infinite or NaN."""
+    inverse = k.binary("fdiv", k.constant(1.0), y)
+    return inverse, k.is_one_of(ZERO_OR_NOT_FINITE | SUBNORMAL, inverse)
+
+
+def by_inverse(k: Simd, step: FusedStep, names: Sequence[Name], of: tuple[Name, Name]) -> Name:
+    """x / y of elements as a product with 1/y, corrected by its error; where 1/y is unusable, the quotient."""
+    (x, y), (inverse, unusable) = names, of
+    if _is_one(step.operands[0]):
+        return inverse
+    q = k.binary("fmul", x, inverse)
+    if step.divides == "exact":
+        q = _corrected(k, x, y, inverse, q)
+    return unless(k, unusable, [q], lambda: [k.binary("fdiv", x, y)])[0]
 
 
 def _is_one(x: Operand) -> bool:

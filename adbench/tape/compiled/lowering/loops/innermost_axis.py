@@ -21,12 +21,15 @@ from adbench.tape.compiled.lowering.loops.fused_steps import (
     SUM,
     Delay,
     Delayed,
+    Divisor,
     Fold,
     FusedStep,
     Operand,
-    Quotients,
     Reduction,
+    by_inverse,
+    common_divisor,
     divisor_of,
+    inverse_of,
     inverted,
     joined,
 )
@@ -51,10 +54,12 @@ CALL = 20
 
 
 @dataclass(eq=False)
-class InnermostAxis(Quotients):
+class InnermostAxis:
     """The last axis of fused loops.
 
     n, least   the lengths of the longest and the shortest operation
+    divisors   the key of a quotient -> its divisor that is the same in all elements
+    inverted   keys of other divisors whose inverse serves several quotients
     strides    of each array along this axis, by the array's id
     pointers   to each array's first element on this axis, likewise
     repeated   the pointers for each index of a short axis before this one, along which all folds reduce: the indices
@@ -71,7 +76,7 @@ class InnermostAxis(Quotients):
     def __post_init__(self) -> None:
         n, steps = self.n, self.steps
         self.least = min([n, *(s.length for s in steps if s.length)])
-        self.divisors = {}
+        self.divisors: dict[int, Divisor] = {}
         self.repeated: list[dict[int, Name]] = []
         self.copies: list[tuple[dict[int, Name], dict[int, Name]]] = []  # pointers, and numbers read before the loop
         self.inverted = inverted(steps) if n >= WIDTH else set()
@@ -220,7 +225,8 @@ class InnermostAxis(Quotients):
         self.carried = {delay: self.code.variable(Simd(self.code, WIDTH).real) for delay in self.delays}
         for step in self.steps:
             if step.divides and self.n >= WIDTH and not self.repeated:
-                divisor = self._divisor(step.operands[1])
+                y = self._fixed(step.operands[1])
+                divisor = None if y is None else common_divisor(self.code, y)
                 if divisor is not None:
                     self.divisors[step.key] = divisor
 
@@ -251,9 +257,7 @@ class InnermostAxis(Quotients):
         needed = {key for key, _ in self.delays}
         for step in reversed(self.steps):
             if step.key in needed:
-                needed |= {
-                    x.key if isinstance(x, Delayed) else x for x in step.operands if isinstance(x, (int, Delayed))
-                }
+                needed |= step.reads()
         before = code.emit(f"call i64 @llvm.smax.i64(i64 {code.emit(f'sub i64 {start}, {WIDTH}')}, i64 0)")
         code.module.declare("llvm.smax.i64", "i64 {}(i64, i64)")
         code.loop(start, lambda i: self._elements(i, {}, {}, needed), before, WIDTH)
@@ -294,13 +298,14 @@ class InnermostAxis(Quotients):
             if k is None or (only is not None and step.key not in only):
                 continue
             if step.key in self.divisors:
-                name = self._quotient(k, step, self._operand(k, step.operands[0], i, known, early, now))
+                x = self._operand(k, step.operands[0], i, known, early, now)
+                name = self.divisors[step.key].quotient(k, x, exactly=step.divides == "exact")
             else:
                 names = [self._operand(k, x, i, known, early, now) for x in step.operands]
                 if step.divides and (of := divisor_of(step)) in self.inverted:
                     if of not in inverses:
-                        inverses[of] = self._inverse(k, names[1])
-                    name = self._by_inverse(k, step, names, inverses[of])
+                        inverses[of] = inverse_of(k, names[1])
+                    name = by_inverse(k, step, names, inverses[of])
                 else:
                     name = step.write(k, *names)
                 if step.multiplies:

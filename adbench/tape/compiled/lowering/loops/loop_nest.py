@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adbench.tape.compiled.lowering.loops.fused_steps import Fold, FusedStep
@@ -14,41 +14,60 @@ from adbench.tape.machine.simd import WIDTH, Code, Name, Simd, literal
 
 SHORT = 8
 """The most indices of an axis whose sums stay in registers."""
-Strides = dict[int, Sequence[int]]
+Strides = Mapping[int, Sequence[int]]
 """The id of an array -> its strides."""
 Pointers = dict[int, Name]
 """The id of an array -> the address of its first element."""
 
 
-def write_nest(
-    code: Code,
-    steps: Sequence[FusedStep],
-    folds: Sequence[Fold],
-    lengths: Sequence[int],
-    strides: Strides,
-    at: Pointers,
-    part: tuple[Name, Name] | None = None,
-) -> None:
-    """Write the loops over axes of these lengths; a long last axis with reductions in blocks.
+@dataclass(frozen=True)
+class Nest:
+    """Operations over one index space, as nested loops over axes of these lengths."""
 
-    part   the first element of the last axis and the one after the last, if not all
-    """
-    if len(lengths) == 2 and lengths[0] <= SHORT and is_summed(folds, strides, 0):
-        axis = InnermostAxis(code, steps, folds, lengths[1], {key: s[-1] for key, s in strides.items()}, at)
-        if axis.repeats([in_row(code, strides, at, str(i)) for i in range(lengths[0])]):
+    steps: Sequence[FusedStep]
+    folds: Sequence[Fold]
+    lengths: Sequence[int]
+    strides: Strides
+    pointers: Pointers
+
+    def row(self, code: Code, i: Name) -> Nest:
+        """The loops for index i of the first axis."""
+        at = {key: p if (s := self.strides[key][0]) == 0 else code.element(p, i, s) for key, p in self.pointers.items()}
+        return Nest(self.steps, self.folds, self.lengths[1:], {key: s[1:] for key, s in self.strides.items()}, at)
+
+    def innermost(self, code: Code) -> InnermostAxis:
+        """The loop over the last axis."""
+        strides = {key: s[-1] for key, s in self.strides.items()}
+        return InnermostAxis(code, self.steps, self.folds, self.lengths[-1], strides, self.pointers)
+
+    def write(self, code: Code, part: tuple[Name, Name] | None = None) -> None:
+        """Write the loops; a long last axis with reductions in blocks.
+
+        part   the first element of the last axis and the one after the last, if not all
+        """
+        axis, first = self.innermost(code), self.lengths[0]
+        is_repeated = len(self.lengths) == 2 and first <= SHORT and self.is_summed(0)
+        if is_repeated and axis.repeats([self.row(code, str(i)).pointers for i in range(first)]):
             write_axis(code, axis, part)
-            return
-    if len(lengths) > 1:
-        rest = {key: s[1:] for key, s in strides.items()}
+        elif len(self.lengths) > 1:
+            code.loop(first, lambda i: self.row(code, i).write(code, part))
+        else:
+            write_axis(code, axis, part)
 
-        def row(i: Name) -> None:
-            write_nest(code, steps, folds, lengths[1:], rest, in_row(code, strides, at, i), part)
+    def is_summed(self, axis: int) -> bool:
+        """Whether there are reductions, all of them along this axis, but not along the last."""
+        targets = [self.strides[id(fold.target)] for fold in self.folds]
+        return bool(targets) and all(s[axis] == 0 and s[-1] != 0 for s in targets)
 
-        code.loop(lengths[0], row)
-        return
-    write_axis(
-        code, InnermostAxis(code, steps, folds, lengths[0], {key: s[-1] for key, s in strides.items()}, at), part
-    )
+    def summed_axis_late(self) -> Nest:
+        """The loops with a short axis of sums before the last, where its indices need no memory in between."""
+        last = len(self.lengths) - 1
+        for a in range(last - 1):
+            if self.lengths[a] <= SHORT and self.lengths[last] >= 2 * WIDTH and self.is_summed(a):
+                order = [*range(a), *range(a + 1, last), a, last]
+                strides = {key: [s[k] for k in order] for key, s in self.strides.items()}
+                return replace(self, lengths=[self.lengths[k] for k in order], strides=strides)
+        return self
 
 
 def write_axis(code: Code, axis: InnermostAxis, part: tuple[Name, Name] | None) -> None:
@@ -56,32 +75,7 @@ def write_axis(code: Code, axis: InnermostAxis, part: tuple[Name, Name] | None) 
     if part or axis.least <= BLOCK or not axis.folds:
         axis.write(*part or ())
         return
-    code.loop(axis.least, lambda start: write_block(code, axis, start), step=BLOCK)
-
-
-def is_summed(folds: Sequence[Fold], strides: Strides, axis: int) -> bool:
-    """Whether there are reductions, all of them along this axis, but not along the last."""
-    targets = [strides[id(fold.target)] for fold in folds]
-    return bool(targets) and all(s[axis] == 0 and s[-1] != 0 for s in targets)
-
-
-def summed_axis_late(folds: Sequence[Fold], lengths: list[int], strides: Strides) -> tuple[list[int], Strides]:
-    """The index space with a short axis of sums before the last, where its indices need no memory in between."""
-    for a in range(len(lengths) - 2):
-        if lengths[a] <= SHORT and lengths[-1] >= 2 * WIDTH and is_summed(folds, strides, a):
-            order = [*range(a), *range(a + 1, len(lengths) - 1), a, len(lengths) - 1]
-            return [lengths[k] for k in order], {key: [s[k] for k in order] for key, s in strides.items()}
-    return lengths, strides
-
-
-def in_row(code: Code, strides: Strides, at: Pointers, i: Name) -> Pointers:
-    """The addresses for index i of the first axis."""
-    return {key: p if strides[key][0] == 0 else code.element(p, i, strides[key][0]) for key, p in at.items()}
-
-
-def write_block(code: Code, axis: InnermostAxis, start: Name) -> None:
-    """Write one block of an axis."""
-    axis.write(*part_from(code, start, BLOCK, axis.least, axis.n))
+    code.loop(axis.least, lambda start: axis.write(*part_from(code, start, BLOCK, axis.least, axis.n)), step=BLOCK)
 
 
 def part_from(code: Code, start: Name, size: int, least: int, n: int) -> tuple[Name, Name]:
@@ -127,18 +121,13 @@ class ParallelLoop:
     """
 
     code: Code
-    steps: Sequence[FusedStep]
-    folds: Sequence[Fold]
-    lengths: Sequence[int]
-    strides: Strides
-    pointers: Pointers
+    nest: Nest
     helpers: Helpers
 
     def __post_init__(self) -> None:
-        folds, lengths, strides = self.folds, self.lengths, self.strides
+        folds, lengths, strides = self.nest.folds, self.nest.lengths, self.nest.strides
         self.n = lengths[-1]
-        self.inner = {key: s[-1] for key, s in strides.items()}
-        self.least = min([self.n, *(s.length for s in self.steps if s.length)])
+        self.least = min([self.n, *(s.length for s in self.nest.steps if s.length)])
         moves = [strides[id(fold.target)] for fold in folds if fold.counts is None]
         adds_rows = len(lengths) > 1 and any(s[0] == 0 for s in moves) and all(s[-1] for s in moves)
         self.columns = max(LEAST_COLUMNS, math.ceil(self.n / MOST_COLUMN_PARTS / WIDTH) * WIDTH) if adds_rows else 0
@@ -150,33 +139,30 @@ class ParallelLoop:
 
     def _row_step(self, fold: Fold) -> int:
         """By how much a reduction's target moves from row to row."""
-        return self.strides[id(fold.target)][0] if self.rows > 1 else 0
+        return self.nest.strides[id(fold.target)][0] if self.rows > 1 else 0
 
     def _is_shared(self, fold: Fold) -> bool:
         """Whether several parts reduce to one number."""
-        return (self.blocks > 1 or self._row_step(fold) == 0) and self.inner[id(fold.target)] == 0
+        return (self.blocks > 1 or self._row_step(fold) == 0) and self.nest.strides[id(fold.target)][-1] == 0
 
     def is_worth_it(self) -> bool:
         """Whether there are enough parts and work, and each reduction is of a row, or its order does not matter."""
         if self.parts < 2 or self.partial_results > MOST_PARTIAL_RESULTS:
             return False
-        for fold in self.folds:
-            if self.columns:
-                break
-            strides = self.strides[id(fold.target)]
-            in_order = len(self.lengths) <= 2 or fold.counts is not None
-            if self._row_step(fold) == 0 and (any(strides) or not in_order):
+        lengths = self.nest.lengths
+        for fold in () if self.columns else self.nest.folds:
+            in_order = len(lengths) <= 2 or fold.counts is not None
+            if self._row_step(fold) == 0 and (any(self.nest.strides[id(fold.target)]) or not in_order):
                 return False
-        probe = InnermostAxis(Code(self.code.module), self.steps, self.folds, self.n, self.inner, self.pointers)
-        vectors = math.prod(self.lengths[:-1]) * math.ceil(self.n / WIDTH)
-        return vectors * probe.instructions(CALL) >= LEAST_WORK
+        vectors = math.prod(lengths[:-1]) * math.ceil(self.n / WIDTH)
+        return vectors * self.nest.innermost(Code(self.code.module)).instructions(CALL) >= LEAST_WORK
 
     def write(self, scratch: Name) -> None:
         """Write the function of the parts, and its call. `scratch` has the partial results."""
-        code, module = self.code, self.code.module
-        outside: dict[Name, str] = dict.fromkeys(self.pointers.values(), "ptr")
+        code, module, nest = self.code, self.code.module, self.nest
+        outside: dict[Name, str] = dict.fromkeys(nest.pointers.values(), "ptr")
         outside[scratch] = "ptr"
-        operands: list[Any] = [x for step in self.steps for x in step.operands] + [f.operand for f in self.folds]
+        operands: list[Any] = [x for step in nest.steps for x in step.operands] + [f.operand for f in nest.folds]
         for x in operands:
             if isinstance(x, (Uniform, Registers)):
                 name = x.element if isinstance(x, Uniform) else x.elements[0]
@@ -207,10 +193,10 @@ class ParallelLoop:
         )
         one = Simd(code, 1)
         for number, k in enumerate(self.shared):
-            fold, step = self.folds[k], self._row_step(self.folds[k])
+            fold, step = nest.folds[k], self._row_step(nest.folds[k])
 
             def add(part: Name, number: int = number, fold: Fold = fold, step: int = step) -> None:
-                target = self.pointers[id(fold.target)]
+                target = nest.pointers[id(fold.target)]
                 if step:
                     target = code.element(target, code.emit(f"udiv i64 {part}, {self.blocks}"), step)
                 place = code.element(scratch, code.emit(f"add i64 {part}, {number * self.parts}"))
@@ -219,29 +205,26 @@ class ParallelLoop:
             code.loop(self.parts, add)
 
     def _write_parts(self, task: Code, scratch: Name) -> None:
-        steps, folds = self.steps, self.folds
-
         def part(number: Name) -> None:
-            at, block = dict(self.pointers), number
+            nest, block = self.nest, number
             if self.rows > 1:
                 row = number if self.blocks == 1 else task.emit(f"udiv i64 {number}, {self.blocks}")
                 block = task.emit(f"urem i64 {number}, {self.blocks}")
-                at = in_row(task, self.strides, self.pointers, row)
+                nest = nest.row(task, row)
+            at = dict(nest.pointers)
             for first, k in enumerate(self.shared):
                 place = task.element(scratch, task.emit(f"add i64 {number}, {first * self.parts}"))
-                task.store(literal(folds[k].how.start), place)
-                at[id(folds[k].target)] = place
+                task.store(literal(nest.folds[k].how.start), place)
+                at[id(nest.folds[k].target)] = place
+            nest = replace(nest, pointers=at)
             if self.columns:
                 start = task.emit(f"mul nuw nsw i64 {number}, {self.columns}")
-                columns = part_from(task, start, self.columns, self.n, self.n)
-                write_nest(task, steps, folds, self.lengths, self.strides, at, columns)
-                return
-            if self.blocks > 1:
-                axis = InnermostAxis(task, steps, folds, self.n, self.inner, at)
-                write_block(task, axis, task.emit(f"mul nuw nsw i64 {block}, {BLOCK}"))
-                return
-            rest = {key: s[1:] for key, s in self.strides.items()}
-            write_nest(task, steps, folds, self.lengths[1:], rest, at)
+                nest.write(task, part_from(task, start, self.columns, self.n, self.n))
+            elif self.blocks > 1:
+                start = task.emit(f"mul nuw nsw i64 {block}, {BLOCK}")
+                nest.innermost(task).write(*part_from(task, start, BLOCK, self.least, self.n))
+            else:
+                nest.write(task)
 
         task.loop("%last", part, "%first")
 
