@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -276,7 +276,7 @@ def value_of_step(step: Step, values: Sequence[Any]) -> Any:
     """The step's value on numpy."""
     operands = [k for k in sorted(step.used) if k < len(values)]
     new = {old: k for k, old in enumerate(operands)}
-    moved = step.renumbered(lambda old: new[old] if old < len(values) else old - len(values) + len(operands))
+    moved = step.moved(len(values), len(operands), new)
     inputs = tuple(Input(0.0) for _ in operands)
     f = compiled(Program(inputs, (moved,)).source())
     return f(PLAIN, *[values[k] for k in operands])
@@ -295,8 +295,7 @@ def with_nan(program: Program, rng: np.random.Generator) -> Program:
     if not array.size:
         return program
     array.flat[rng.integers(array.size)] = np.nan
-    inputs = [Input.of(array) if k == which else one for k, one in enumerate(program.inputs)]
-    changed = replace(program, inputs=tuple(inputs))
+    changed = program.with_input(which, Input.of(array))
     return changed if nan_reaches(changed) else program
 
 
@@ -311,3 +310,10 @@ def values_of(program: Program) -> list[Any] | None:
     except Exception:  # a library's own function has no meaning here
         return None
     return values
+
+
+def evaluated(program: Program) -> Iterator[tuple[Step, list[Any], Any]]:
+    """Each step with its operands and its value in numpy; nothing if the program does not run."""
+    values = values_of(program) or []
+    for step, value in zip(program.steps, values[len(program.inputs) :], strict=False):
+        yield step, [np.asarray(values[number]) for number in step.operands], np.asarray(value)
