@@ -122,7 +122,7 @@ class TimePhase:
             if cell.lost is None:
                 cell.attempt(cell.judge)
             if cell.lost is None and not cell.record.job.threads:
-                self.costs.learn_beside(cell.record.job, cell.beside / self._at_once)
+                self.costs.learn(cell.record.job, beside=cell.beside / self._at_once)
         lost = self._lost(number, cells)
         launched = (
             Launched(cell.record.job, cell.launch(number, background.shares.get(cell.worker)), cell.key.control)
