@@ -259,7 +259,7 @@ def test_a_forecast_falls_to_zero_during_the_run(monkeypatch: pytest.MonkeyPatch
     now = [0.0]
     monkeypatch.setattr("adbench.execution.planning.forecast.monotonic", lambda: now[0])
     settings, progress = Settings(launches=2, reference_backend="tape"), empty()
-    forecast = Forecast(settings, known(), progress, frozenset())
+    forecast = Forecast(Estimate(settings, known()), progress)
     total = forecast.total
     assert total > 0
     assert forecast.remaining == pytest.approx(total)
@@ -301,11 +301,11 @@ def test_a_forecast_that_is_first_asked_for_during_a_run_falls_to_zero() -> None
 
 def test_a_forecast_counts_finished_and_omitted_work() -> None:
     progress = empty()
-    whole = Forecast(Settings(), known(), progress, frozenset()).total
+    whole = Forecast(Estimate(Settings(), known()), progress).total
     for job in JOBS:
         apply(Checked(right(job) if job.case == "cheap" else Record(job, "wrong", "no")), progress)
-    rest = Forecast(Settings(), known(), progress, frozenset()).total
+    rest = Forecast(Estimate(Settings(), known()), progress).total
     cheap = [job for job in JOBS if job.case == "cheap"]
     assert rest == pytest.approx(Estimate(Settings(), known(), checked=cheap).of(cheap).total, rel=0.01)
     assert rest < whole / 4
-    assert Forecast(Settings(), known(), empty(), frozenset({"tape", "other"})).total == 0
+    assert Forecast(Estimate(Settings(), known(), missing=["tape", "other"]), empty()).total == 0
