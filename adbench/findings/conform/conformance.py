@@ -28,7 +28,7 @@ from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
-from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of, packed
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
@@ -180,19 +180,16 @@ def _examined(
     futures: Sequence[Future[Answers]],
 ) -> list[ConformanceCell]:
     """The cells of an operation, one for each library."""
-    results = [_cell(operation, library.name) for library in libraries]
+    results = [
+        ConformanceCell(operation.name, one.name, operation.family, operation.expression(family_of(one.name)) or "")
+        for one in libraries
+    ]
     for cell, library, future in zip(results, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)
         worst = _worst_of_each(cell.faults)
         cell.faults = [replace(with_thread(fault, library.known), device=library.device) for fault in worst]
     return results
-
-
-def _cell(operation: Operation, library: str) -> ConformanceCell:
-    return ConformanceCell(
-        operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or ""
-    )
 
 
 def _count(
