@@ -65,7 +65,7 @@ densities.add("von_mises", lambda xp, x, y: y * xp.cos(x) - math.log(2.0 * math.
               jax=S + "vonmises.logpdf(x, y)")  # fmt: skip
 densities.add("poisson", lambda xp, x, y: xp.xlogy(_counts(xp, x), y) - y - xp.lgamma(_counts(xp, x) + 1.0), PAIR,
               COUNT, SCALE, torch=D + "Poisson(y, validate_args=False).log_prob(torch.floor(x))",
-              jax=S + "poisson.logpmf(jax.numpy.floor(x), y)")  # fmt: skip
+              jax=S + "poisson.logpmf(jnp.floor(x), y)")  # fmt: skip
 densities.add("bernoulli_logits", lambda xp, x: -xp.log1p_exp(-x), torch=D
               + "Bernoulli(logits=x, validate_args=False).log_prob(torch.tensor(1.0))")  # fmt: skip
 densities.add("bernoulli", lambda xp, x: xp.log(x), "()->()", UNIT, torch=D
@@ -83,13 +83,12 @@ densities.add("negative_binomial", lambda xp, x: math.log(10.0) + 3.0 * xp.log1p
 densities.add("dirichlet", lambda xp, x: xp.lgamma(xp.sum(x)) - xp.sum(xp.lgamma(x))
               + xp.sum((x - 1.0) * xp.log(xp.asarray([0.2, 0.3, 0.5]))), "(3)->()", SCALE, batch=False,
               torch=D + "Dirichlet(x, validate_args=False).log_prob(torch.tensor([0.2, 0.3, 0.5]))",
-              jax=S + "dirichlet.logpdf(jax.numpy.array([0.2, 0.3, 0.5]), x)")  # fmt: skip
-densities.add("multivariate_normal", lambda xp, x, y: -0.5 * (xp.sum(x * xp.linalg.solve(
-              (y + xp.matrix_transpose(y)) / 2.0, xp.expand_dims(x, axis=-1))[..., 0])
-              + xp.linalg.slogdet((y + xp.matrix_transpose(y)) / 2.0)[1] + 3.0 * LOG_2_PI), "(3),(3,3)->()", REAL,
-              Domain(kind="definite"), batch=False,
+              jax=S + "dirichlet.logpdf(jnp.array([0.2, 0.3, 0.5]), x)")  # fmt: skip
+densities.add("multivariate_normal", lambda xp, x, y: -0.5 * (xp.sum(x * xp.linalg.solve( (y + xp.matrix_transpose(y)) /
+              2.0, xp.expand_dims(x, axis=-1))[..., 0]) + xp.linalg.slogdet((y + xp.matrix_transpose(y)) / 2.0)[1] + 3.0
+              * LOG_2_PI), "(3),(3,3)->()", REAL, Domain(kind="definite"),
               torch=D + "MultivariateNormal(torch.zeros(3), (y + y.mT) / 2, validate_args=False).log_prob(x)",
-              jax=S + "multivariate_normal.logpdf(x, jax.numpy.zeros(3), (y + y.T) / 2)")  # fmt: skip
+              jax=S + "multivariate_normal.logpdf(x, jnp.zeros(3), (y + y.T) / 2)", batch=False)  # fmt: skip
 densities.add("normal_log_cdf", lambda xp, x: xp.log_ndtr(x), jax=S + "norm.logcdf(x)")
 densities.add("normal_cdf", lambda xp, x: xp.ndtr(x), jax=S + "norm.cdf(x)",
               torch=D + "Normal(torch.tensor(0.0), torch.tensor(1.0)).cdf(x)")  # fmt: skip
