@@ -155,10 +155,11 @@ class CheckPhase:
         return replace(checked, seconds=monotonic() - begun)
 
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in self._asked
-        near, unperturbed = self.references.near(job) if cost else (None, None)
-        slow = (self.context.settings.longest_call_seconds or inf) if cost else None
-        entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
+        case, keep = self.context.catalog.cases[job.case], replace(job, operator=RELATIONS) in self._asked
+        is_timed = self.context.settings.time and not case.is_trap
+        near, unperturbed = self.references.near(job) if is_timed else (None, None)
+        slow = (self.context.settings.longest_call_seconds or inf) if is_timed else None
+        entries = isinstance(case.f, (UserFunction, Sized))
         more = {"slow": slow, "keep": keep, "entries": entries, "few_calls": self._is_of_functions}
         request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)
         answer = worker.ask(request)
@@ -180,10 +181,6 @@ class CheckPhase:
         return Checked(
             record, None if call is None else CellSeconds(answer["prepare_seconds"], answer["first_call_seconds"], call)
         )
-
-    def _is_timed(self, job: Job) -> bool:
-        """Whether the job is timed if it is correct."""
-        return self.context.settings.time and not self.context.catalog.cases[job.case].is_trap
 
     def _related(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
         """The relations as a record: wrong if one is broken. Relations are never timed.

@@ -153,23 +153,15 @@ class Estimate:
         round_ = max(epoch, cost.call)
         warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
-        preparing = (cost.preparing_again + cost.first_call) / self._prepare_at_once
+        preparing = (cost.preparing_again + cost.first_call) / (self.workers if s.quick else 1)
         kinds = 1 + _is_on_device(job)  # of rounds: that wait for each result, and for the last one
         once = preparing + warm + kinds * rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
-        return once * self._processes(job)
+        return once * (2 if job.backend == self._reference and not job.threads else 1)  # with the control
 
     def compiling(self, job: Job) -> float:
         """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
         return 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
-
-    def _processes(self, job: Job) -> int:
-        """In a launch: two if it has the control."""
-        return 2 if job.backend == self._reference and not job.threads else 1
-
-    @property
-    def _prepare_at_once(self) -> int:
-        return self.workers if self.settings.quick else 1
 
     def imports(self, jobs: Sequence[Job]) -> float:
         """Starting the workers of one launch."""

@@ -127,7 +127,8 @@ class Measured:
             )
         ]
         verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}", is_proved=bool(self.proof))
-        rivals = {} if beside is None else _numbers_at(entries, dict(zip(names, beside, strict=True)))
+        others = {} if beside is None else dict(zip(names, map(np.asarray, beside), strict=True))
+        rivals = {entry.place: float(others[entry.where][entry.index]) for entry in entries if others}
         return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
 
 
@@ -202,10 +203,6 @@ def _concluded(
         enclosed_row.METHOD if is_proved else METHOD, reason, blind=counts["blind"], digits=digits, proved=is_proved,
     )  # fmt: skip
     return verdict, entries
-
-
-def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dict[str, float]:
-    return {entry.place: float(np.asarray(arrays[entry.where])[entry.index]) for entry in entries}
 
 
 def _at_least_of_row(spread: Floats) -> Floats:

@@ -351,15 +351,14 @@ def as_plain(result: Conformance) -> dict[str, Any]:
                 "worst_digits": None if cell.worst is None else round(cell.worst, 1),
                 "refused": cell.refused,
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
-                "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
+                "faults": [
+                    {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
+                    for fault in cell.faults
+                ],
             }
             for cell in result.cells
         ],
     }
-
-
-def _plain_fault(fault: Fault, own: str) -> dict[str, Any]:
-    return {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, own)}
 
 
 def from_plain(data: Any, file: Path) -> Conformance:

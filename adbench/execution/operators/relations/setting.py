@@ -176,7 +176,6 @@ class PreparedSubject:
     setting: Setting
     operator: Operator
     call: Call
-    wrt: tuple[int, ...]
     interruption: Interruption = field(default_factory=Interruption)
     base: Any = None
     is_right: bool = True
@@ -185,9 +184,14 @@ class PreparedSubject:
     def __post_init__(self) -> None:
         self._judge = Judge(self.setting.backend, self.operator, self.call)
         self.base = self.result(self.native())
-        if self.setting.judges(self.operator) and self.wrt == self.setting.at.wrt:
+        if self.setting.judges(self.operator):
             self.fault = self._judged(self.base)
             self.is_right = not self.fault
+
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The positions of the active inputs."""
+        return self.setting.at.wrt
 
     @property
     def args(self) -> Args:
@@ -247,13 +251,13 @@ def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Pr
     """
     if operator in setting.kept and not again:
         call, interruption = setting.kept[operator]
-        return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
+        return PreparedSubject(setting, operator, call, interruption)
     interruption = Interruption()
     elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
     with suppress(NotApplicable):  # a library that records at its first call then records there
         setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
-    return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
+    return PreparedSubject(setting, operator, call, interruption)
 
 
 def combined(function: Callable[..., Any], *trees: Any) -> Any:
