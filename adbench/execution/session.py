@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from adbench.execution.scheduler import Scheduler
     from adbench.results.journal import Journal
 
-START_AGAIN = "the results stay readable; start a new run for the rest"
-
 
 class Session:
     """A planned run. Iterate `events` to execute it; `result` is always valid, also after an interruption."""
@@ -254,7 +252,8 @@ def resume(folder: Path, on: str | None = None) -> Session:
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
         head = progress.head
-        catalog = unchanged(head, folder) if on is None else catalog_of(head, folder, START_AGAIN)
+        again = "the results stay readable; start a new run for the rest"
+        catalog = unchanged(head, folder) if on is None else catalog_of(head, folder, again)
         return Session(catalog, from_plain(head.run.settings, Settings), progress, journal=journal)
     except ValueError as error:
         journal.close()

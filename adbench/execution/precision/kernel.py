@@ -22,7 +22,7 @@ import optree
 from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
-from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded, with_outputs
 from adbench.execution.precision.given import in_numpy, lowest_of, placed
 from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
@@ -35,7 +35,6 @@ from adbench.functions.libraries import (
     own_settings,
 )
 from adbench.functions.low_precision import Low
-from adbench.functions.outputs import outputs_of
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
@@ -152,15 +151,10 @@ class KernelCheck:
             integers = f"{', '.join(whole)} {'holds' if len(whole) == 1 else 'hold'} integers, which have no derivative"
             raise UsageError(f"{self.name}: {integers}; pass floating-point numbers")
         native = [guarded(library.name, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
-        try:
-            with contained(), self._settings():
-                value = arguments.call(native)
-        except Exception as error:
-            raise UsageError(f"{self.name} raises {told(error)}") from error
-        if (outputs := outputs_of(value, None, library.name, self.name)) is not None:
-            arguments, value = replace(arguments, outputs=outputs), outputs.of(value)
+        with self._settings():
+            arguments, value = with_outputs(self.name, library.name, arguments, native)
         result = in_numpy(value)
-        kinds = [bool(parts and parts.complex) for parts in (outputs, self.f.arguments.outputs)]
+        kinds = [bool(parts and parts.complex) for parts in (arguments.outputs, self.f.arguments.outputs)]
         if kinds[0] != kinds[1]:
             mine, other = ("complex" if kind else "real" for kind in kinds)
             raise UsageError(

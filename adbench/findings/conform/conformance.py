@@ -266,13 +266,6 @@ def _answers(
             pool.shutdown(cancel_futures=True)
 
 
-def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
-    """The derivatives that are examined at points of this kind."""
-    if place.kind == "shape":
-        return OF_SHAPES
-    return (*ORDERS, THIRD) if operation.slope is not None else ORDERS
-
-
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation; in float32, only those within its range."""
     points = places(operation, seed)
@@ -300,7 +293,9 @@ class _Library:
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
             numbers = list(same)
-            answers = self._asked(operation, [points[k] for k in numbers], _operators(operation, points[numbers[0]]))
+            every = ORDERS if operation.slope is None else (*ORDERS, THIRD)
+            operators = OF_SHAPES if points[numbers[0]].kind == "shape" else every
+            answers = self._asked(operation, [points[k] for k in numbers], operators)
             collected.update(zip(numbers, answers, strict=True))
         return [collected[k] for k in range(len(points))]
 

@@ -60,7 +60,6 @@ class Domain:
 REAL = Domain()
 POSITIVE = Domain(lower=0.0)
 UNIT = Domain(0.0, 1.0)
-BETWEEN = Domain(-1.0, 1.0)
 CONSTANT = Domain(active=False)
 
 

@@ -64,10 +64,6 @@ class Coverage:
         """The operations of the table that are drawn."""
         return tuple(one for one in table() if one.name not in self.without)
 
-    def rarest(self, before: str, candidates: list[Expression]) -> Expression:
-        """The candidate that has followed `before` least often; the first of several."""
-        return min(candidates, key=lambda one: self.pairs[before, one.name])
-
     def add(self, program: Program) -> None:
         """Count a program's pairs."""
         known = len(program.inputs)
@@ -179,8 +175,9 @@ class _Growing:
                     break
         if not fitting:
             return None
-        chosen = self.coverage.rarest(self._name(drawn[0]), list(fitting))
-        return self._step(chosen, fitting[chosen])
+        before = self._name(drawn[0])
+        rarest = min(fitting, key=lambda one: self.coverage.pairs[before, one.name])
+        return self._step(rarest, fitting[rarest])
 
     def _operands(self, one: Expression, drawn: Sequence[int]) -> tuple[int, ...] | None:
         """Operands in its domain that fit: those drawn, or the first of these several times; else None."""
