@@ -187,7 +187,7 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
     Raises UsageError, in one line, for a fault in the kernel, its definition or the options.
     """
     from adbench.catalog.ad_hoc import ad_hoc
-    from adbench.execution.precision.kernel_by_name import kernel_checks
+    from adbench.execution.precision.kernel import kernel_checks
     from adbench.execution.python_check import REFERENCE_SECONDS
     from adbench.functions.own_function import exit_code
 

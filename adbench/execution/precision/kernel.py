@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.catalog.ad_hoc import SIZES, AdHoc
 from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
@@ -327,3 +328,28 @@ def _are_equal(some: Numbers, others: Numbers) -> bool:
 def _is_whole(given: Any) -> bool:
     """Whether it is an integer or an array of integers."""
     return "int" in str(getattr(given, "dtype", type(given).__name__))
+
+
+def kernel_checks(
+    named: AdHoc, definition: str, sizes: Sequence[str], points: int, seed: int, seconds: float, device: str
+) -> list[FunctionCheck]:
+    """The check of the kernel for each size, for which `named.inputs` makes the arguments; one check without them.
+
+    Raises UsageError in one line for a fault in the kernel, the definition or the arguments, and without the device.
+    """
+    if sizes and named.inputs is None:
+        raise UsageError("-n has no meaning without --inputs; remove it, or give a function of n with --inputs")
+    made = []
+    with contained():
+        kernel, reference = named.function(), named.named(definition, "--definition")
+        arguments = named.arguments_by_size()
+        for size in map(_whole, sizes or (str(SIZES[0]),)):
+            check = KernelCheck(kernel, reference, *arguments(size), named.wrt or None, seed, seconds, device)
+            made.append(check.table(points))
+    return made
+
+
+def _whole(size: str) -> int:
+    if not (size.isdecimal() and int(size)):
+        raise UsageError(f"-n {size!r} is not a size; write a whole number from 1, for example -n 100")
+    return int(size)

@@ -40,9 +40,8 @@ def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
     family = backend.name.partition("_")[0]
 
     def lacks(one: Expression) -> bool:
-        return family not in one.own and not all(
-            has(backend.xp, path) for path in CALLS.findall(one.text + one.definition)
-        )
+        calls = CALLS.findall(one.text + one.definition)
+        return family not in one.own and not all(has(backend.xp, path) for path in calls)
 
     return [one.name for one in table() if lacks(one)]
 
