@@ -310,12 +310,11 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
 
     The request brings the references of the case's inputs, and of the perturbed ones if used.
     """
-    timed, backend, judge = _needed(state.timed, "prepare"), _needed(state.backend, "load"), state.judge
-    assert judge is not None  # made with `timed`
+    timed, judge = _needed(state.timed, "prepare"), _needed(state.judge, "prepare")
     sites = _sites(_point(request), request["references"])
 
     def fault(where: str, which: int, result: Any) -> str | None:
-        site, numbers = sites[which], backend.numpy_result(result)
+        site, numbers = sites[which], judge.backend.numpy_result(result)
         verdict = judge.judged(site.at, numbers, site.known)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
@@ -376,10 +375,8 @@ def count_instructions(state: WorkerState, request: Mapping[str, Any]) -> Any:
 
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The relations between calls of the backend's operators (relations/)."""
-    at = _point(request)
-    setting = relations.Setting(
-        _needed(state.backend, "load"), at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at))
-    )
+    at, backend = _point(request), _needed(state.backend, "load")
+    setting = relations.Setting(backend, at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
     state.kept = None, {}
     tested: dict[str, Any] = to_plain(relations.related(setting))
     return tested
