@@ -106,15 +106,12 @@ class _Growing:
         else:  # at random, its arguments would hardly meet
             arguments = self._arguments(start)
             self.inputs = [Input.of(x) for x, domain in zip(arguments, start.domain, strict=True) if domain.active]
-            constant = next(
-                (x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active), constant
-            )
+            fixed = [x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active]
+            constant = fixed[0] if fixed else constant
         self.constant = len(self.inputs)
         self.inputs.append(Input(constant, active=False))
         self.steps: list[Step] = []
         self.values: list[Any] = []
-        self.shapes: list[tuple[int, ...]] = []
-        self.ranges: list[tuple[float, float]] = []
         for one in self.inputs:
             self._add(np.asarray(one.native))
         self.unused = set(range(self.constant))
@@ -185,17 +182,18 @@ class _Growing:
         for numbers in (drawn, drawn[:1]) if one.arity > 1 else (drawn,):
             cycle = itertools.cycle(numbers)
             operands = tuple([next(cycle) if domain.active else self.constant for domain in domains])
-            if one.fits(*[self.shapes[number] for number in operands]) and all(map(self._is_inside, domains, operands)):
+            if one.fits(*map(self._shape, operands)) and all(map(self._is_inside, domains, operands)):
                 return operands
         return None
 
     def _is_inside(self, domain: Domain, number: int) -> bool:
-        return domain is REAL or all(map(domain.contains, self.ranges[number]))
+        value = self.values[number]
+        return domain is REAL or (domain.contains(np.min(value)) and domain.contains(np.max(value)))
 
     def _step(self, chosen: Expression, operands: Sequence[int], shapes: Sequence[Any] = ()) -> Step:
         """A step of this expression, with drawn parameters."""
         text = chosen.text
-        shapes = shapes or [self.shapes[number] for number in operands]
+        shapes = shapes or [*map(self._shape, operands)]
         for name, choices in parameters(text, shapes).items():
             text = text.replace(f"{{{name}}}", choices[self.draw(len(choices))])
         return Step(chosen.name, text, tuple(operands), (), chosen.definition, chosen.own)
@@ -203,12 +201,12 @@ class _Growing:
     def _with_body(self, text: str) -> Step:
         """A loop or an inner derivative of a few operations, which may use the values so far."""
         over = self._operand()
-        known, shape = len(self.values), self.shapes[over]
+        known, shape = len(self.values), self._shape(over)
         body: list[Step] = []
         for _ in range(1 + self.draw(3)):
             chosen = inner()[self.draw(len(inner()))]
             first = known + len(body)
-            others = [k for k, there in enumerate(self.shapes) if there in ((), shape)] + [known]
+            others = [k for k in range(known) if self._shape(k) in ((), shape)] + [known]
             second = others[self.draw(len(others))]
             body.append(self._step(chosen, (first, second)[: chosen.arity], [shape]))
         name = "loop" if text is LOOP else "derivative"
@@ -237,8 +235,9 @@ class _Growing:
 
     def _add(self, array: Any) -> None:
         self.values.append(array if array.ndim else float(array))
-        self.shapes.append(array.shape)
-        self.ranges.append((float(array.min()), float(array.max())))
+
+    def _shape(self, number: int) -> tuple[int, ...]:
+        return np.shape(self.values[number])
 
     def _operand(self) -> int:
         """A number: one not used yet, or a recent one, or any."""
