@@ -162,23 +162,13 @@ def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: F
     counts["verified"] = truth.size - sum(counts.values())
     order = np.argsort(excess.ravel(), kind="stable")[::-1][:SHOWN]
     scale = float(sizes.max(initial=0.0)) or 1.0
-    with judging_in(by):
-        shown = tuple(
-            compare(
-                name,
-                place_of(int(index), truth.shape),
-                float(got.flat[index]),
-                Known(
-                    float(truth.flat[index]),
-                    float(truth.flat[index]),
-                    noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit,
-                ),
-                scale,
-                extra=float(radius.flat[index]),
-            )
-            for index in order
-        )
-    return Entries(counts, shown)
+    shown = list[EntryEvidence]()
+    for index in order:
+        exact, place = float(truth.flat[index]), place_of(int(index), truth.shape)
+        known = Known(exact, exact, noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit)
+        with judging_in(by):
+            shown.append(compare(name, place, float(got.flat[index]), known, scale, extra=float(radius.flat[index])))
+    return Entries(counts, tuple(shown))
 
 
 def _concluded(
