@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.catalog.ad_hoc import SIZES, AdHoc
+from adbench.catalog.ad_hoc import AdHoc
 from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
@@ -337,19 +337,11 @@ def kernel_checks(
 
     Raises UsageError in one line for a fault in the kernel, the definition or the arguments, and without the device.
     """
-    if sizes and named.inputs is None:
-        raise UsageError("-n has no meaning without --inputs; remove it, or give a function of n with --inputs")
-    made = []
+    tables = []
     with contained():
+        numbers, arguments = named.sizes_of(sizes), named.arguments_by_size()
         kernel, reference = named.function(), named.named(definition, "--definition")
-        arguments = named.arguments_by_size()
-        for size in map(_whole, sizes or (str(SIZES[0]),)):
+        for size in numbers:
             check = KernelCheck(kernel, reference, *arguments(size), named.wrt or None, seed, seconds, device)
-            made.append(check.table(points))
-    return made
-
-
-def _whole(size: str) -> int:
-    if not (size.isdecimal() and int(size)):
-        raise UsageError(f"-n {size!r} is not a size; write a whole number from 1, for example -n 100")
-    return int(size)
+            tables.append(check.table(points))
+    return tables

@@ -20,7 +20,7 @@ from adbench.catalog.ad_hoc import AdHoc
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, with_outputs
 from adbench.execution.precision.given import InGivenPrecision, active_of, native_leaf, placed, precision_of
 from adbench.findings.conform.operation_worker import packed_result
-from adbench.findings.variants.traced import TracedOperation, traced_flat
+from adbench.findings.variants.traced import traced_flat
 from adbench.functions.libraries import LIBRARIES, compute_in_double
 from adbench.functions.recognition import family_of_backend, library_of, takes_xp
 from adbench.functions.user_arguments import arguments_of
@@ -242,12 +242,9 @@ def reduction(backend: Backend, request: Mapping[str, Any]) -> str:
         program = traced_flat(family, flat, native)
     except Unsupported:
         return ""
-    adding = [one for one in program.needed(len(program.operations) - 1) if _adds(one)] if program.operations else []
+    needed = program.needed(len(program.operations) - 1) if program.operations else []
+    adding = [one for one in needed if any(part in one.words.partition("(")[0] for part in REDUCTION)]
     return str(adding[-1]) if adding else ""
-
-
-def _adds(one: TracedOperation) -> bool:
-    return any(part in one.words.partition("(")[0] for part in REDUCTION)
 
 
 @cache
