@@ -167,7 +167,7 @@ def test_relations_beyond_the_time_limit_are_left_out_with_the_reason() -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_cheap_relations_prepare_nothing(operator: Operator) -> None:
     ready = setting()
-    call = ready.prepare(operator, ready.native((*ready.at.args, *ready.vector(operator))), ready.at.wrt)
+    call = ready.prepare(operator, ready.native((*ready.at.args, *ready.at.vector(operator))), ready.at.wrt)
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("nothing is to be prepared")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ class Examined:
     answered: frozenset[str] = frozenset()
 
 
-class Laboratory:
+class Laboratory(AbstractContextManager["Laboratory"]):
     """Libraries by name, and the judge.
 
     versions   library -> its version
@@ -133,9 +134,6 @@ class Laboratory:
     def _finding(self, program: Program, name: str, operator: str, fault: AnswerFault) -> Finding:
         version = self.versions.get(name, "")
         return Finding(program, operator, name, **vars(fault), version=version, device=self.device)
-
-    def __enter__(self) -> Laboratory:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._threads.shutdown(wait=False)  # the supervisor ends the workers

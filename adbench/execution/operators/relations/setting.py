@@ -96,14 +96,12 @@ class Setting:
         total = sum(self.at.arguments.sizes)
         return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(definition(operator).result, 0)
 
-    def vector(self, operator: Operator) -> Args:
-        """The standard vector of the operator, in numpy; () if it takes none."""
-        return self.at.vector(operator)
-
     def general(self, operator: Operator) -> Args:
         """A vector like it, without powers of two."""
         rng = np.random.default_rng([self.seed, 29])
-        vectors = (tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+        vectors = (
+            tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.at.vector(operator)
+        )
         return tuple(map(self.at.in_vector_type, vectors))
 
     @cached_property
@@ -196,7 +194,7 @@ class PreparedSubject:
     @property
     def args(self) -> Args:
         """The arguments here, in numpy: the inputs, and the vector if any."""
-        return (*self.setting.at.args, *self.setting.vector(self.operator))
+        return (*self.setting.at.args, *self.setting.at.vector(self.operator))
 
     def with_vector(self, vector: Args) -> Args:
         """The native arguments here with another vector."""
@@ -253,10 +251,10 @@ def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Pr
         call, interruption = setting.kept[operator]
         return PreparedSubject(setting, operator, call, interruption)
     interruption = Interruption()
-    elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
+    elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.at.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
     with suppress(NotApplicable):  # a library that records at its first call then records there
-        setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
+        setting.numpy(call(*setting.native((*setting.there.args, *setting.at.vector(operator)))))
     return PreparedSubject(setting, operator, call, interruption)
 
 
