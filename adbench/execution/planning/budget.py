@@ -48,7 +48,7 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether it takes no longer than it may."""
+        """Whether it takes at most `most` seconds."""
         return self.seconds <= self.most
 
     @property

@@ -54,7 +54,7 @@ class CellCost:
 
 @dataclass
 class Costs:
-    """Imports by backend; what is known of cells, by case, backend, operator and then size."""
+    """Imports by backend; known costs by case, backend, operator and then size."""
 
     imports: dict[str, float] = field(default_factory=dict)
     cells: dict[Cell, dict[int, CellCost]] = field(default_factory=dict)
