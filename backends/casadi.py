@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from adbench import Operator, Unsupported, phase
-from adbench.execution.native.build import shared_object
+from adbench.execution.native.build import Unit, built
 from adbench.model import tree
 from adbench.model.backend import WITH_VECTOR
 
@@ -232,7 +232,7 @@ def in_c(function: Any) -> Any:
         writer = casadi.CodeGenerator(function.name())
         writer.add(function)
         text = writer.dump()
-    path = shared_object(text, AS_C, (), AS_C, f"casadi's C, {length:,} instructions")
+    path = built(Unit(text, AS_C, (), AS_C, f"casadi's C, {length:,} instructions"))
     return casadi.external(function.name(), str(path))
 
 

@@ -99,6 +99,15 @@ class AdHoc:
         f_sized = Sized(lambda n: make(f, *arguments(n)), self.inputs)
         return replace(f_sized.of_size(SIZES[0]), f=f_sized, inputs=f_sized.inputs, sizes=SIZES)
 
+    def sizes_of(self, asked: Sequence[str]) -> list[int]:
+        """The numbers of -n, by default one. Raises UsageError if they have no meaning, or are not sizes."""
+        if asked and self.inputs is None:
+            raise UsageError("-n has no meaning without --inputs; remove it, or give a function of n with --inputs")
+        for text in asked:
+            if not (text.isdecimal() and int(text)):
+                raise UsageError(f"-n {text!r} is not a size; write a whole number from 1, for example -n 100")
+        return [int(text) for text in asked] or [SIZES[0]]
+
     def arguments_by_size(self) -> Callable[[int], Passed]:
         """arguments(n) -> those for size n; without `inputs` the same for all. Raises UsageError in one line."""
         if self.inputs is None:

@@ -53,8 +53,8 @@ def check_cell(case: str, size: int, backend: str, operator: str = "gradient", *
             return (
                 "; ".join(sentences(related(Setting(used, chosen_case, size, seed, known)))) or "every relation holds"
             )
-        bound = _bound(chosen_case, size, used, operator, seed)
-        return bound.judge(bound.first_call()).sentence
+        _, first_call, judge = _bound(chosen_case, size, used, operator, seed)
+        return judge(first_call()).sentence
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
         used = from_module(where, load(source))
         used.before_timing()
         compute_in_double()
-        bound = _bound(chosen_case, size, used, operator, seed)
+        native, first_call, judge = _bound(chosen_case, size, used, operator, seed)
     bug = known_bug(of_backend(source, chosen.catalog.cases).bugs, which, operator)
     known = None if bug is None else bug.text
     try:
         with contained():
-            first = bound.first_call()
+            first = first_call()
     except Exception as error:
         if known is None or isinstance(error, Unsupported):
             raise
@@ -129,8 +129,8 @@ def ready(case: str, size: int, backend: str, operator: str = "gradient", *, see
     return ReadyCell(
         job=Job(which, size, where, operator, seed),
         catalog=chosen.catalog,
-        call=clock.bind(first.prepared.call, bound.native, used.sync),
-        verdict=bound.judge(first),
+        call=clock.bind(first.prepared.call, native, used.sync),
+        verdict=judge(first),
         how=first.prepared.how,
         known=known,
         version=source.version,
@@ -148,16 +148,10 @@ def memory(cell: ReadyCell) -> Memory:
         return next(event.memory for event in events if isinstance(event, MemoryMeasured) and event.memory)
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """An operator of a case at a point: prepared on demand, called at `native`, judged by the reference there."""
-
-    first_call: Callable[[], fallback.FirstCall]
-    native: tuple[Any, ...]
-    judge: Callable[[fallback.FirstCall], Verdict]
-
-
-def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) -> _Bound:
+def _bound(
+    case: Case, size: int, backend: Backend, operator: str, seed: int
+) -> tuple[tuple[Any, ...], Callable[[], fallback.FirstCall], Callable[[fallback.FirstCall], Verdict]]:
+    """The native arguments of an operator of a case; a function that prepares and calls it there; and its judge."""
     asked, at = definition(operator).name, point(case, size, seed, single=backend.single)
     count, seconds, needed = batch_points(operator), REFERENCE_SECONDS, needs(operator)
     known = known_at(at, second_order=bool(needed["second_order"]), hessian=bool(needed["hessian"]), seconds=seconds)
@@ -171,4 +165,4 @@ def _bound(case: Case, size: int, backend: Backend, operator: str, seed: int) ->
         return with_other_points(verdict, entries, at, backend, f, prepared, count) if count else verdict
 
     request = fallback.OperatorRequest(backend, asked, f, elsewhere, at.wrt)
-    return _Bound(partial(request.first_call, native), native, judge)
+    return native, partial(request.first_call, native), judge

@@ -166,7 +166,8 @@ def _checked(
             second = _at_points(case, other, asked, points, related)
             used, results = (used, results) if second.is_nothing else (other, second)
     if results.is_nothing:
-        raise UsageError(_nothing(function, used, results.rows))
+        first, hint = results.rows[0], function.library.hint(used.name)
+        raise UsageError(f"{used.name} cannot compute the {first.mode} of {function.__name__}: {first.reason}{hint}")
     is_library = function.library.name not in ("xp", "tape")
     return FunctionCheck.of(
         function,
@@ -293,8 +294,8 @@ def _row(
     except (Unsupported, NotImplementedError) as refusal:
         return CheckedMode(mode, where, None, reason=str(refusal) or type(refusal).__name__)
     except Exception as error:  # raised by the library, or by the function in this mode
-        refused = _refuses(error, at.case)
-        return CheckedMode(mode, where, None if refused else _raised(mode, error), reason=told(error))
+        wrong = Verdict("wrong", f"the {mode} raises {told(error)}", None, None, 1, 0, 1, 0, "", "")
+        return CheckedMode(mode, where, None if _refuses(error, at.case) else wrong, reason=told(error))
     if prepared.how == fallback.NATIVE and mode in OPERATORS:
         calls[mode] = prepared.call
     verdict, entries = Judge(used, mode, prepared.call).examined(at, result, known)
@@ -321,11 +322,6 @@ def _refuses(error: Exception, case: Case) -> bool:
     if isinstance(error, Unsupported | NotImplementedError) or REFUSAL.search(str(error)) is not None:
         return True
     return isinstance(case.f, UserFunction) and case.f.is_of_value(error)
-
-
-def _raised(mode: Operator, error: Exception) -> Verdict:
-    """The verdict on a rule that raises in a mode it defines: wrong."""
-    return Verdict("wrong", f"the {mode} raises {told(error)}", None, None, 1, 0, 1, 0, "", "")
 
 
 def _backend(name: str, function: UserFunction) -> tuple[Backend, str | None]:
@@ -357,9 +353,3 @@ def _modes(case: Case, asked: Sequence[str] | str | None) -> tuple[Operator, ...
     if not names:
         raise UsageError(f"modes is empty; name some of {', '.join(EVERY_OPERATOR)}, or 'all'")
     return tuple(dict.fromkeys(definition(name).name for name in names))
-
-
-def _nothing(function: UserFunction, used: Backend, rows: Sequence[CheckedMode]) -> str:
-    """The reason why no derivative could be checked."""
-    hint = function.library.hint(used.name)
-    return f"{used.name} cannot compute the {rows[0].mode} of {function.__name__}: {rows[0].reason}{hint}"

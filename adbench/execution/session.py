@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from adbench.execution.scheduler import Scheduler
     from adbench.results.journal import Journal
 
-START_AGAIN = "the results stay readable; start a new run for the rest"
-
 
 class Session:
     """A planned run. Iterate `events` to execute it; `result` is always valid, also after an interruption."""
@@ -129,18 +127,14 @@ class Session:
 
     def estimate(self) -> Estimate:
         """The estimated duration, with costs of cells from earlier runs."""
-        from adbench.execution.planning.estimate import Estimate
-
-        idle, large = missing(self.catalog, self.plan.jobs), seconds_of_large_references(self.catalog, self.plan.jobs)
-        return Estimate(self.settings, self._costs, missing=idle, large=large)
+        return _estimate(self.catalog, self.plan.jobs, self.settings, self._costs)
 
     @cached_property
     def forecast(self) -> Forecast:
         """How long the rest takes, from its first use on."""
         from adbench.execution.planning.forecast import Forecast
 
-        idle, large = missing(self.catalog, self.plan.jobs), seconds_of_large_references(self.catalog, self.plan.jobs)
-        return Forecast(self.settings, self._costs, self._progress, idle, large)
+        return Forecast(self.estimate(), self._progress)
 
     @cached_property
     def remarks(self) -> tuple[Notice, ...]:
@@ -224,11 +218,8 @@ def refuse_bad_file(context: Context, name: str) -> None:
 def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -> tuple[Plan, Settings]:
     """The part of the plan that fits into the budget. Raises UsageError if nothing does."""
     from adbench.execution.planning.budget import fit
-    from adbench.execution.planning.estimate import Estimate
 
-    budget = settings.budget_seconds or 0.0
-    idle, large = missing(catalog, planned.jobs), seconds_of_large_references(catalog, planned.jobs)
-    estimate = Estimate(settings, costs, missing=idle, large=large)
+    budget, estimate = settings.budget_seconds or 0.0, _estimate(catalog, planned.jobs, settings, costs)
     fitted = fit(planned.jobs, estimate, budget, frozenset(n for n in catalog.cases if catalog.cases[n].is_trap))
     if not fitted.fits:
         job = fitted.jobs[0]
@@ -241,9 +232,12 @@ def _fitted(planned: Plan, catalog: Catalog, settings: Settings, costs: Costs) -
     return replace(planned, jobs=fitted.jobs, left_out=planned.left_out + left_out), settings
 
 
-def missing(catalog: Catalog, jobs: Iterable[Job]) -> frozenset[str]:
-    """The backends of these jobs whose library is not installed."""
-    return frozenset(name for name in {job.backend for job in jobs} if catalog.backends[name].missing)
+def _estimate(catalog: Catalog, jobs: Sequence[Job], settings: Settings, costs: Costs) -> Estimate:
+    """The model for these jobs; those of a library that is not installed take no time."""
+    from adbench.execution.planning.estimate import Estimate
+
+    missing = [name for name in {job.backend for job in jobs} if catalog.backends[name].missing]
+    return Estimate(settings, costs, missing=missing, large=seconds_of_large_references(catalog, jobs))
 
 
 def resume(folder: Path, on: str | None = None) -> Session:
@@ -258,7 +252,8 @@ def resume(folder: Path, on: str | None = None) -> Session:
     journal, progress = Journal.resume(folder / JOURNAL)
     try:
         head = progress.head
-        catalog = unchanged(head, folder) if on is None else catalog_of(head, folder, START_AGAIN)
+        again = "the results stay readable; start a new run for the rest"
+        catalog = unchanged(head, folder) if on is None else catalog_of(head, folder, again)
         return Session(catalog, from_plain(head.run.settings, Settings), progress, journal=journal)
     except ValueError as error:
         journal.close()

@@ -83,12 +83,8 @@ class Finding:
         if self.kind == "raises":
             return self.library, self.kind, order, re.sub(r"[\d.]+", "", self.got)
         operations = set(self.program.operations)
-        return (
-            self.library,
-            self.kind,
-            order,
-            *sorted((operations & VERTICAL if self.kind == "nan" else {}) or operations),
-        )
+        vertical = operations & VERTICAL if self.kind == "nan" else set()
+        return self.library, self.kind, order, *sorted(vertical or operations)
 
     @property
     def of_nan(self) -> bool:

@@ -13,7 +13,7 @@ from adbench.catalog.inventory import formula
 from adbench.catalog.selection import resolve
 from adbench.cli import cli, main
 from adbench.execution.operators.fallback import prepare
-from adbench.execution.operators.prepared_point import judged, point
+from adbench.execution.operators.prepared_point import examined, point
 from adbench.execution.operators.references import known_at
 from adbench.model.backend import from_module
 from scripts import cases_page
@@ -122,7 +122,7 @@ def test_the_guides_array_valued_case_needs_as_few_directions_as_promised() -> N
     made = prepare(engine, "jacobian", f, native, at.wrt)
     assert f"`{made.how}`" in page
     known = known_at(at, second_order=False, seconds=1.0)
-    assert judged(at, "jacobian", made.call(*native), known, None).word == "right"
+    assert examined(at, "jacobian", made.call(*native), known, None)[0].word == "right"
 
 
 def test_a_formula_defines_f_and_ends_before_its_derivatives() -> None:

@@ -33,7 +33,7 @@ def known() -> Costs:
     found = Costs({"tape": 0.5, "other": 2.0})
     for job in JOBS:
         call = SECONDS[job.case] * job.size
-        found.learn(job, CellSeconds(0.01, 2 * call, call))
+        found.learn(job, seconds=CellSeconds(0.01, 2 * call, call))
     return found
 
 
@@ -74,9 +74,9 @@ def test_jobs_that_an_earlier_check_found_untimeable_take_no_launch() -> None:
 def test_a_check_is_expected_to_be_skipped_if_smaller_sizes_predict_that_it_takes_too_long() -> None:
     costs, small = known(), Job("dear", 10, "other", "gradient")
     large = replace(small, size=100)
-    costs.learn_check(small, 30.0)
-    costs.learn_check(large, 40.0)
-    costs.learn(large, CellSeconds(0.01, 9.0, 9.0))
+    costs.learn(small, check=30.0)
+    costs.learn(large, check=40.0)
+    costs.learn(large, seconds=CellSeconds(0.01, 9.0, 9.0))
     only_checked, timed = (Settings(time=time, longest_call_seconds=5.0) for time in (False, True))
     assert Estimate(Settings(time=False), costs).check(large) == 40.0
     assert Estimate(only_checked, costs).check(large) == 0
@@ -87,15 +87,16 @@ def test_a_check_is_expected_to_be_skipped_if_smaller_sizes_predict_that_it_take
 
 
 def test_a_slow_cell_is_bounded_by_its_share_of_a_launch() -> None:
-    costs = Costs({}, {("slow", "other", "gradient"): {1: CellSeconds(0.0, 5.0, 5.0)}})
-    one = Estimate(Settings(), costs).launch(Job("slow", 1, "other", "gradient"))
+    costs, job = Costs(), Job("slow", 1, "other", "gradient")
+    costs.learn(job, seconds=CellSeconds(0.0, 5.0, 5.0))
+    one = Estimate(Settings(), costs).launch(job)
     # First call; warm-up for 0.5 s and the call that ends it; one round; one call to be judged.
     assert one == pytest.approx(5 + 5.5 + 5 + 5, abs=0.1)
 
 
 def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_shared() -> None:
-    costs = Costs({}, {("slow", "other", "gradient"): {1: CellSeconds(4.0, 0.05, 0.05)}})
-    job = Job("slow", 1, "other", "gradient")
+    costs, job = Costs(), Job("slow", 1, "other", "gradient")
+    costs.learn(job, seconds=CellSeconds(4.0, 0.05, 0.05))
     whole, limited = (Estimate(Settings(longest_call_seconds=limit), costs) for limit in (None, 0.04))
     assert whole.launch(job) > 4
     assert whole.memory(job) > 4
@@ -107,7 +108,7 @@ def test_what_a_quick_run_leaves_out_as_too_slow_takes_no_time_and_preparing_is_
 def test_what_a_launch_takes_beside_its_calls_is_learned_and_counts_for_each_launch() -> None:
     costs, job = known(), Job("single", 1, "other", "gradient")
     before = Estimate(Settings(), costs).launch(job)
-    costs.learn_beside(job, 0.5)
+    costs.learn(job, beside=0.5)
     after = Estimate(Settings(), costs)
     assert after.launch(job) == pytest.approx(before + 0.5, abs=0.05)
     assert after.launch(replace(job, size=2)) > 0.5, "the nearest size is the best guess"
@@ -122,7 +123,9 @@ def test_missing_backends_and_finished_checks_take_no_time() -> None:
 
 
 def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
-    costs = Costs({}, {("a", "tape", "gradient"): {10: CellSeconds(1.0, 0.2, 0.1), 1000: CellSeconds(1.0, 2.0, 1.0)}})
+    costs = Costs()
+    for size, known in {10: CellSeconds(1.0, 0.2, 0.1), 1000: CellSeconds(1.0, 2.0, 1.0)}.items():
+        costs.learn(Job("a", size, "tape", "gradient"), seconds=known)
     assert costs.of(Job("a", 20, "tape", "gradient")) == CellSeconds(1.0, 0.4, 0.2)
     assert costs.of(Job("a", 2000, "tape", "gradient")) == CellSeconds(1.0, 4.0, 2.0)
     assert costs.of(Job("b", 20, "tape", "gradient")) == kept.UNKNOWN
@@ -131,14 +134,14 @@ def test_a_cost_is_guessed_from_the_nearest_size_in_proportion() -> None:
 def test_a_checks_cost_is_guessed_from_the_nearest_size_or_the_backends_other_checks() -> None:
     costs = Costs()
     for case, seconds in (("a", 1.0), ("b", 3.0), ("c", 50.0)):
-        costs.learn_check(Job(case, 10, "tape", "gradient"), seconds)
-    costs.learn_check(Job("a", 1000, "tape", "gradient"), 2.0)
+        costs.learn(Job(case, 10, "tape", "gradient"), check=seconds)
+    costs.learn(Job("a", 1000, "tape", "gradient"), check=2.0)
     assert costs.of_check(Job("a", 20, "tape", "gradient")) == 1.0
     assert costs.of_check(Job("a", 600, "tape", "gradient")) == 2.0
     assert costs.of_check(Job("d", 20, "tape", "gradient")) == 3.0
     assert costs.of_check(Job("d", 20, "other", "gradient")) is None
-    costs.learn_check(Job("e", 10, "tape", "value"), 40.0)
-    costs.learn_check(Job("f", 10, "tape", "value"), 60.0)
+    costs.learn(Job("e", 10, "tape", "value"), check=40.0)
+    costs.learn(Job("f", 10, "tape", "value"), check=60.0)
     assert costs.of_check(Job("d", 20, "tape", "gradient")) == 40.0
 
 
@@ -146,7 +149,7 @@ def test_references_of_a_checked_case_are_in_the_cache() -> None:
     costs = Costs()
     job = Job("a", 10, "tape", "gradient")
     before = Estimate(Settings(), costs).references([job])
-    costs.learn_check(job, 1.0)
+    costs.learn(job, check=1.0)
     assert costs.knows("a", 10)
     assert not costs.knows("a", 20)
     assert not costs.knows("b", 10)
@@ -227,8 +230,10 @@ def test_enough_launches_for_an_interval_remain() -> None:
 
 def test_costs_are_kept_per_machine(tmp_path: Path) -> None:
     machine = {"processor": "A", "memory_bytes": 2**34, "system": "Linux 6", "python": "CPython 3.11"}
-    whole = replace(known(), untimed={("cheap", "tape", "hvp"): {1, 10}})
-    whole.learn_beside(JOBS[0], 0.25)
+    whole = known()
+    for size in (1, 10):
+        whole.learn(Job("cheap", size, "tape", "hvp"), untimed=True)
+    whole.learn(JOBS[0], beside=0.25)
     kept.keep(tmp_path / "new", machine, whole)
     assert kept.read(tmp_path / "new", machine) == whole
     assert kept.read(tmp_path / "new", {**machine, "processor": "B"}) == Costs()
@@ -254,7 +259,7 @@ def test_a_forecast_falls_to_zero_during_the_run(monkeypatch: pytest.MonkeyPatch
     now = [0.0]
     monkeypatch.setattr("adbench.execution.planning.forecast.monotonic", lambda: now[0])
     settings, progress = Settings(launches=2, reference_backend="tape"), empty()
-    forecast = Forecast(settings, known(), progress, frozenset())
+    forecast = Forecast(Estimate(settings, known()), progress)
     total = forecast.total
     assert total > 0
     assert forecast.remaining == pytest.approx(total)
@@ -296,11 +301,11 @@ def test_a_forecast_that_is_first_asked_for_during_a_run_falls_to_zero() -> None
 
 def test_a_forecast_counts_finished_and_omitted_work() -> None:
     progress = empty()
-    whole = Forecast(Settings(), known(), progress, frozenset()).total
+    whole = Forecast(Estimate(Settings(), known()), progress).total
     for job in JOBS:
         apply(Checked(right(job) if job.case == "cheap" else Record(job, "wrong", "no")), progress)
-    rest = Forecast(Settings(), known(), progress, frozenset()).total
+    rest = Forecast(Estimate(Settings(), known()), progress).total
     cheap = [job for job in JOBS if job.case == "cheap"]
     assert rest == pytest.approx(Estimate(Settings(), known(), checked=cheap).of(cheap).total, rel=0.01)
     assert rest < whole / 4
-    assert Forecast(Settings(), known(), empty(), frozenset({"tape", "other"})).total == 0
+    assert Forecast(Estimate(Settings(), known(), missing=["tape", "other"]), empty()).total == 0

@@ -15,7 +15,7 @@ import pytest
 from adbench.catalog.discovery import catalog
 from adbench.catalog.source import Source
 from adbench.execution.operators import on_device
-from adbench.execution.phases.memory_phase import MemoryMethod
+from adbench.execution.phases.memory_phase import Measurement
 from adbench.execution.planning.plan import plan
 from adbench.execution.planning.request import Request
 from adbench.execution.scheduler import Scheduler
@@ -176,7 +176,8 @@ def test_one_process_measures_the_peaks_of_all_cells_by_a_counter_that_cannot_be
     known = catalog(case_paths=[case], backend_paths=[FILE])
     with Supervisor() as supervisor:
         context = Context(supervisor, known, Settings(device="cuda", weighings=1))
-        method = MemoryMethod(context, "device", ResidentWorker(context, "fake_device (cuda)"))
+        request = {"do": "memory", "method": "device", "times": 1}
+        method = Measurement(context, ResidentWorker(context, "fake_device (cuda)"), request)
         jobs = [Job("softplus", size, "fake_device (cuda)", "gradient") for size in (100, 10)]
         found = [(method.measure(job).value, method.worker.open()) for job in jobs]
     peaks, processes = zip(*found, strict=True)

@@ -32,7 +32,7 @@ def scheduler(spent: float, checked: tuple[Job, ...] = JOBS, budget: float | Non
     progress = Progress(head, {job: Record(job, "ok", summary=Summary(1, 1.0, 1.0)) for job in checked})
     costs = Costs({"x": 0.1, "y": 0.1})
     for job in checked:
-        costs.learn(job, CellSeconds(0.01, 0.01 * job.size, 0.01 * job.size))
+        costs.learn(job, seconds=CellSeconds(0.01, 0.01 * job.size, 0.01 * job.size))
     return Scheduler(Context(Supervisor(), catalog, settings), progress, costs, started=monotonic() - spent)
 
 

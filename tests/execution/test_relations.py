@@ -5,6 +5,7 @@ The wrong backends of every relation and operator are among the mutants (tests/o
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 from adbench import BadFile, Case, Namespace, Unsupported, UsageError, check
 from adbench.execution.operators.prepared_point import PointReferences, point
 from adbench.execution.operators.references import known_at
-from adbench.execution.operators.relations import CHEAP, Setting, cheap, related, sentences
+from adbench.execution.operators.relations import CHEAP, Setting, related, sentences
 from adbench.execution.operators.relations.consistency import AllowedDifference, difference
 from adbench.execution.operators.relations.preparations import choices, subsets_of
+from adbench.execution.operators.relations.setting import NotApplicable, PreparedSubject
 from adbench.model.backend import Backend, Operator, from_module
 from adbench.model.operator import OPERATORS, OPTIONAL_RELATIONS, REQUIRED_RELATIONS
 from tests.oracle.mutants_of_relations import ARRAY, RELATIONS, SCALAR
@@ -165,14 +167,17 @@ def test_relations_beyond_the_time_limit_are_left_out_with_the_reason() -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_cheap_relations_prepare_nothing(operator: Operator) -> None:
     ready = setting()
-    call = ready.prepare(operator, ready.native((*ready.at.args, *ready.vector(operator))), ready.at.wrt)
+    call = ready.prepare(operator, ready.native((*ready.at.args, *ready.at.vector(operator))), ready.at.wrt)
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("nothing is to be prepared")
 
-    found = cheap(replace(ready, backend=replace(ready.backend, prepare=refuse)), operator, call)
-    assert sentences(found) == []
-    assert found.held >= 10
+    subject, held = PreparedSubject(replace(ready, backend=replace(ready.backend, prepare=refuse)), operator, call), 0
+    for probe in CHEAP.values():
+        with suppress(NotApplicable):
+            assert list(probe(subject)) == []
+            held += 1
+    assert held >= 10
 
 
 def test_prepared_operators_are_not_prepared_again() -> None:

@@ -176,7 +176,7 @@ def test_a_program_that_scatters_between_calls_only_is_right() -> None:
 
 def test_relations_allow_for_the_spread_of_a_program() -> None:
     (at, known), used = here(), judge(gradient)
-    assert PreparedSubject(Setting(used.backend, at.case, SIZE, 0, known), "gradient", used.call, at.wrt).is_right
+    assert PreparedSubject(Setting(used.backend, at.case, SIZE, 0, known), "gradient", used.call).is_right
 
 
 def test_check_cell_allows_for_the_spread_of_a_program(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
     Raises UsageError, in one line, for a fault in the kernel, its definition or the options.
     """
     from adbench.catalog.ad_hoc import ad_hoc
-    from adbench.execution.precision.kernel_by_name import kernel_checks
+    from adbench.execution.precision.kernel import kernel_checks
     from adbench.execution.python_check import REFERENCE_SECONDS
     from adbench.functions.own_function import exit_code
 
@@ -210,14 +210,14 @@ def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
     """
     from adbench.catalog.ad_hoc import ad_hoc
     from adbench.execution import interrupt
-    from adbench.findings.same_bits.same_bits import checked_size, same_bits
+    from adbench.findings.same_bits.same_bits import same_bits
 
     _refuse_for("--same-bits", asked, OF_SAME_BITS)
-    size = checked_size(asked["sizes"], asked["inputs"])
     interrupt.listen()
     with redirect_stdout(sys.stderr):
         named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
-        found = same_bits(named, size, asked["backends"], asked["backend_folders"], asked["seed"], asked["device"])
+        how = (asked[name] for name in ("sizes", "backends", "backend_folders", "seed", "device"))
+        found = same_bits(named, *how)
     if as_json:
         print_json([one.to_dict() for one in found])
     else:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from adbench.model import tree
 from adbench.model.errors import Unsupported
 
 
@@ -37,21 +38,9 @@ class ArgumentLayout:
 def layout(args: Sequence[Any]) -> ArgumentLayout:
     """The layout of native inputs. Raises Unsupported for an input without a C++ type."""
     kinds = tuple(_kind(arg) for arg in args)
-    parts = [(position, leaf) for position, arg in enumerate(args) for leaf in leaves(arg)]
+    parts = [(position, leaf) for position, arg in enumerate(args) for leaf in tree.leaves(arg)]
     shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for _, leaf in parts)
     return ArgumentLayout(kinds, shapes, tuple(position for position, _ in parts))
-
-
-def leaves(arg: Any) -> Iterator[Any]:
-    """The leaves of a nested input; of a dict in the order of its sorted keys, as in optree."""
-    if isinstance(arg, dict):
-        for key in sorted(arg):
-            yield from leaves(arg[key])
-    elif isinstance(arg, list | tuple):
-        for part in arg:
-            yield from leaves(part)
-    else:
-        yield arg
 
 
 def _kind(arg: Any) -> str:

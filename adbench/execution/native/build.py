@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -129,14 +129,6 @@ class Unit:
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]
 
 
-def shared_object(
-    text: str, options: tuple[str, ...], links: tuple[str, ...], depends: tuple[object, ...], title: str
-) -> Path:
-    """The shared object of a source, from the cache if possible. Raises as `built` does."""
-    unit = Unit(text, options, links, depends, title)
-    return cached(unit) or built(unit)
-
-
 def cached(unit: Unit) -> Path | None:
     """The unit from the cache; None if it is missing or damaged."""
     entries = _entries()
@@ -152,17 +144,18 @@ def _name(entries: SealedFolder, unit: Unit, built: Path) -> str:
     return f"{unit.key}-{entries.seal(unit.key + unit.suffix, built.read_bytes()).hex()[:32]}{unit.suffix}"
 
 
-def built(unit: Unit, prefix: Path | None = None) -> Path:
-    """Build the unit, with a precompiled header before it.
+def built(unit: Unit, header: Callable[[], Path | None] = lambda: None) -> Path:
+    """The unit from the cache, or built with the precompiled header that header() gives before it.
 
     Raises Unsupported if there is no compiler, BuildError if the source does not compile.
     """
-    home = folder()
+    if (there := cached(unit)) is not None:
+        return there
+    home, prefix = folder(), header()
     if unit.key in _refused:
         raise BuildError(_refused[unit.key])
     with phase("build"), _one_at_a_time(unit.key):
-        there = cached(unit)  # another process may have made it meanwhile
-        if there is not None:
+        if (there := cached(unit)) is not None:  # another process may have made it meanwhile
             return there
         print(f"adbench: building {unit.title}", file=sys.stderr, flush=True)
         source, half = home / f"{unit.key}.cpp", home / f"{unit.key}{unit.suffix}.{os.getpid()}"

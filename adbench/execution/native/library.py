@@ -6,7 +6,7 @@ import importlib.metadata
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ class CppLibrary:
 
         wanted = unit(every=every or build.cached(unit(every=True)) is not None)
         try:
-            return build.cached(wanted) or build.built(wanted, self._precompiled(place))
+            return build.built(wanted, partial(self._precompiled, place))
         except build.BuildError as refusal:
             if self._is_to_blame(f, text, sizes, wrt):
                 raise Unsupported(str(refusal)) from refusal
@@ -162,8 +162,7 @@ class CppLibrary:
 
     def _common(self, place: LibraryPlace) -> Path:
         text = "#define ADBENCH_COMMON\n#include ADBENCH_LIBRARY\n"
-        unit = build.Unit(text, place.options, (), place.depends, self.name, suffix=".o")
-        return build.cached(unit) or build.built(unit)
+        return build.built(build.Unit(text, place.options, (), place.depends, self.name, suffix=".o"))
 
     def _precompiled(self, place: LibraryPlace) -> Path | None:
         if not self.precompile:

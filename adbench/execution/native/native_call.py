@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.execution.native.argument_layout import ArgumentLayout, layout, leaves
+from adbench.execution.native.argument_layout import ArgumentLayout, layout
 from adbench.execution.native.shared_object import Opened
 from adbench.model.backend import WITH_VECTOR, Call, Operator
 from adbench.model.errors import Unsupported
 from adbench.model.operator import DEFINITIONS, definition
-from adbench.model.tree import NAMESPACE, map_leaves
+from adbench.model.tree import NAMESPACE, leaves, map_leaves
 
 GRADIENTS = tuple(one.name for one in DEFINITIONS.values() if one.order < 2 and one.vector != "tangent")
 """The operators of a unit built for the gradient alone."""
@@ -122,7 +122,7 @@ class NativeOperator:
             one = tuple(
                 map_leaves(lambda leaf: leaf[0, ...], arg) if k in self._wrt else arg for k, arg in enumerate(inputs)
             )
-            self._points = len(next(leaves(inputs[self._wrt[0]])))
+            self._points = len(leaves(inputs[self._wrt[0]])[0])
             vector = (np.array(float(self._points)),)
         sizes = layout(one)
         if sizes != self._layout:

@@ -52,10 +52,8 @@ def with_other_points(
     if verdict.word == "wrong" or count == 1:
         return verdict
     call, stack = prepared.call, at.stacked(count)
-    allowed, result = (
-        _tolerances(at, entries, backend.claimed_relative_error),
-        _result(backend, call(*backend.native_inputs(stack))),
-    )
+    allowed = _tolerances(at, entries, backend.claimed_relative_error)
+    result = _result(backend, call(*backend.native_inputs(stack)))
     order = np.array(SystemRandom().sample(range(count), count))
     shuffled = tuple(
         tree.map_leaves(lambda leaf: leaf[order], arg) if k in at.wrt else arg for k, arg in enumerate(stack)

@@ -251,13 +251,6 @@ def refuse_another_function(at: CasePoint, known: PointReferences) -> None:
         )
 
 
-def judged(
-    at: CasePoint, operator: str, result: Any, known: PointReferences, claimed_relative_error: float | None
-) -> Verdict:
-    """The verdict on the operator's result, in numpy."""
-    return examined(at, operator, result, known, claimed_relative_error)[0]
-
-
 def examined(
     at: CasePoint,
     operator: str,

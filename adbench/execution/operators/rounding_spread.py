@@ -27,7 +27,7 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.model import tree
 from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported, UsageError, contained
-from adbench.model.operator import batch_points, definition, needs
+from adbench.model.operator import batch_points, definition
 from adbench.oracle.evidence import DOUBLE, EntryEvidence, ErrorSpread, Precision, agrees
 from adbench.oracle.structure import symmetrised
 from adbench.oracle.verdict import Verdict
@@ -147,16 +147,12 @@ class Judge:
         agreed = {item.place for item in entries if item.word != "right" and agrees(item)}
         if not any(item.word == "blind" and item.place in agreed for item in entries):
             return ()
-        asked = needs(self.operator)
+        of = definition(self.operator)
         for step in range(1, NEIGHBOURS + 1):
             there = _neighbour(at, step, NEIGHBOUR)
             try:
-                truth = known_at(
-                    there,
-                    second_order=bool(asked["second_order"]),
-                    hessian=bool(asked["hessian"]),
-                    seconds=NEIGHBOUR_SECONDS,
-                )
+                hessian, seconds = of.result == "hessian", NEIGHBOUR_SECONDS
+                truth = known_at(there, second_order=of.order == 2, hessian=hessian, seconds=seconds)
             except Exception:  # outside its domain a case may raise anything
                 return ()
             if not truth.of(self.operator).is_proved:

@@ -167,9 +167,9 @@ class CheckPhase:
             raise
 
     def _judged(self, worker: ResidentWorker, job: Job, reference: Any) -> Checked:
-        cost, keep = self._is_timed(job), replace(job, operator=RELATIONS) in self._asked
-        near, unperturbed = self.references.near(job) if cost else (None, None)
-        slow = (self.context.settings.longest_call_seconds or inf) if cost else None
+        is_timed, keep = self._is_timed(job), replace(job, operator=RELATIONS) in self._asked
+        near, unperturbed = self.references.near(job) if is_timed else (None, None)
+        slow = (self.context.settings.longest_call_seconds or inf) if is_timed else None
         entries = isinstance(self.context.catalog.cases[job.case].f, (UserFunction, Sized))
         more = {"slow": slow, "keep": keep, "entries": entries, "few_calls": self._is_of_functions}
         request = self.context.prepare_request(job, reference=reference, perturbed=near, **more)

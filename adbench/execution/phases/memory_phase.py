@@ -48,11 +48,14 @@ def measure_memory(
     with _counting(context, backend) as count:
         for group in [jobs] if shared else [list(group) for _, group in groupby(jobs, lambda job: job.case)]:
             with ExitStack() as stack:
-
-                def method(name: memory.Method, stack: ExitStack = stack) -> MemoryMethod:
-                    return MemoryMethod(context, name, stack.enter_context(_worker(context, name, backend)))
-
-                methods = {name: method(name) for name in ("device", *METHODS)}
+                methods = {
+                    name: Measurement(
+                        context,
+                        stack.enter_context(_worker(context, name, backend)),
+                        {"do": "memory", "method": name, "times": settings.weighings},
+                    )
+                    for name in ("device", *METHODS)
+                }
                 for job in group:
                     if enough():
                         return
@@ -73,18 +76,26 @@ def jobs_to_measure(jobs: Sequence[Job], settings: Settings) -> list[Job]:
 
 
 @dataclass
-class MemoryMethod:
-    """One method and its worker; `lost` counts the lost processes of each case."""
+class Measurement:
+    """A request for a figure of a prepared job, and its worker; `lost` counts the lost processes of each case."""
 
     context: Context
-    name: memory.Method
     worker: ResidentWorker
+    request: Mapping[str, Any]
     lost: Counter[str] = field(default_factory=Counter)
 
     def measure(self, job: Job) -> Figure:
         """The figure, or the reason why it is missing."""
-        request = {"do": "memory", "method": self.name, "times": self.context.settings.weighings}
-        return _figure(self.context, self.worker, job, request, self.lost)
+        if self.lost[job.case] >= CRASHES_ALLOWED:
+            return Figure(None, f"the {self.request['do']} process was lost {CRASHES_ALLOWED} times on {job.case}")
+        try:
+            self.worker.ask(self.context.prepare_request(job))
+            return from_plain(self.worker.ask(self.request), Figure)
+        except WorkerLost as no:
+            self.lost[job.case] += 1
+            return Figure(None, f"the {self.request['do']} process was lost: {no.reason}")
+        except NoAnswer as no:
+            return Figure(None, no.reason)
 
 
 @contextmanager
@@ -97,32 +108,15 @@ def _counting(context: Context, backend: str) -> Iterator[Callable[[Job], Figure
         yield lambda job: None
         return
     slower = replace(context.settings, timeout_seconds=context.settings.timeout_seconds * instructions.SLOWER)
-    context, start, lost = replace(context, settings=slower), context.checking_start(backend=backend), Counter[str]()
+    context, start = replace(context, settings=slower), context.checking_start(backend=backend)
     with tempfile.TemporaryDirectory(prefix="adbench-counts-") as folder:
         environment = {**start.environment, instructions.FOLDER_VARIABLE: folder}
         start = replace(start, environment=environment, prefix=instructions.command(Path(folder)))
         with ResidentWorker(context, backend, start) as worker:
-            request = {"do": "instructions", "times": TIMES_COUNTED}
-            yield lambda job: _figure(context, worker, job, request, lost)
+            yield Measurement(context, worker, {"do": "instructions", "times": TIMES_COUNTED}).measure
 
 
-def _figure(
-    context: Context, worker: ResidentWorker, job: Job, request: Mapping[str, Any], lost: Counter[str]
-) -> Figure:
-    """The worker's figure of a prepared job, or the reason why it is missing; `lost` counts its lost processes."""
-    if lost[job.case] >= CRASHES_ALLOWED:
-        return Figure(None, f"the {request['do']} process was lost {CRASHES_ALLOWED} times on {job.case}")
-    try:
-        worker.ask(context.prepare_request(job))
-        return from_plain(worker.ask(request), Figure)
-    except WorkerLost as no:
-        lost[job.case] += 1
-        return Figure(None, f"the {request['do']} process was lost: {no.reason}")
-    except NoAnswer as no:
-        return Figure(None, no.reason)
-
-
-def figures(methods: Mapping[memory.Method, MemoryMethod], job: Job, *, one: bool) -> Iterator[Figure]:
+def figures(methods: Mapping[memory.Method, Measurement], job: Job, *, one: bool) -> Iterator[Figure]:
     """The figure of each method. Python's is measured only if there is no allocated one; with `one`, those after the
     first one that has a value are left out."""
     measured = False

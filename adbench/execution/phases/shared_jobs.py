@@ -34,8 +34,11 @@ class SharedJobs:
 
     def _portions(self) -> Iterator[list[Job]]:
         while (portion := self._next()) is not None:
-            with self._held(portion[0].case):
+            try:
                 yield portion
+            finally:
+                with self._lock:
+                    self._cases.discard(portion[0].case)
             self._warm.set()
 
     def note(self, seconds: float | None, open_seconds: float | None) -> None:
@@ -59,11 +62,3 @@ class SharedJobs:
                     self._cases.add(portion[0].case)
                     return self._left.pop(i)
         return None
-
-    @contextmanager
-    def _held(self, case: str) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._cases.discard(case)

@@ -90,11 +90,6 @@ class TimePhase:
             placed[key] = replace(start, environment=environment, cpus=usable[first:][:threads])
         return placed
 
-    @property
-    def _at_once(self) -> int:
-        """How many workers prepare at a time."""
-        return room(self.context.settings.threads) if self.context.settings.quick else 1
-
     def _cpus_of(self, key: WorkerKey) -> tuple[int, ...]:
         return self.cpus[key.threads or self.context.settings.threads]
 
@@ -118,11 +113,12 @@ class TimePhase:
             for place in turns(len(cells), turn + number):
                 if cells[place].wants_more:
                     cells[place].take_turn(background, cells[place].round)
+        at_once = room(self.context.settings.threads) if self.context.settings.quick else 1  # prepare at a time
         for cell in cells:
             if cell.lost is None:
                 cell.attempt(cell.judge)
             if cell.lost is None and not cell.record.job.threads:
-                self.costs.learn_beside(cell.record.job, cell.beside / self._at_once)
+                self.costs.learn(cell.record.job, beside=cell.beside / at_once)
         lost = self._lost(number, cells)
         launched = (
             Launched(cell.record.job, cell.launch(number, background.shares.get(cell.worker)), cell.key.control)

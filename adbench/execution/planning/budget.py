@@ -9,7 +9,7 @@ Backends stay: the user wants to compare them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adbench.execution.planning.estimate import Estimate
@@ -20,114 +20,111 @@ from adbench.model.settings import Settings
 FEWEST_LAUNCHES = 6  # the exact signed-rank interval covers 95 % from 1 - 2 / 2^6 on
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fit:
-    """The rest of the plan, its settings and duration, what was left out, in words, and whether it fits."""
+    """A plan that is cut, step by step, until it is expected to take at most `most` seconds.
+
+    traps                 the cases that are only checked
+    sizes, cases, other   what was left out: sizes by case, whole cases, and the rest in words
+    """
 
     jobs: tuple[Job, ...]
-    settings: Settings
-    seconds: float
-    left_out: tuple[str, ...]
-    fits: bool
-
-
-@dataclass
-class _Fitting:
-    jobs: list[Job]
     estimate: Estimate
+    most: float
     traps: frozenset[str]
-    left_out: list[str] = field(default_factory=list)
     sizes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     cases: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Settings:
+        """How it measures."""
+        return self.estimate.settings
 
     @property
     def seconds(self) -> float:
+        """The expected duration."""
         return self.estimate.of(self.jobs, self.traps).total
 
+    @property
+    def fits(self) -> bool:
+        """Whether it takes at most `most` seconds."""
+        return self.seconds <= self.most
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Everything that was left out, in words."""
+        gone = {case: ", ".join(map(str, sorted(sizes))) for case, sizes in self.sizes.items()}
+        sizes = "; ".join(f"{case} at {of_case}" for case, of_case in gone.items() if case not in self.cases)
+        first, last = [f"sizes: {sizes}"] * bool(sizes), [f"cases: {', '.join(self.cases)}"] * bool(self.cases)
+        return (*first, *self.other, *last)
+
     def drop(self, case: str, size: int | None = None) -> None:
-        self.jobs = [job for job in self.jobs if job.case != case or size not in (None, job.size)]
+        """Leave out a case, or one of its sizes."""
+        self.jobs = tuple(job for job in self.jobs if job.case != case or size not in (None, job.size))
 
     def change(self, text: str, **changes: object) -> None:
+        """Change settings; the text says which."""
         self.estimate = self.estimate.after(**changes)
-        self.left_out.append(text)
+        self.other.append(text)
+
+    def dearest(self, jobs: Iterable[Job]) -> str:
+        """The case whose jobs among these take longest, each by itself."""
+        dear: dict[str, float] = defaultdict(float)
+        for job in jobs:
+            launches = self.settings.launches * self.estimate.launch(job)
+            dear[job.case] += self.estimate.check(job) + launches + self.estimate.memory(job)
+        return max(dear, key=lambda case: dear[case])
 
 
 def fit(jobs: Sequence[Job], estimate: Estimate, seconds: float, traps: frozenset[str] = frozenset()) -> Fit:
     """The jobs and settings that are expected to take at most `seconds`, or the smallest possible ones."""
-    state = _Fitting(list(jobs), estimate, traps)
+    fitted = Fit(tuple(jobs), estimate, seconds, traps)
     for step in (_share_processes, _drop_sizes, _drop_values, _drop_memory, _drop_launches, _drop_cases):
-        if state.seconds <= seconds:
-            break
-        step(state, seconds)
-    takes = state.seconds
-    return Fit(tuple(state.jobs), state.estimate.settings, takes, tuple(_in_words(state)), fits=takes <= seconds)
+        if not fitted.fits:
+            step(fitted)
+    return fitted
 
 
-def _share_processes(state: _Fitting, seconds: float) -> None:
-    settings = state.estimate.settings
-    if settings.memory and not settings.weigh_all_in_one:
-        state.change("memory: one process for each backend and method measures all cases", weigh_all_in_one=True)
+def _share_processes(rest: Fit) -> None:
+    if rest.settings.memory and not rest.settings.weigh_all_in_one:
+        rest.change("memory: one process for each backend and method measures all cases", weigh_all_in_one=True)
 
 
-def _drop_sizes(state: _Fitting, seconds: float) -> None:
-    at = 0 if state.estimate.settings.quick else -1
-    while state.seconds > seconds:
-        last = {case: sizes[at] for case, sizes in sizes_by_case(state.jobs).items() if len(sizes) > 1}
+def _drop_sizes(rest: Fit) -> None:
+    at = 0 if rest.settings.quick else -1
+    while not rest.fits:
+        last = {case: sizes[at] for case, sizes in sizes_by_case(rest.jobs).items() if len(sizes) > 1}
         if not last:
             return
-        dear: dict[str, float] = dict.fromkeys(last, 0.0)
-        for job in state.jobs:
-            if job.size == last.get(job.case):
-                dear[job.case] += _alone(state.estimate, job)
-        case = max(dear, key=lambda name: dear[name])
-        state.sizes[case].append(last[case])
-        state.drop(case, last[case])
+        case = rest.dearest(job for job in rest.jobs if job.size == last.get(job.case))
+        rest.sizes[case].append(last[case])
+        rest.drop(case, last[case])
 
 
-def _drop_values(state: _Fitting, seconds: float) -> None:
-    more = {job.case for job in state.jobs if job.operator != "value"}
-    if any(job.operator == "value" and job.case in more for job in state.jobs):
-        state.jobs = [job for job in state.jobs if job.operator != "value" or job.case not in more]
-        state.left_out.append("values: derivatives are measured alone")
+def _drop_values(rest: Fit) -> None:
+    more = {job.case for job in rest.jobs if job.operator != "value"}
+    derivatives = tuple(job for job in rest.jobs if job.operator != "value" or job.case not in more)
+    if len(derivatives) < len(rest.jobs):
+        rest.jobs = derivatives
+        rest.other.append("values: derivatives are measured alone")
 
 
-def _drop_memory(state: _Fitting, seconds: float) -> None:
-    if state.estimate.settings.memory:
-        state.left_out = [text for text in state.left_out if not text.startswith("memory")]
-        state.change("memory: it is not measured", memory=False)
+def _drop_memory(rest: Fit) -> None:
+    if rest.settings.memory:
+        rest.other = [text for text in rest.other if not text.startswith("memory")]
+        rest.change("memory: it is not measured", memory=False)
 
 
-def _drop_launches(state: _Fitting, seconds: float) -> None:
-    before = state.estimate.settings.launches
-    while state.seconds > seconds and state.estimate.settings.launches > FEWEST_LAUNCHES:
-        state.estimate = state.estimate.after(launches=state.estimate.settings.launches - 1)
-    if (now := state.estimate.settings.launches) < before:
-        state.left_out.append(f"launches: {now} instead of {before}")
+def _drop_launches(rest: Fit) -> None:
+    before = rest.settings.launches
+    while not rest.fits and rest.settings.launches > FEWEST_LAUNCHES:
+        rest.estimate = rest.estimate.after(launches=rest.settings.launches - 1)
+    if rest.settings.launches < before:
+        rest.other.append(f"launches: {rest.settings.launches} instead of {before}")
 
 
-def _drop_cases(state: _Fitting, seconds: float) -> None:
-    while state.seconds > seconds:
-        dear: dict[str, float] = defaultdict(float)
-        for job in state.jobs:
-            dear[job.case] += _alone(state.estimate, job)
-        if len(dear) < 2:
-            return
-        case = max(dear, key=lambda name: dear[name])
-        state.cases.append(case)
-        state.drop(case)
-
-
-def _alone(estimate: Estimate, job: Job) -> float:
-    settings = estimate.settings
-    return estimate.check(job) + settings.launches * estimate.launch(job) + estimate.memory(job)
-
-
-def _in_words(state: _Fitting) -> list[str]:
-    """Everything that was left out, by name."""
-    sizes = [
-        f"{case} at {', '.join(map(str, sorted(gone)))}"
-        for case, gone in state.sizes.items()
-        if case not in state.cases
-    ]
-    texts = [f"sizes: {'; '.join(sizes)}"] if sizes else []
-    return [*texts, *state.left_out, *([f"cases: {', '.join(state.cases)}"] if state.cases else [])]
+def _drop_cases(rest: Fit) -> None:
+    while not rest.fits and len({job.case for job in rest.jobs}) > 1:
+        rest.cases.append(rest.dearest(rest.jobs))
+        rest.drop(rest.cases[-1])

@@ -31,24 +31,35 @@ Cell = tuple[str, str, str]
 """(case, backend, operator): measured at several sizes."""
 
 
-@dataclass
-class Costs:
-    """Imports by backend; cells, and the seconds of their checks, by case, backend, operator and then size.
+@dataclass(frozen=True)
+class CellCost:
+    """What is known of a cell at a size.
 
-    beside    seconds of a cell in a launch beside its preparation and its calls: inputs, summaries, judging
-    untimed   sizes at which a check found nothing that can be timed: unsupported, wrong, failed
+    seconds   to prepare and to call it
+    check     seconds of its check
+    beside    seconds in a launch beside its preparation and its calls: inputs, summaries, judging
+    untimed   whether its check found nothing that can be timed: unsupported, wrong, failed
     """
 
+    seconds: CellSeconds | None = None
+    check: float | None = None
+    beside: float | None = None
+    untimed: bool = False
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the cell has been run or checked."""
+        return self.seconds is not None or self.check is not None
+
+
+@dataclass
+class Costs:
+    """Imports by backend; known costs by case, backend, operator and then size."""
+
     imports: dict[str, float] = field(default_factory=dict)
-    cells: dict[Cell, dict[int, CellSeconds]] = field(default_factory=dict)
-    checks: dict[Cell, dict[int, float]] = field(default_factory=dict)
-    beside: dict[Cell, dict[int, float]] = field(default_factory=dict)
-    untimed: dict[Cell, set[int]] = field(default_factory=dict)
+    cells: dict[Cell, dict[int, CellCost]] = field(default_factory=dict)
     _usual: dict[str, float | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _seen: set[tuple[str, int]] = field(default_factory=set, init=False, repr=False, compare=False)  # case and size
-
-    def __post_init__(self) -> None:
-        self._seen = {(key[0], size) for of in (self.cells, self.checks) for key in of for size in of[key]}
 
     def of_import(self, backend: str) -> float:
         """Seconds to import a backend."""
@@ -56,42 +67,41 @@ class Costs:
 
     def of(self, job: Job) -> CellSeconds:
         """A job's cost: as it was, or of the nearest size in proportion, or of any cell."""
-        sizes = self.cells.get((job.case, job.backend, job.operator))
-        if not sizes:
+        known: CellSeconds | None
+        size, known = self._nearest(job, "seconds")
+        if known is None:
             return UNKNOWN
-        near = min(sizes, key=lambda n: abs(n - job.size))
-        known, ratio = sizes[near], job.size / near
+        ratio = job.size / size
         return known if ratio == 1 else replace(known, first_call=known.first_call * ratio, call=known.call * ratio)
 
     def is_untimed(self, job: Job) -> bool:
         """Whether the job cannot be timed, as far as known: at its size, or at all checked sizes of its cell."""
-        cell = job.case, job.backend, job.operator
-        untimed = self.untimed.get(cell, set())
-        checked = self.cells.get(cell, {}).keys() | self.checks.get(cell, {}).keys()
-        return job.size in untimed or (bool(untimed) and checked <= untimed)
+        sizes = self.cells.get(_cell(job), {})
+        untimed = {size for size, known in sizes.items() if known.untimed}
+        return job.size in untimed or (bool(untimed) and untimed.issuperset(n for n in sizes if sizes[n].is_seen))
 
     def of_check(self, job: Job) -> float | None:
         """Seconds of a job's check: as it was, or of the nearest size, or the backend's median; else None."""
-        sizes = self.checks.get((job.case, job.backend, job.operator))
-        if sizes:
-            return sizes[min(sizes, key=lambda n: abs(n - job.size))]
+        known: float | None = self._nearest(job, "check")[1]
+        if known is not None:
+            return known
         if job.backend not in self._usual:
-            theirs = [max(sizes.values()) for key, sizes in self.checks.items() if key[1] == job.backend]
+            every = (self._known(cell, "check").values() for cell in self.cells if cell[1] == job.backend)
+            theirs = [max(checks) for checks in every if checks]
             self._usual[job.backend] = median(theirs) if theirs else None
         return self._usual[job.backend]
 
     def by_size(self, job: Job, *, whole_checks: bool) -> dict[int, float]:
         """Size -> seconds of a call of the job's cell, or of its whole check, as far as known."""
-        cell = job.case, job.backend, job.operator
         if whole_checks:
-            return self.checks.get(cell, {})
-        return {size: cost.call for size, cost in self.cells.get(cell, {}).items()}
+            return self._known(_cell(job), "check")
+        return {size: cost.call for size, cost in self._known(_cell(job), "seconds").items()}
 
     def of_beside(self, job: Job) -> float:
         """Seconds of a job in a launch beside its preparation and its calls: as it was, or of the nearest size."""
-        sizes = self.beside.get((job.case, job.backend, job.operator))
-        if sizes:
-            return sizes[min(sizes, key=lambda n: abs(n - job.size))]
+        known: float | None = self._nearest(job, "beside")[1]
+        if known is not None:
+            return known
         call = self.of(job).call  # two more are judged, of which a slow one takes longer than the verdict
         return BESIDE_SECONDS + min(2 * call, max(call, 0.2))
 
@@ -102,37 +112,20 @@ class Costs:
     def note(self, event: Event) -> None:
         """Remember the costs that a check reports."""
         if isinstance(event, Checked) and not event.record.job.threads:
-            job = event.record.job
-            if event.cost is not None:
-                self.learn(job, event.cost)
-            sizes = self.untimed.setdefault((job.case, job.backend, job.operator), set())
-            if event.record.status == "skipped" or event.record.may_be_timed or event.cost is not None:
-                sizes.discard(job.size)
-            else:
-                sizes.add(job.size)
-            if event.seconds is not None:
-                self.learn_check(job, event.seconds)
-            if event.open_seconds is not None:
-                self.learn_opening(job.backend, event.open_seconds)
+            job, facts = event.record.job, {"seconds": event.cost, "check": event.seconds}
+            can_be_timed = event.record.status == "skipped" or event.record.may_be_timed or event.cost is not None
+            self.learn(job, untimed=not can_be_timed, **{name: it for name, it in facts.items() if it is not None})
+            if event.open_seconds is not None:  # also the start of any process
+                self.imports[job.backend] = max(0.0, event.open_seconds - START_SECONDS)
 
-    def learn(self, job: Job, cost: CellSeconds) -> None:
-        """Remember what a job cost; a later figure replaces it."""
-        self.cells.setdefault((job.case, job.backend, job.operator), {})[job.size] = cost
-        self._seen.add((job.case, job.size))
-
-    def learn_check(self, job: Job, seconds: float) -> None:
-        """Remember what a job's check took; a later figure replaces it."""
-        self.checks.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
-        self._seen.add((job.case, job.size))
-        self._usual.pop(job.backend, None)
-
-    def learn_beside(self, job: Job, seconds: float) -> None:
-        """Remember what a job took in a launch beside its preparation and its calls; a later figure replaces it."""
-        self.beside.setdefault((job.case, job.backend, job.operator), {})[job.size] = seconds
-
-    def learn_opening(self, backend: str, seconds: float) -> None:
-        """Remember what starting a worker took, of which the import is what is not the start of any process."""
-        self.imports[backend] = max(0.0, seconds - START_SECONDS)
+    def learn(self, job: Job, **facts: Any) -> None:
+        """Remember these fields of the job's `CellCost`; later figures replace earlier ones."""
+        sizes = self.cells.setdefault(_cell(job), {})
+        sizes[job.size] = replace(sizes.get(job.size, CellCost()), **facts)
+        if sizes[job.size].is_seen:
+            self._seen.add((job.case, job.size))
+        if "check" in facts:
+            self._usual.pop(job.backend, None)
 
     def learn_run(self, run: Run) -> None:
         """Remember what the cells of a run cost."""
@@ -142,7 +135,21 @@ class Costs:
                 reused = [launch.prepare_seconds for launch in time.launches if launch.reuses_programs]
                 again = median(reused) if reused else None
                 figures = time.prepare_seconds, time.first_call_seconds, time.seconds_per_call, again
-                self.learn(record.job, CellSeconds(*figures))
+                self.learn(record.job, seconds=CellSeconds(*figures))
+
+    def _known(self, cell: Cell, what: str) -> dict[int, Any]:
+        """Size -> this field, where it is known."""
+        sizes = self.cells.get(cell, {})
+        return {size: value for size, known in sizes.items() if (value := getattr(known, what)) is not None}
+
+    def _nearest(self, job: Job, what: str) -> tuple[int, Any]:
+        """The nearest size at which this field of the job's cell is known, and its value; None if it is nowhere."""
+        known = self._known(_cell(job), what)
+        return min(known.items(), key=lambda one: abs(one[0] - job.size), default=(job.size, None))
+
+
+def _cell(job: Job) -> Cell:
+    return job.case, job.backend, job.operator
 
 
 def read(folder: Path, machine: dict[str, Any]) -> Costs:
@@ -152,41 +159,21 @@ def read(folder: Path, machine: dict[str, Any]) -> Costs:
         data = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else {}
         if data.get("machine") != fingerprint(machine):
             return Costs()
-        cells = from_plain(data["cells"], list[tuple[Job, CellSeconds]])
-        checks = from_plain(data.get("checks", []), list[tuple[Job, float]])
-        beside = from_plain(data.get("beside", []), list[tuple[Job, float]])
-        untimed = from_plain(data.get("untimed", []), list[Job])
         costs = Costs(from_plain(data["imports"], dict[str, float]))
+        for job, known in from_plain(data["cells"], list[tuple[Job, CellCost]]):
+            costs.learn(job, **vars(known))
     except (OSError, ValueError, KeyError, AttributeError, RecursionError):
         return Costs()
-    for job, cost in cells:
-        costs.learn(job, cost)
-    for job, seconds in checks:
-        costs.learn_check(job, seconds)
-    for job, seconds in beside:
-        costs.learn_beside(job, seconds)
-    for job in untimed:
-        costs.untimed.setdefault((job.case, job.backend, job.operator), set()).add(job.size)
     return costs
 
 
 def keep(folder: Path, machine: dict[str, Any], costs: Costs) -> None:
     """Keep them for the next plan. Where the folder cannot be written, nothing is kept."""
-    data = {
-        "machine": fingerprint(machine),
-        "imports": costs.imports,
-        "cells": to_plain(_by_job(costs.cells)),
-        "checks": to_plain(_by_job(costs.checks)),
-        "beside": to_plain(_by_job(costs.beside)),
-        "untimed": to_plain([Job(key[0], size, *key[1:]) for key, of in costs.untimed.items() for size in sorted(of)]),
-    }
+    cells = [(Job(key[0], size, *key[1:]), known) for key, of in costs.cells.items() for size, known in of.items()]
+    data = {"machine": fingerprint(machine), "imports": costs.imports, "cells": to_plain(cells)}
     with contextlib.suppress(OSError, BadOutput):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / FILE, json.dumps(data))
-
-
-def _by_job(known: dict[Cell, dict[int, Any]]) -> list[tuple[Job, Any]]:
-    return [(Job(key[0], size, *key[1:]), it) for key, sizes in known.items() for size, it in sizes.items()]
 
 
 def backends_of(jobs: Iterable[Job]) -> tuple[str, ...]:

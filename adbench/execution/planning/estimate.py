@@ -67,14 +67,14 @@ class Estimate:
         large: Mapping[tuple[str, int], float] = {},
     ) -> None:
         self.settings, self.costs, self._large = settings, costs, large
-        self._checked, self._missing = frozenset(checked), frozenset(missing)
+        self._checked, self.missing = frozenset(checked), frozenset(missing)
         self._cost, self._is_known_untimed = cache(costs.of), cache(costs.is_untimed)  # it asks for a job many times
         self.workers = room(settings.threads)
         self._reference = settings.reference_backend or PREFERRED_REFERENCE
 
     def of(self, jobs: Sequence[Job], traps: frozenset[str] = frozenset()) -> ExpectedSeconds:
         """All of these jobs; the cases named in `traps` are only checked."""
-        jobs = [job for job in jobs if job.backend not in self._missing]
+        jobs = [job for job in jobs if job.backend not in self.missing]
         timed = [job for job in jobs if job.case not in traps]
         backends = backends_of(job for job in timed if not self._is_untimed(job))
         if backends and self._reference not in backends:
@@ -109,7 +109,7 @@ class Estimate:
         totals: dict[str, ExpectedSeconds] = {}
         measured = set(jobs_to_measure(jobs, self.settings))
         launches = sum(map(self.undecided, range(self.settings.launches)))
-        for job in (job for job in jobs if job.backend not in self._missing):
+        for job in (job for job in jobs if job.backend not in self.missing):
             one = ExpectedSeconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
@@ -127,7 +127,7 @@ class Estimate:
 
     def check(self, job: Job) -> float:
         """One job's check, by itself."""
-        if job in self._checked or job.backend in self._missing:
+        if job in self._checked or job.backend in self.missing:
             return 0.0
         known, cost, longest = self.costs.of_check(job), self._cost(job), self.settings.longest_call_seconds
         limited = expected(self.costs.by_size(job, whole_checks=not self.settings.time), job.size)
@@ -153,23 +153,15 @@ class Estimate:
         round_ = max(epoch, cost.call)
         warm = min(max(min(WARM_UP_ROUNDS * round_, s.warm_ns * 1e-9), 3 * cost.call), most + cost.call)
         rounds = min(s.rounds, -(-s.cell_ns * 1e-9 // round_))
-        preparing = (cost.preparing_again + cost.first_call) / self._prepare_at_once
+        preparing = (cost.preparing_again + cost.first_call) / (self.workers if s.quick else 1)
         kinds = 1 + _is_on_device(job)  # of rounds: that wait for each result, and for the last one
         once = preparing + warm + kinds * rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
-        return once * self._processes(job)
+        return once * (2 if job.backend == self._reference and not job.threads else 1)  # with the control
 
     def compiling(self, job: Job) -> float:
         """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
         return 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again
-
-    def _processes(self, job: Job) -> int:
-        """In a launch: two if it has the control."""
-        return 2 if job.backend == self._reference and not job.threads else 1
-
-    @property
-    def _prepare_at_once(self) -> int:
-        return self.workers if self.settings.quick else 1
 
     def imports(self, jobs: Sequence[Job]) -> float:
         """Starting the workers of one launch."""
@@ -202,7 +194,7 @@ class Estimate:
 
     def _is_untimed(self, job: Job) -> bool:
         """Whether there is nothing to time, or the check will find it too slow."""
-        if job.backend in self._missing or self._is_known_untimed(job):
+        if job.backend in self.missing or self._is_known_untimed(job):
             return True
         longest, cost = self.settings.longest_call_seconds, self._cost(job)
         return longest is not None and (cost.call > longest or cost.prepare + cost.first_call > PREPARING * longest)
@@ -214,7 +206,11 @@ class Estimate:
     def after(self, **changes: object) -> Estimate:
         """This estimate for other settings."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        return Estimate(settings, self.costs, self._checked, self._missing, self._large)
+        return Estimate(settings, self.costs, self._checked, self.missing, self._large)
+
+    def of_rest(self, checked: Iterable[Job]) -> Estimate:
+        """This estimate after these checks."""
+        return Estimate(self.settings, self.costs, checked, self.missing, self._large)
 
 
 def _is_on_device(job: Job) -> bool:

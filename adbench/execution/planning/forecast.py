@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import monotonic
 
 from adbench.execution.phases.memory_phase import jobs_to_measure
-from adbench.execution.planning.costs import Costs
 from adbench.execution.planning.estimate import Estimate
 from adbench.model.events import Decided, Event, Learned, Phase, Started, Unit
 from adbench.model.record import Group, Job, group_of, grouped
@@ -21,16 +19,8 @@ PHASES: tuple[Phase, ...] = ("check", "time", "memory")
 class Forecast:
     """Follows a run's events. `total` is its expected duration at first, `remaining` that of the rest."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        costs: Costs,
-        progress: Progress,
-        idle: frozenset[str],
-        large: Mapping[tuple[str, int], float] = {},
-    ) -> None:
-        """`idle`: backends that are not installed, whose jobs take no time; `large`: as of Estimate."""
-        self._settings, self._costs, self._progress, self._idle, self._large = settings, costs, progress, idle, large
+    def __init__(self, estimate: Estimate, progress: Progress) -> None:
+        self._estimate, self._progress = estimate, progress
         self._done = dict.fromkeys(PHASES, 0.0)
         self._spent = dict.fromkeys(PHASES, 0.0)
         self._phase: Phase = "check"
@@ -63,7 +53,7 @@ class Forecast:
             self._plan()  # with the costs that the checks reported
         elif isinstance(event, Learned | Decided):
             if isinstance(event, Learned) and "settings" in event.facts:
-                self._settings = from_plain(event.facts["settings"], Settings)
+                self._estimate = self._estimate.after(**vars(from_plain(event.facts["settings"], Settings)))
             self._plan()
 
     def _pace(self, phase: Phase) -> float:
@@ -81,15 +71,15 @@ class Forecast:
     def _planned(self) -> dict[Unit, float]:
         """What is left, in units that events complete one by one."""
         progress = self._progress
-        estimate = Estimate(self._settings, self._costs, progress.records, self._idle, self._large)
+        estimate = self._estimate.of_rest(progress.records)
         unchecked = progress.unchecked
         all_checks = estimate.of(unchecked, frozenset(job.case for job in unchecked)).check
         planned: dict[Unit, float] = {("check", job): all_checks / len(unchecked) for job in unchecked}
-        if not self._settings.time:
+        if not estimate.settings.time:
             return planned
         groups, decided = self._groups(), progress.decided
         now = estimate.undecided(max(progress.looks, default=0))
-        for number in range(self._settings.launches):
+        for number in range(estimate.settings.launches):
             left = {
                 group: [job for job in jobs if job not in decided]
                 for group, jobs in groups.items()
@@ -100,7 +90,7 @@ class Forecast:
             if left:
                 jobs = [job for jobs in left.values() for job in jobs]
                 planned["time", number] = share * estimate.imports(jobs)
-        wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], self._settings)
+        wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], estimate.settings)
         unmeasured = [job for job in wanted if job not in progress.memories]
         each = estimate.memory_phase(unmeasured) / max(1, len(unmeasured))
         return planned | {("memory", job): each for job in unmeasured}
@@ -108,5 +98,7 @@ class Forecast:
     def _groups(self) -> dict[Group, list[Job]]:
         """The jobs that will be timed: allowed ones and unchecked ones."""
         head, records = self._progress.head, self._progress.records
-        there = (job for job in head.plan if job.case not in head.run.traps and job.backend not in self._idle)
+        there = (
+            job for job in head.plan if job.case not in head.run.traps and job.backend not in self._estimate.missing
+        )
         return grouped((job for job in there if job not in records or records[job].may_be_timed), group_of)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -62,14 +62,11 @@ class Plan:
     @property
     def sentences(self) -> tuple[str, ...]:
         """A line for each missing part; backends that are not installed come with the command that installs them."""
-        return tuple(f"left out: {text}" for text in self.left_out) + tuple(_not_installed(self.not_installed))
-
-
-def _not_installed(missing: Mapping[str, str]) -> Iterator[str]:
-    """One line: the names where they are few, else their number."""
-    if missing:
+        missing, sentences = self.not_installed, tuple(f"left out: {text}" for text in self.left_out)
+        if not missing:
+            return sentences
         what = ", ".join(missing) if len(missing) <= MOST_NAMES else f"{len(missing)} more backends"
-        yield f"not installed: {what}; {pip_command(missing.values())}"
+        return (*sentences, f"not installed: {what}; {pip_command(missing.values())}")
 
 
 def plan(catalog: Catalog, request: Request) -> Plan:

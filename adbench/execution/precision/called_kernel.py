@@ -24,8 +24,11 @@ from adbench.execution.precision.given import (
     tensor_like,
 )
 from adbench.functions.libraries import LIBRARIES, Library, double_precision
+from adbench.functions.outputs import outputs_of
 from adbench.functions.user_arguments import Arguments, Leaf
+from adbench.functions.user_function import told
 from adbench.model.backend import from_module
+from adbench.model.errors import UsageError, contained
 from adbench.oracle.reference import UNIT_ROUNDOFF
 
 Numbers = tuple[NDArray[np.float64], ...]
@@ -95,6 +98,20 @@ class CalledKernel:
         results = value, *self.backend.prepare("vjp", f, (*native, w), self.wrt)(*native, w)
         made = Ran(results, native, ())
         return replace(made, numbers=made.now)
+
+
+def with_outputs(name: str, library: str, arguments: Arguments, native: Sequence[Any]) -> tuple[Arguments, Any]:
+    """The arguments with the results of the function that count, as a call shows them; and the value of this call.
+
+    Raises UsageError if the function raises.
+    """
+    try:
+        with contained(), np.errstate(all="ignore"):
+            value = arguments.call(native)
+    except Exception as error:
+        raise UsageError(f"{name} raises {told(error)}") from error
+    outputs = outputs_of(value, None, library, name)
+    return (arguments, value) if outputs is None else (replace(arguments, outputs=outputs), outputs.of(value))
 
 
 def guarded(library: str, value: Leaf, given: Any, strided: bool) -> Any:

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import optree
 
+from adbench.catalog.ad_hoc import AdHoc
 from adbench.catalog.selection import resolve
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at, lost_digits_at, subject_of
-from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers, Ran, guarded, with_outputs
 from adbench.execution.precision.given import in_numpy, lowest_of, placed
 from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
@@ -35,7 +36,6 @@ from adbench.functions.libraries import (
     own_settings,
 )
 from adbench.functions.low_precision import Low
-from adbench.functions.outputs import outputs_of
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
@@ -152,15 +152,10 @@ class KernelCheck:
             integers = f"{', '.join(whole)} {'holds' if len(whole) == 1 else 'hold'} integers, which have no derivative"
             raise UsageError(f"{self.name}: {integers}; pass floating-point numbers")
         native = [guarded(library.name, *pair, False) for pair in zip(arguments.values, arguments.given, strict=True)]
-        try:
-            with contained(), self._settings():
-                value = arguments.call(native)
-        except Exception as error:
-            raise UsageError(f"{self.name} raises {told(error)}") from error
-        if (outputs := outputs_of(value, None, library.name, self.name)) is not None:
-            arguments, value = replace(arguments, outputs=outputs), outputs.of(value)
+        with self._settings():
+            arguments, value = with_outputs(self.name, library.name, arguments, native)
         result = in_numpy(value)
-        kinds = [bool(parts and parts.complex) for parts in (outputs, self.f.arguments.outputs)]
+        kinds = [bool(parts and parts.complex) for parts in (arguments.outputs, self.f.arguments.outputs)]
         if kinds[0] != kinds[1]:
             mine, other = ("complex" if kind else "real" for kind in kinds)
             raise UsageError(
@@ -333,3 +328,20 @@ def _are_equal(some: Numbers, others: Numbers) -> bool:
 def _is_whole(given: Any) -> bool:
     """Whether it is an integer or an array of integers."""
     return "int" in str(getattr(given, "dtype", type(given).__name__))
+
+
+def kernel_checks(
+    named: AdHoc, definition: str, sizes: Sequence[str], points: int, seed: int, seconds: float, device: str
+) -> list[FunctionCheck]:
+    """The check of the kernel for each size, for which `named.inputs` makes the arguments; one check without them.
+
+    Raises UsageError in one line for a fault in the kernel, the definition or the arguments, and without the device.
+    """
+    tables = []
+    with contained():
+        numbers, arguments = named.sizes_of(sizes), named.arguments_by_size()
+        kernel, reference = named.function(), named.named(definition, "--definition")
+        for size in numbers:
+            check = KernelCheck(kernel, reference, *arguments(size), named.wrt or None, seed, seconds, device)
+            tables.append(check.table(points))
+    return tables

@@ -127,7 +127,8 @@ class Measured:
             )
         ]
         verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}", is_proved=bool(self.proof))
-        rivals = {} if beside is None else _numbers_at(entries, dict(zip(names, beside, strict=True)))
+        others = {} if beside is None else dict(zip(names, map(np.asarray, beside), strict=True))
+        rivals = {entry.place: float(others[entry.where][entry.index]) for entry in entries if others}
         return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
 
 
@@ -161,23 +162,13 @@ def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: F
     counts["verified"] = truth.size - sum(counts.values())
     order = np.argsort(excess.ravel(), kind="stable")[::-1][:SHOWN]
     scale = float(sizes.max(initial=0.0)) or 1.0
-    with judging_in(by):
-        shown = tuple(
-            compare(
-                name,
-                place_of(int(index), truth.shape),
-                float(got.flat[index]),
-                Known(
-                    float(truth.flat[index]),
-                    float(truth.flat[index]),
-                    noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit,
-                ),
-                scale,
-                extra=float(radius.flat[index]),
-            )
-            for index in order
-        )
-    return Entries(counts, shown)
+    shown = list[EntryEvidence]()
+    for index in order:
+        exact, place = float(truth.flat[index]), place_of(int(index), truth.shape)
+        known = Known(exact, exact, noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit)
+        with judging_in(by):
+            shown.append(compare(name, place, float(got.flat[index]), known, scale, extra=float(radius.flat[index])))
+    return Entries(counts, tuple(shown))
 
 
 def _concluded(
@@ -202,10 +193,6 @@ def _concluded(
         enclosed_row.METHOD if is_proved else METHOD, reason, blind=counts["blind"], digits=digits, proved=is_proved,
     )  # fmt: skip
     return verdict, entries
-
-
-def _numbers_at(entries: Sequence[EntryEvidence], arrays: dict[str, Any]) -> dict[str, float]:
-    return {entry.place: float(np.asarray(arrays[entry.where])[entry.index]) for entry in entries}
 
 
 def _at_least_of_row(spread: Floats) -> Floats:

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ class WorkerStart:
     prefix: tuple[str, ...] = ()
 
 
-class WorkerProcess:
+class WorkerProcess(AbstractContextManager["WorkerProcess"]):
     """A fresh interpreter that runs `worker`, in a process group. A context manager: leaving it ends the group.
 
     Raises WorkerLost if it cannot be started.
@@ -181,9 +182,6 @@ class WorkerProcess:
         self._kill()
         with self._output_lock:
             self._output.close()
-
-    def __enter__(self) -> WorkerProcess:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -23,7 +23,7 @@ PERTURBED_SHARE = 0.25
 """Share of a reference's time for the perturbed point, where fewer entries are examined."""
 
 
-class ResidentWorker:
+class ResidentWorker(AbstractContextManager["ResidentWorker"]):
     """A worker with one backend, imported once, or without. A context manager: leaving it ends the worker.
 
     start   its start; by default with the run's threads and no randomisation
@@ -45,9 +45,6 @@ class ResidentWorker:
         self.device: str | None = None
         self.import_seconds = 0.0
         self.open_seconds: float | None = None
-
-    def __enter__(self) -> ResidentWorker:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -151,7 +148,7 @@ def no_device(reasons: Mapping[str, str]) -> UsageError:
     return UsageError(f"{'; '.join(f'{name}: {why}' for name, why in reasons.items())}; use --device cpu")
 
 
-class References:
+class References(AbstractContextManager["References"]):
     """References of cases at points, each computed once. Thread-safe.
 
     worker   computes them; by default one without a backend, which leaving the context ends
@@ -161,9 +158,6 @@ class References:
         self._context, self._worker = context, worker or ResidentWorker(context)
         self._found: dict[tuple[Any, ...], Any] = {}
         self._lock = Lock()
-
-    def __enter__(self) -> References:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._worker.close()

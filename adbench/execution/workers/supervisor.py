@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from weakref import WeakSet
 
 import psutil
@@ -17,7 +18,7 @@ WATCH_SECONDS = 0.1  # between two checks of the workers' memory, each of half a
 _SUPERVISORS: WeakSet[Supervisor] = WeakSet()
 
 
-class Supervisor:
+class Supervisor(AbstractContextManager["Supervisor"]):
     """Starts workers. A context manager: leaving it, or `close` from another thread, ends all of them for good.
 
     mem_limit_bytes   the largest resident set of a worker with its children; above it they are terminated
@@ -53,9 +54,6 @@ class Supervisor:
             workers = tuple(self._workers)
         for worker in workers:
             worker.terminate("the run is over")
-
-    def __enter__(self) -> Supervisor:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -90,7 +90,8 @@ class TimedCall:
         every = range(len(self.sets))
         first = self._epochs % len(every)
         rotated = (*every[first:], *every[:first])
-        return rotated if _bytes_of(self.sets[0]) <= MOST_ROTATED_BYTES else rotated[:1]
+        size = sum(getattr(leaf, "nbytes", 8) for leaf in tree.leaves(self.sets[0]))
+        return rotated if size <= MOST_ROTATED_BYTES else rotated[:1]
 
 
 def exchanged(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -112,7 +113,3 @@ def _exchanged_leaf(a: Any, b: Any) -> tuple[Any, Any]:
         b.copy_(before)
         return a, b
     return b, a
-
-
-def _bytes_of(inputs: tuple[Any, ...]) -> int:
-    return sum(getattr(leaf, "nbytes", 8) for leaf in tree.leaves(inputs))

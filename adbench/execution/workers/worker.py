@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import psutil
@@ -46,6 +46,8 @@ from adbench.model.settings import FLOAT64, PROCESSOR
 from adbench.oracle.evidence import PRECISIONS, worst_entries
 from adbench.oracle.leaves import weights_of
 from adbench.oracle.reference import Reference
+
+T = TypeVar("T")
 
 MOST_TRACEBACK = 8192  # characters
 WORTH_COLLECTING = 2**26  # growth of a worker's memory since the last collection, in bytes
@@ -176,7 +178,7 @@ def refer(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def build(state: WorkerState, request: Mapping[str, Any]) -> None:
     """Compile for the request's operator if the backend has `build`; later requests find the result."""
-    at, backend = _point(request), _loaded(state)
+    at, backend = _point(request), _needed(state.backend, "load")
     if backend.build is None:
         return
     f, args = backend.function(at.case, at.names, at.size), backend.native_inputs(at.args)
@@ -199,7 +201,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     state.call = state.timed = state.remote = state.judge = None
     is_timed = "rotate" in request
     state.forget_last_cell()
-    at, backend, operator = _point(request), _loaded(state), request["operator"]
+    at, backend, operator = _point(request), _needed(state.backend, "load"), request["operator"]
     if not request.get("few_calls"):  # else what is timed would not be what was checked
         backend.before_timing()
     if is_timed:
@@ -288,7 +290,7 @@ def summary_of(result: Any) -> Summary:
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up; returns the warm-up and the number of calls per epoch."""
-    timed = _timed(state)
+    timed = _needed(state.timed, "prepare")
     if state.remote is not None:
         warmed, calls = state.remote.warm_up(request)
     else:
@@ -298,7 +300,7 @@ def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch; with `unwaited`, one that waits for its last result only."""
-    timed, calls = _timed(state), request["calls"]
+    timed, calls = _needed(state.timed, "prepare"), request["calls"]
     measured: dict[str, Any] = to_plain(
         timed.unwaited_epoch(calls) if request.get("unwaited") else (state.remote or timed).epoch(calls)
     )
@@ -310,12 +312,11 @@ def judge(state: WorkerState, request: Mapping[str, Any]) -> str | None:
 
     The request brings the references of the case's inputs, and of the perturbed ones if used.
     """
-    timed, backend, judge = _timed(state), _loaded(state), state.judge
-    assert judge is not None  # made with `timed`
+    timed, judge = _needed(state.timed, "prepare"), _needed(state.judge, "prepare")
     sites = _sites(_point(request), request["references"])
 
     def fault(where: str, which: int, result: Any) -> str | None:
-        site, numbers = sites[which], backend.numpy_result(result)
+        site, numbers = sites[which], judge.backend.numpy_result(result)
         verdict = judge.judged(site.at, numbers, site.known)
         return f"{where}, at {site.name}: {verdict.sentence}" if verdict.word == "wrong" else None
 
@@ -358,17 +359,17 @@ def count_operations(state: WorkerState, request: Mapping[str, Any]) -> float | 
 
 def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
-    call = _prepared(state)
+    call = _needed(state.call, "prepare")
     if state.remote is not None:
         return to_plain(state.remote.measure_memory(request["method"], request["times"]))
     if request["method"] == "device":
-        return to_plain(on_device.peak(_loaded(state), call, request["times"]))
+        return to_plain(on_device.peak(_needed(state.backend, "load"), call, request["times"]))
     return to_plain(memory.measure(request["method"], call, times=request["times"]))
 
 
 def count_instructions(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The instructions of one call, in a process under Callgrind."""
-    call = _prepared(state)
+    call = _needed(state.call, "prepare")
     if state.remote is not None:
         return to_plain(Figure(None, "the call runs in another process, whose instructions are not counted"))
     return to_plain(instructions.count(call, request["times"]))
@@ -376,8 +377,8 @@ def count_instructions(state: WorkerState, request: Mapping[str, Any]) -> Any:
 
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """The relations between calls of the backend's operators (relations/)."""
-    at = _point(request)
-    setting = relations.Setting(_loaded(state), at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
+    at, backend = _point(request), _needed(state.backend, "load")
+    setting = relations.Setting(backend, at.case, at.size, at.seed, _known(request, at), dict(_kept(state, at)))
     state.kept = None, {}
     tested: dict[str, Any] = to_plain(relations.related(setting))
     return tested
@@ -418,10 +419,11 @@ def _point(request: Mapping[str, Any]) -> prepared_point.CasePoint:
     return prepared_point.point(case, request["size"], request["seed"], **asked)
 
 
-def _timed(state: WorkerState) -> TimedCall:
-    if state.timed is None:
-        raise RuntimeError("nothing is prepared; send the request `prepare` first")
-    return state.timed
+def _needed(value: T | None, request: str) -> T:
+    """What an earlier request has made."""
+    if value is None:
+        raise RuntimeError(f"it is not there; send the request `{request}` first")
+    return value
 
 
 def _known(request: Mapping[str, Any], at: prepared_point.CasePoint) -> prepared_point.PointReferences:
@@ -429,15 +431,3 @@ def _known(request: Mapping[str, Any], at: prepared_point.CasePoint) -> prepared
     if not request["case"]["builtin"]:
         prepared_point.refuse_another_function(at, known)
     return known
-
-
-def _loaded(state: WorkerState) -> contract.Backend:
-    if state.backend is None:
-        raise RuntimeError("no backend is loaded; send the request `load` first")
-    return state.backend
-
-
-def _prepared(state: WorkerState) -> Callable[[], Any]:
-    if state.call is None:
-        raise RuntimeError("nothing is prepared; send the request `prepare` first")
-    return state.call

@@ -28,7 +28,7 @@ from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
-from adbench.findings.conform.operation_worker import ORDERS, THIRD, packed
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of, packed
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
@@ -180,19 +180,16 @@ def _examined(
     futures: Sequence[Future[Answers]],
 ) -> list[ConformanceCell]:
     """The cells of an operation, one for each library."""
-    results = [_cell(operation, library.name) for library in libraries]
+    results = [
+        ConformanceCell(operation.name, one.name, operation.family, operation.expression(family_of(one.name)) or "")
+        for one in libraries
+    ]
     for cell, library, future in zip(results, libraries, futures, strict=True):
         for truth, of_place in zip(truths, future.result(), strict=True):
             _count(cell, truth, judged(truth, cell.library, of_place), of_place)
         worst = _worst_of_each(cell.faults)
         cell.faults = [replace(with_thread(fault, library.known), device=library.device) for fault in worst]
     return results
-
-
-def _cell(operation: Operation, library: str) -> ConformanceCell:
-    return ConformanceCell(
-        operation.name, library, operation.family, operation.expression(library.partition("_")[0]) or ""
-    )
 
 
 def _count(
@@ -269,13 +266,6 @@ def _answers(
             pool.shutdown(cancel_futures=True)
 
 
-def _operators(operation: Operation, place: Place) -> tuple[str, ...]:
-    """The derivatives that are examined at points of this kind."""
-    if place.kind == "shape":
-        return OF_SHAPES
-    return (*ORDERS, THIRD) if operation.slope is not None else ORDERS
-
-
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation; in float32, only those within its range."""
     points = places(operation, seed)
@@ -303,7 +293,9 @@ class _Library:
         kept = [k for k, place in enumerate(points) if not (self._flushes and place.is_subnormal)]
         for _, same in groupby(kept, key=lambda k: points[k].shapes):
             numbers = list(same)
-            answers = self._asked(operation, [points[k] for k in numbers], _operators(operation, points[numbers[0]]))
+            every = ORDERS if operation.slope is None else (*ORDERS, THIRD)
+            operators = OF_SHAPES if points[numbers[0]].kind == "shape" else every
+            answers = self._asked(operation, [points[k] for k in numbers], operators)
             collected.update(zip(numbers, answers, strict=True))
         return [collected[k] for k in range(len(points))]
 
@@ -354,15 +346,14 @@ def as_plain(result: Conformance) -> dict[str, Any]:
                 "worst_digits": None if cell.worst is None else round(cell.worst, 1),
                 "refused": cell.refused,
                 "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
-                "faults": [_plain_fault(fault, cell.own) for fault in cell.faults],
+                "faults": [
+                    {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
+                    for fault in cell.faults
+                ],
             }
             for cell in result.cells
         ],
     }
-
-
-def _plain_fault(fault: Fault, own: str) -> dict[str, Any]:
-    return {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, own)}
 
 
 def from_plain(data: Any, file: Path) -> Conformance:

@@ -114,13 +114,12 @@ class Judged:
 
 @dataclass
 class OperationReferences:
-    """The references of an operation at a place, or None. Those at neighbouring places are made once."""
+    """The references of an operation at a place, or None."""
 
     operation: Operation
     place: Place
     at: CasePoint
     known: PointReferences | None
-    _near: list[PointReferences] | None = None
 
     @property
     def precision(self) -> Precision:
@@ -196,7 +195,8 @@ class OperationReferences:
     def _scaled(self, known: PointReferences) -> Floats:
         """The value, first derivatives and H v, each times the power of |x| that makes it a change of the value."""
         leaves = tree.leaves([self.at.args[k] for k in self.at.wrt])
-        size, length = (max(float(np.max(np.abs(x), initial=0.0)) for x in many) for many in (leaves, self._direction))
+        v = tree.leaves(self.at.direction(DIRECTION))
+        size, length = (max(float(np.max(np.abs(x), initial=0.0)) for x in many) for many in (leaves, v))
         first = known.first.scalar
         second = [] if known.hvp is None else known.hvp.scalar.derivatives
         with np.errstate(all="ignore"):
@@ -207,30 +207,40 @@ class OperationReferences:
             ]
         return np.asarray(np.nan_to_num(np.concatenate(every), posinf=0.0, neginf=0.0))
 
-    @property
-    def _direction(self) -> list[Any]:
-        return list(tree.leaves(self.at.direction(DIRECTION)))
-
-    @property
+    @cached_property
     def neighbours(self) -> list[PointReferences]:
         """The references at neighbouring points."""
-        if self._near is None:
-            rng = np.random.default_rng(0)
-            neighbours: list[PointReferences] = []
-            for _ in range(3 * NEIGHBOURS):
-                if len(neighbours) == NEIGHBOURS:
-                    break
-                moved = _moved(self.place, rng, 2.0 * ULPS * self.precision.unit)
-                near = truth_at(self.operation, replace(self.place, arguments=moved), self.at.single)
-                if near.known is not None and near.scales == self.scales:
-                    neighbours.append(near.known)
-            self._near = neighbours
-        return self._near
+        rng = np.random.default_rng(0)
+        neighbours: list[PointReferences] = []
+        for _ in range(3 * NEIGHBOURS):
+            if len(neighbours) == NEIGHBOURS:
+                break
+            moved = _moved(self.place, rng, 2.0 * ULPS * self.precision.unit)
+            near = truth_at(self.operation, replace(self.place, arguments=moved), self.at.single)
+            if near.known is not None and near.scales == self.scales:
+                neighbours.append(near.known)
+        return neighbours
 
     @property
     def scales(self) -> list[float]:
         """The lengths of v, which jump where a number passes a power of two: there J v differs for another reason."""
         return [leaf.scale for leaf in self.at.arguments.leaves]
+
+    def result(self, answer: Mapping[str, Any]) -> Any:
+        """The numbers of a library's answer."""
+        result = rebuilt(answer["value"])
+        return narrowed(result) if self.at.single else result
+
+    def fault(
+        self, library: str, operator: str, kind: Kind, digits: float, got: str, expected: str, entry: str
+    ) -> Fault:
+        """A wrong number of a library here, in the entry with this place."""
+        inputs = {name: np.asarray(value).tolist() for name, value in self.place.inputs.items()}
+        active = tuple(self.at.names[k] for k in self.at.wrt)
+        vector = tuple(np.asarray(part).tolist() for part in tree.leaves(self.at.vector(operator)))
+        entry = "" if entry in ("the value", "J v") else entry
+        more = (library, operator, kind, digits, inputs, self.place.kind, entry, got, expected, active, vector)
+        return Fault(self.operation.name, *more, precision=self.precision.name)
 
 
 def truth_at(operation: Operation, place: Place, single: bool = False) -> OperationReferences:
@@ -292,11 +302,7 @@ def _judged(
     truth: OperationReferences, known: PointReferences, library: str, operator: str, answer: Mapping[str, Any]
 ) -> Judged:
     def fault(kind: Kind, digits: float, got: str, expected: str, entry: str) -> Judged:
-        inputs = {name: np.asarray(value).tolist() for name, value in truth.place.inputs.items()}
-        active = tuple(truth.at.names[k] for k in truth.at.wrt)
-        vector = tuple(np.asarray(part).tolist() for part in tree.leaves(truth.at.vector(operator)))
-        more = (library, operator, kind, digits, inputs, truth.place.kind, entry, got, expected, active, vector)
-        return Judged(operator, digits, Fault(truth.operation.name, *more, precision=truth.precision.name))
+        return Judged(operator, digits, truth.fault(library, operator, kind, digits, got, expected, entry))
 
     for failure in FAILURES:
         if failure in answer:
@@ -305,9 +311,7 @@ def _judged(
             return fault(failure, 0.0, str(answer[failure]), _expected(truth, known, operator), "")
     if "value" not in answer:
         return Judged(operator, None)
-    result = rebuilt(answer["value"])
-    if truth.at.single:
-        result = narrowed(result)
+    result = truth.result(answer)
     verdict, entries = examined(truth.at, operator, result, known, None)
     if not entries:
         return fault("wrong", 0.0, verdict.sentence, "", "") if verdict.word == "wrong" else Judged(operator, None)
@@ -326,7 +330,7 @@ def _judged(
         return Judged(operator, None, measured=0.0)  # another result, with weight zero, may overflow: 0 · inf
     if worst := min(lost or wrong, key=lambda item: item.digits_correct, default=None):
         kind: Kind = "nan" if lost else "wrong" if worst.digits_correct < 1 else "digits"
-        return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, _entry(worst, operator))
+        return fault(kind, worst.digits_correct, repr(worst.got), worst.truth, worst.place)
     sure = [item.digits_correct for item in certain if item.word in ("right", "wrong")]
     return Judged(operator, min(sure) if sure else None, measured=measured)
 
@@ -357,10 +361,6 @@ def _is_out_of_range(truth: OperationReferences, operator: str, item: EntryEvide
     by = truth.precision
     below = by.smallest * ROUNDINGS * float(sizes.sum())
     return abs(item.got - item.expected) <= below or abs(item.expected) / float(sizes.min()) > by.largest / ROUNDINGS
-
-
-def _entry(item: EntryEvidence, operator: str) -> str:
-    return "" if item.place in ("the value", "J v") else item.place
 
 
 def _expected(truth: OperationReferences, known: PointReferences, operator: str) -> str:

@@ -73,13 +73,9 @@ class Place:
 def places(operation: Operation, seed: int = 0) -> Iterator[Place]:
     """All points of an operation; those of the same shapes follow each other."""
     rng = np.random.default_rng([seed, *operation.name.encode()])
-    if operation.is_elementwise:
-        yield from _of_numbers(operation, rng)
-    else:
+    if not operation.is_elementwise:
         yield from _of_arrays(operation, rng)
-
-
-def _of_numbers(operation: Operation, rng: np.random.Generator) -> Iterator[Place]:
+        return
     for numbers, kind in _combinations(operation, rng):
         yield Place(numbers, None, kind)
     for shapes in _broadcast(operation.arity):

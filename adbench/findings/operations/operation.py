@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Literal
 
 from adbench.vocabulary import FUNCTIONS
@@ -15,6 +16,14 @@ ARGUMENTS = "xyzab"
 
 Kind = Literal["any", "increasing", "probabilities", "invertible", "symmetric", "definite", "triangular"]
 """The structure of an array: no condition; ascending numbers; positive numbers with sum 1; matrices."""
+
+OF_JAX = {
+    "torch.special.": "jax.scipy.special.",
+    "torch.nn.functional.": "jax.nn.",
+    "torch.": "jax.numpy.",
+    "dim=": "axis=",
+}
+"""What torch calls its modules and axes -> jax's name for it, in the order of replacement."""
 
 DIMENSIONS = re.compile(r"\(([^()]*)\)")
 
@@ -51,7 +60,6 @@ class Domain:
 REAL = Domain()
 POSITIVE = Domain(lower=0.0)
 UNIT = Domain(0.0, 1.0)
-BETWEEN = Domain(-1.0, 1.0)
 CONSTANT = Domain(active=False)
 
 
@@ -135,10 +143,18 @@ class Family:
         signature: str = "()->()",
         *domain: Domain,
         batch: bool = True,
+        both: str = "",
         **own: str,
     ) -> None:
-        """Add an operation; without domains, every argument may be any real number."""
+        """Add an operation; without domains, every argument may be any real number.
+
+        own    library -> its expression, in which jnp is jax.numpy
+        both   the expression of torch, if jax's differs in modules and axes alone
+        """
         count = len(_dimensions(signature.split("->")[0]))
+        if both:
+            own = {"torch": both, "jax": reduce(lambda text, pair: text.replace(*pair), OF_JAX.items(), both), **own}
+        own = {library: text.replace("jnp.", "jax.numpy.") for library, text in own.items()}
         self.rows.append(Operation(name, definition, signature, domain or (REAL,) * count, own, batch, self.title))
 
     def add_functions(self, names: str, *domain: Domain) -> None:

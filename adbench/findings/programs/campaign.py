@@ -116,7 +116,8 @@ class Campaign:
             told(self)
 
     def _examined(self, program: Program, deadline: float) -> Iterator[Finding]:
-        operators = ("value_and_gradient",) if program.has_nan else operators_of(self.programs)
+        one_more = OPERATORS[1 + self.programs % (len(OPERATORS) - 1)]  # in turns
+        operators = ("value_and_gradient",) if program.has_nan else ("gradient", one_more)
         self.programs += 1
         examined = self.laboratory.examine(program, operators)
         self.lost += examined.lost
@@ -155,11 +156,6 @@ class Campaign:
         return small
 
 
-def operators_of(number: int) -> tuple[str, ...]:
-    """The derivatives in which the program with this number is examined: the gradient and one more, in turns."""
-    return "gradient", OPERATORS[1 + number % (len(OPERATORS) - 1)]
-
-
 def minimised(laboratory: Laboratory, one: Finding, seconds: float) -> Finding:
     """The finding in the smallest program that has a fault of the same kind."""
     return shrunk(one, partial(still, laboratory, one), seconds)
@@ -169,11 +165,5 @@ def still(laboratory: Laboratory, one: Finding, program: Program) -> Finding | N
     """The finding of the same kind in another program, or None."""
     libraries = (one.library, one.peer) if one.peer else (one.library,)
     findings = laboratory.examine(program, (one.operator,), libraries).findings
-    return next(
-        (
-            other
-            for other in findings
-            if (other.library, other.kind) == (one.library, one.kind) and other.edge <= one.edge
-        ),
-        None,
-    )
+    same = (other for other in findings if (other.library, other.kind) == (one.library, one.kind))
+    return next((other for other in same if other.edge <= one.edge), None)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -64,10 +64,6 @@ class Coverage:
         """The operations of the table that are drawn."""
         return tuple(one for one in table() if one.name not in self.without)
 
-    def rarest(self, before: str, candidates: list[Expression]) -> Expression:
-        """The candidate that has followed `before` least often; the first of several."""
-        return min(candidates, key=lambda one: self.pairs[before, one.name])
-
     def add(self, program: Program) -> None:
         """Count a program's pairs."""
         known = len(program.inputs)
@@ -110,15 +106,12 @@ class _Growing:
         else:  # at random, its arguments would hardly meet
             arguments = self._arguments(start)
             self.inputs = [Input.of(x) for x, domain in zip(arguments, start.domain, strict=True) if domain.active]
-            constant = next(
-                (x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active), constant
-            )
+            fixed = [x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active]
+            constant = fixed[0] if fixed else constant
         self.constant = len(self.inputs)
         self.inputs.append(Input(constant, active=False))
         self.steps: list[Step] = []
         self.values: list[Any] = []
-        self.shapes: list[tuple[int, ...]] = []
-        self.ranges: list[tuple[float, float]] = []
         for one in self.inputs:
             self._add(np.asarray(one.native))
         self.unused = set(range(self.constant))
@@ -179,8 +172,9 @@ class _Growing:
                     break
         if not fitting:
             return None
-        chosen = self.coverage.rarest(self._name(drawn[0]), list(fitting))
-        return self._step(chosen, fitting[chosen])
+        before = self._name(drawn[0])
+        rarest = min(fitting, key=lambda one: self.coverage.pairs[before, one.name])
+        return self._step(rarest, fitting[rarest])
 
     def _operands(self, one: Expression, drawn: Sequence[int]) -> tuple[int, ...] | None:
         """Operands in its domain that fit: those drawn, or the first of these several times; else None."""
@@ -188,17 +182,18 @@ class _Growing:
         for numbers in (drawn, drawn[:1]) if one.arity > 1 else (drawn,):
             cycle = itertools.cycle(numbers)
             operands = tuple([next(cycle) if domain.active else self.constant for domain in domains])
-            if one.fits(*[self.shapes[number] for number in operands]) and all(map(self._is_inside, domains, operands)):
+            if one.fits(*map(self._shape, operands)) and all(map(self._is_inside, domains, operands)):
                 return operands
         return None
 
     def _is_inside(self, domain: Domain, number: int) -> bool:
-        return domain is REAL or all(map(domain.contains, self.ranges[number]))
+        value = self.values[number]
+        return domain is REAL or (domain.contains(np.min(value)) and domain.contains(np.max(value)))
 
     def _step(self, chosen: Expression, operands: Sequence[int], shapes: Sequence[Any] = ()) -> Step:
         """A step of this expression, with drawn parameters."""
         text = chosen.text
-        shapes = shapes or [self.shapes[number] for number in operands]
+        shapes = shapes or [*map(self._shape, operands)]
         for name, choices in parameters(text, shapes).items():
             text = text.replace(f"{{{name}}}", choices[self.draw(len(choices))])
         return Step(chosen.name, text, tuple(operands), (), chosen.definition, chosen.own)
@@ -206,12 +201,12 @@ class _Growing:
     def _with_body(self, text: str) -> Step:
         """A loop or an inner derivative of a few operations, which may use the values so far."""
         over = self._operand()
-        known, shape = len(self.values), self.shapes[over]
+        known, shape = len(self.values), self._shape(over)
         body: list[Step] = []
         for _ in range(1 + self.draw(3)):
             chosen = inner()[self.draw(len(inner()))]
             first = known + len(body)
-            others = [k for k, there in enumerate(self.shapes) if there in ((), shape)] + [known]
+            others = [k for k in range(known) if self._shape(k) in ((), shape)] + [known]
             second = others[self.draw(len(others))]
             body.append(self._step(chosen, (first, second)[: chosen.arity], [shape]))
         name = "loop" if text is LOOP else "derivative"
@@ -240,8 +235,9 @@ class _Growing:
 
     def _add(self, array: Any) -> None:
         self.values.append(array if array.ndim else float(array))
-        self.shapes.append(array.shape)
-        self.ranges.append((float(array.min()), float(array.max())))
+
+    def _shape(self, number: int) -> tuple[int, ...]:
+        return np.shape(self.values[number])
 
     def _operand(self) -> int:
         """A number: one not used yet, or a recent one, or any."""
@@ -276,7 +272,7 @@ def value_of_step(step: Step, values: Sequence[Any]) -> Any:
     """The step's value on numpy."""
     operands = [k for k in sorted(step.used) if k < len(values)]
     new = {old: k for k, old in enumerate(operands)}
-    moved = step.renumbered(lambda old: new[old] if old < len(values) else old - len(values) + len(operands))
+    moved = step.moved(len(values), len(operands), new)
     inputs = tuple(Input(0.0) for _ in operands)
     f = compiled(Program(inputs, (moved,)).source())
     return f(PLAIN, *[values[k] for k in operands])
@@ -298,8 +294,7 @@ def with_nan(program: Program, rng: np.random.Generator) -> Program:
     if not array.size:
         return program
     array.flat[rng.integers(array.size)] = np.nan
-    inputs = [Input.of(array) if k == which else one for k, one in enumerate(program.inputs)]
-    changed = replace(program, inputs=tuple(inputs))
+    changed = program.with_input(which, Input.of(array))
     return changed if nan_reaches(changed) else program
 
 
@@ -314,3 +309,10 @@ def values_of(program: Program) -> list[Any] | None:
     except Exception:  # a library's own function has no meaning here
         return None
     return values
+
+
+def evaluated(program: Program) -> Iterator[tuple[Step, list[Any], Any]]:
+    """Each step with its operands and its value in numpy; nothing if the program does not run."""
+    values = values_of(program) or []
+    for step, value in zip(program.steps, values[len(program.inputs) :], strict=False):
+        yield step, [np.asarray(values[number]) for number in step.operands], np.asarray(value)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from adbench.execution.operators.source_text_call import function
 from adbench.findings.conform.judgement import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
-from adbench.findings.programs.generation import nan_reaches, values_of
+from adbench.findings.programs.generation import evaluated, nan_reaches, values_of
 from adbench.findings.programs.random_program import Program, Step
 from adbench.findings.programs.rounding import ADDED, accumulated, nearby, overflows, pi_decides, rounding_decides
 from adbench.model.namespace import PLAIN
@@ -34,6 +35,8 @@ from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import Effort, ExaminedNumbers, Subject
+
+T = TypeVar("T")
 
 AGREEING = 1e-10
 """Relative to the sum of the terms' sizes. Of smaller agreement the oracle's noise decides."""
@@ -119,16 +122,14 @@ class ProgramTrial:
     def _known(self, wanted: Sequence[tuple[Curve, float]], draws: int, seconds: float) -> list[Known] | None:
         """The coefficients along curves; None if the program does not run on series in this time."""
         effort = Effort(self.seed, max_seconds=seconds)
-        try:
-            known_of_curves = on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.known(wanted, draws),
-            )
-        except NotPrecise:
-            return None
-        return [of_curve[0] for of_curve in known_of_curves]
+        known_of_curves = self._on_series(effort, lambda examination: examination.known(wanted, draws))
+        return None if known_of_curves is None else [of_curve[0] for of_curve in known_of_curves]
+
+    def _on_series(self, effort: Effort, examine: Callable[[Any], T]) -> T | None:
+        """What an examination of the program gives; None if it does not run on series with this effort."""
+        with suppress(NotPrecise):
+            return on_series(self.subject(), effort, ExaminedNumbers((), effort), examine)
+        return None
 
     def fault(self, operator: str, answer: Mapping[str, Any]) -> AnswerFault | None:
         """What is wrong with a library's answer (`source_text_call.answers`), or None."""
@@ -203,10 +204,8 @@ class ProgramTrial:
         """Whether a number is 0 or ±1 in double precision only, where functions have no derivative: tanh(30), e⁻⁸⁰⁰."""
         if pi_decides(self.program):
             return True
-        values, known = values_of(self.program), len(self.program.inputs)
-        for k in range(len(self.program.steps) - 1 if values is not None else 0):
-            assert values is not None
-            array = np.asarray(values[known + k])
+        known = len(self.program.inputs)
+        for k, (_, _, array) in enumerate([*evaluated(self.program)][:-1]):
             at = np.where(np.isin(np.abs(array), (0.0, 1.0)), array, np.nan)
             if np.isnan(at).all():
                 continue
@@ -252,17 +251,10 @@ class ProgramTrial:
         """Whether an operation has no derivative here, at a tie or at √0, or overflows, even if the program has one."""
         if overflows(self.program) or rounding_decides(self.program):
             return True
-        effort = Effort(self.seed, max_seconds=SECONDS)
         v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
-        try:
-            return on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.truth.evaluations.along(v).edged,
-            )
-        except NotPrecise:
-            return True
+        effort = Effort(self.seed, max_seconds=SECONDS)
+        edged = self._on_series(effort, lambda examination: bool(examination.truth.evaluations.along(v).edged))
+        return edged is None or edged
 
     def _exists(self, operator: str) -> bool:
         """Whether every derivative exists on both sides."""
@@ -344,20 +336,11 @@ class ProgramTrial:
     def reference(self, second: bool, seed: int) -> Reference | None:
         """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
         effort = Effort(seed, max_seconds=SECONDS)
-        try:
-            row = on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.rows(examination.planned()),
-            )[0]
-        except NotPrecise:
-            return None
-        if second:
-            if not _is_finite(row):
-                return None
+        rows = self._on_series(effort, lambda examination: examination.rows(examination.planned()))
+        row: Row | None = rows[0] if rows else None
+        if second and row is not None and _is_finite(row):
             row = hvp_reference(self.subject(), row, effort).scalar
-        if not _is_finite(row):
+        if row is None or not _is_finite(row):
             return None
         # Libraries often compute a true zero as a difference of the numbers around it.
         floor = UNIT_ROUNDOFF * max(one.size for one in (row.value, *row.derivatives))

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from adbench.findings.finding import AT_ONE, AT_ZERO, VERTICAL, VERTICAL_AT_ZERO, Finding
-from adbench.findings.programs.generation import values_of
+from adbench.findings.programs.generation import evaluated
 from adbench.model.backend import KnownBug, known_bug
 from adbench.model.case import Case
 
@@ -31,17 +31,14 @@ VERTICAL_TRAPS = ("trap_half_square_root", "trap_x_sqrt_x", "trap_square_of_sqrt
 
 def is_vertical(finding: Finding) -> bool:
     """Whether the program has an operation at a point where its own derivative is infinite: 0 · inf is NaN."""
-    values, known = values_of(finding.program), len(finding.program.inputs)
-    for k, step in enumerate(finding.program.steps if values is not None else ()):
-        assert values is not None
-        operands = [np.asarray(values[number]) for number in step.operands]
+    for step, operands, value in evaluated(finding.program):
         if step.name in AT_ONE and (np.abs(operands[0]) == 1).any():
             return True
         if not np.isfinite(operands[0]).all():  # a result of 0 at infinity has slope 0
             continue
         if step.name in AT_ZERO | VERTICAL_AT_ZERO and (operands[0] == 0).any():
             return True
-        if step.name in VERTICAL_AT_ZERO and not np.asarray(values[known + k]).any():
+        if step.name in VERTICAL_AT_ZERO and not value.any():
             return True
     return False
 

@@ -5,9 +5,9 @@ A worker that dies or hangs is replaced; the library's crash is then a finding, 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from adbench.execution.workers.resident_worker import ResidentWorker, require_de
 from adbench.findings.finding import Finding, Kind, plain_program
 from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
-from adbench.model.backend import Backend, KnownBug
+from adbench.model.backend import KnownBug
 from adbench.model.settings import PROCESSOR
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
@@ -39,18 +39,6 @@ class Asked(Protocol):
         """The answer. Raises NoAnswer."""
 
 
-@dataclass
-class InThisProcess:
-    """A library, or the judge, in this process: for tests, where nothing crashes."""
-
-    function: Callable[[Any, Mapping[str, Any]], Any]
-    backend: Backend | None = None
-
-    def ask(self, request: Mapping[str, Any], timeout: float) -> Any:
-        """The answer."""
-        return self.function(self.backend, request)
-
-
 @dataclass(frozen=True)
 class Examined:
     """What came of one program.
@@ -68,7 +56,7 @@ class Examined:
     answered: frozenset[str] = frozenset()
 
 
-class Laboratory:
+class Laboratory(AbstractContextManager["Laboratory"]):
     """Libraries by name, and the judge.
 
     versions   library -> its version
@@ -147,13 +135,5 @@ class Laboratory:
         version = self.versions.get(name, "")
         return Finding(program, operator, name, **vars(fault), version=version, device=self.device)
 
-    def close(self) -> None:
-        """End the threads; the supervisor ends the workers."""
-        self._threads.shutdown(wait=False)
-
-    def __enter__(self) -> Laboratory:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):
-            self.close()
+        self._threads.shutdown(wait=False)  # the supervisor ends the workers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from adbench.execution.operators.on_device import create_there
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
-from adbench.findings.programs.expressions import table
+from adbench.findings.programs.expressions import Expression, table
 from adbench.findings.programs.judging import ProgramTrial, agree, differing
 from adbench.model.backend import Backend
 from adbench.model.errors import MissingFunction, Unsupported
@@ -37,20 +38,18 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
 def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
     """The operations of the table that the library lacks, and whose definition it cannot compute either."""
     family = backend.name.partition("_")[0]
-    names = []
-    for one in table():
-        if family not in one.own and not all(
-            has(backend.xp, name) for name in CALLS.findall(one.text + one.definition)
-        ):
-            names.append(one.name)
-    return names
+
+    def lacks(one: Expression) -> bool:
+        calls = CALLS.findall(one.text + one.definition)
+        return family not in one.own and not all(has(backend.xp, path) for path in calls)
+
+    return [one.name for one in table() if lacks(one)]
 
 
 def has(xp: Any, path: str) -> bool:
     """Whether a namespace has a function, such as linalg.inv."""
     try:
-        for name in path.split("."):
-            xp = getattr(xp, name)
+        attrgetter(path)(xp)
     except (AttributeError, MissingFunction, Unsupported, ImportError):
         return False
     return True

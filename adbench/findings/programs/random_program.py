@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -56,6 +56,10 @@ class Input:
         array = np.asarray(value, dtype=np.float64)
         return Input(_nested(array.tolist()), active, array.shape if array.size == 0 else None)
 
+    def at(self, value: Any) -> Input:
+        """This input with another value."""
+        return Input.of(value, active=self.active)
+
 
 def _nested(value: Any) -> Numbers:
     return tuple(map(_nested, value)) if isinstance(value, list) else float(value)
@@ -90,9 +94,11 @@ class Step:
     def renumbered(self, number: Callable[[int], int]) -> Step:
         """This step with other numbers for values."""
         body = tuple(step.renumbered(number) for step in self.body)
-        return Step(
-            self.name, self.expression, tuple(map(number, self.operands)), body, self.definition, dict(self.own)
-        )
+        return replace(self, operands=tuple(map(number, self.operands)), body=body)
+
+    def moved(self, old: int, here: int, new: Mapping[int, int]) -> Step:
+        """The step `old` as the step `here`, with new numbers for earlier values; those of its body move along."""
+        return self.renumbered(lambda used: new[used] if used < old else used - old + here)
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -163,14 +169,12 @@ class Program:
         steps = []
         for old in kept:
             if old >= len(self.inputs):
-                steps.append(_moved(self.steps[old - len(self.inputs)], old, new))
+                steps.append(self.steps[old - len(self.inputs)].moved(old, new[old], new))
         return Program(inputs, tuple(steps))
 
-
-def _moved(step: Step, old: int, new: Mapping[int, int]) -> Step:
-    """The step with renumbered values; what its body numbers itself moves along."""
-    here = new[old]
-    return step.renumbered(lambda used: new[used] if used < old else used - old + here)
+    def with_input(self, k: int, one: Input) -> Program:
+        """This program with another input in a place."""
+        return replace(self, inputs=(*self.inputs[:k], one, *self.inputs[k + 1 :]))
 
 
 def _definitions(steps: Sequence[Step], library: str) -> list[str]:

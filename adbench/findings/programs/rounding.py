@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adbench.findings.conform.judgement import ULPS
 from adbench.findings.finding import AT_ONE
-from adbench.findings.programs.generation import value_of_step, values_of
+from adbench.findings.programs.generation import evaluated, value_of_step, values_of
 from adbench.findings.programs.random_program import PLACE, Input, Program, Step, compiled
 from adbench.model.namespace import PLAIN
 from adbench.oracle.reference import UNIT_ROUNDOFF
@@ -39,7 +40,9 @@ def accumulated(program: Program, leaf: int, index: int) -> float:
     """
     read, places = with_shifts(program)
     f, args = compiled(read.source()), read.args
-    ahead, behind = (values_of(_moved(program, leaf, index, side * STEP)) for side in (1.0, -1.0))
+    here = program.inputs[leaf]
+    there = (here.at(_plus(here.native, index, side * STEP)) for side in (1.0, -1.0))
+    ahead, behind = (values_of(program.with_input(leaf, one)) for one in there)
     if ahead is None or behind is None:
         return float("inf")
     total = 0.0
@@ -53,7 +56,7 @@ def accumulated(program: Program, leaf: int, index: int) -> float:
 def with_shifts(program: Program) -> tuple[Program, list[int]]:
     """The program with a further input, 0, added at each place where a step reads a number; and these numbers."""
     values, known = values_of(program), len(program.inputs)
-    places = [number for step in program.steps for number in _reads(step)]
+    places = [step.operands[int(match[1])] for step in program.steps for match in PLACE.finditer(step.expression)]
     shifts = [Input.of(np.zeros(np.shape(values[number])) if values is not None else 0.0) for number in places]
     new, steps = known, []
     for step in program.steps:
@@ -64,18 +67,8 @@ def with_shifts(program: Program) -> tuple[Program, list[int]]:
             operands.append(new)
             last, new = match.end(), new + 1
         expression = text + step.expression[last:]
-        steps.append(Step(step.name, expression, tuple(operands), moved.body, step.definition))
+        steps.append(replace(moved, expression=expression, operands=tuple(operands), own={}))
     return Program((*program.inputs, *shifts), tuple(steps)), places
-
-
-def _reads(step: Step) -> list[int]:
-    return [step.operands[int(match[1])] for match in PLACE.finditer(step.expression)]
-
-
-def _moved(program: Program, leaf: int, index: int, by: float) -> Program:
-    inputs = list(program.inputs)
-    inputs[leaf] = Input.of(_plus(inputs[leaf].native, index, by), active=inputs[leaf].active)
-    return Program(tuple(inputs), program.steps)
 
 
 def _plus(value: Any, index: int, by: float) -> Any:
@@ -100,8 +93,8 @@ def nearby(program: Program, rng: np.random.Generator) -> Program:
         array = np.asarray(one.native)
         with np.errstate(all="ignore"):
             moved = array * (1.0 + 2.0 * ULPS * UNIT_ROUNDOFF * rng.uniform(-1.0, 1.0, array.shape))
-        inputs.append(Input.of(moved, active=one.active))
-    return Program(tuple(inputs), program.steps)
+        inputs.append(one.at(moved))
+    return replace(program, inputs=tuple(inputs))
 
 
 def overflows(program: Program) -> bool:
@@ -116,14 +109,8 @@ def overflows(program: Program) -> bool:
 
 def pi_decides(program: Program) -> bool:
     """Whether sinc x is taken at one of its zeros, where sin(π x) is 0, or 1e-16 with the π of float64."""
-    values = values_of(program)
-    for step in program.steps if values is not None else ():
-        if step.name == "sinc":
-            assert values is not None
-            x = np.asarray(values[step.operands[0]])
-            if ((np.abs(x) > HALF_ZERO) & (np.abs(x - np.rint(x)) <= TOO_CLOSE * np.abs(x))).any():
-                return True
-    return False
+    points = [operands[0] for step, operands, _ in evaluated(program) if step.name == "sinc"]
+    return any(((np.abs(x) > HALF_ZERO) & (np.abs(x - np.rint(x)) <= TOO_CLOSE * np.abs(x))).any() for x in points)
 
 
 def rounding_decides(program: Program) -> bool:
@@ -131,14 +118,12 @@ def rounding_decides(program: Program) -> bool:
 
     The deviation of three equal numbers is 0, or 1e-17 if their mean is rounded; its slope is then any number.
     """
-    values, known = values_of(program), len(program.inputs)
-    for k, step in enumerate(program.steps if values is not None else ()):
-        assert values is not None
-        operands = [np.asarray(values[number]) for number in step.operands]
+    values = values_of(program) or []
+    for step, operands, value in evaluated(program):
         if step.name in AT_ONE and (np.abs(np.abs(operands[0]) - 1) < TOO_CLOSE).any():
             return True
         size = max((float(np.abs(one).max(initial=0.0)) for one in operands), default=0.0)
-        if step.name in VALUE_ZERO and (np.abs(values[known + k]) <= TOO_CLOSE * size).any():
+        if step.name in VALUE_ZERO and (np.abs(value) <= TOO_CLOSE * size).any():
             return True
         if (step.own or step.name == "pow") and step.name not in AT_ONE | VALUE_ZERO and _bends(step, values, size):
             return True

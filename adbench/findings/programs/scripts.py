@@ -39,9 +39,7 @@ def _own(finding: Finding, library: ScriptLibrary) -> str | None:
     if computed is None or not has_all:
         return None
     head = library.head_for(computed, finding.device)
-    modules = {*re.findall(r"\b(numpy|scipy)\.", text), "numpy"} - set(
-        re.findall(r"^import (\w+)$", head, re.MULTILINE)
-    )
+    modules = {*re.findall(r"\b(numpy|scipy)\.", text), "numpy"}.difference(re.findall(r"(?m)^import (\w+)$", head))
     lines = [
         f'"""{finding.title[:100]}."""', "", "import importlib.metadata", "import platform", "import sys", "",
         *(f"import {name}" for name in sorted({*modules, *INNER.findall(text)})), head, "", "",
@@ -58,15 +56,8 @@ def _point(finding: Finding, trial: ProgramTrial, operator: str) -> list[str]:
     every, active = trial.program.names, [trial.program.names[k] for k in trial.wrt]
     lines = [f"{name} = array({_text(one)})" for name, one in zip(every, trial.args, strict=True)]
     if len(active) < len(every):
-        of_all = "of_all_inputs"
-        lines += [
-            f"{of_all} = f",
-            "",
-            "",
-            f"def f({', '.join(active)}):",
-            f"{INDENT}return {of_all}({', '.join(every)})",
-        ]
-        lines += ["", ""]
+        head, call = f"def f({', '.join(active)}):", f"{INDENT}return of_all_inputs({', '.join(every)})"
+        lines += ["of_all_inputs = f", "", "", head, call, "", ""]
     lines.append(f"at = {_tuple(active)}")
     if definition(operator).vector:
         lines.append(f"v = {_tuple([f'array({_text(one)})' for one in tree.leaves(trial.vector)])}  # a direction")

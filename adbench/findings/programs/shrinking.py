@@ -136,7 +136,7 @@ def with_inputs(program: Program, values: dict[int, Any]) -> Program:
     for number in range(known, known + len(program.steps)):
         if number in values:
             continue
-        steps.append(program.steps[number - known].renumbered(partial(_mapped, new, number, at)))
+        steps.append(program.steps[number - known].moved(number, at, new))
         new[number] = at
         at += 1
     return Program((*program.inputs, *inputs), tuple(steps)).pruned()
@@ -178,11 +178,6 @@ def unwrapped(program: Program) -> Iterator[Program]:
             yield Program(program.inputs, (*program.steps[:k], shorter, *program.steps[k + 1 :])).pruned()
 
 
-def _mapped(new: dict[int, int], number: int, here: int, k: int) -> int:
-    """The new number of k in the step `number`, which becomes `here`; what its body numbers itself moves along."""
-    return new[k] if k < number else k - number + here
-
-
 def _inlined(number: int, operand: int, k: int) -> int:
     """The number of k when the body of the step `number` takes its place: its argument is the operand."""
     return operand if k == number else k - 1 if k > number else k
@@ -197,7 +192,7 @@ def constants(program: Program) -> Iterator[Program]:
     """One input fewer that is differentiated."""
     if len(program.wrt) > 1:
         for k in program.wrt:
-            yield _with_input(program, k, replace(program.inputs[k], active=False))
+            yield program.with_input(k, replace(program.inputs[k], active=False))
 
 
 def smaller_arrays(program: Program) -> Iterator[Program]:
@@ -210,10 +205,10 @@ def smaller_arrays(program: Program) -> Iterator[Program]:
     for k, one in enumerate(program.inputs):
         array = np.asarray(one.native)
         for entry in array.ravel()[:4] if array.ndim else ():
-            yield _with_input(program, k, Input.of(entry, active=one.active))
+            yield program.with_input(k, one.at(entry))
         for axis, length in enumerate(array.shape):
             for index in range(length) if length > 1 else ():
-                yield _with_input(program, k, Input.of(np.delete(array, index, axis), active=one.active))
+                yield program.with_input(k, one.at(np.delete(array, index, axis)))
 
 
 def simpler_numbers(program: Program) -> Iterator[Program]:
@@ -221,14 +216,14 @@ def simpler_numbers(program: Program) -> Iterator[Program]:
     for k, one in enumerate(program.inputs):
         array = np.asarray(one.native)
         for value in NICE:
-            yield _with_input(program, k, Input.of(np.full(array.shape, value), active=one.active))
+            yield program.with_input(k, one.at(np.full(array.shape, value)))
         for digits in (0, 1, 2, 3):
-            yield _with_input(program, k, Input.of(_rounded(array, digits), active=one.active))
+            yield program.with_input(k, one.at(_rounded(array, digits)))
         for index in np.ndindex(array.shape) if array.ndim else ():
             for value in (*NICE, *(float(_rounded(array[index], digits)) for digits in (0, 1, 2, 3))):
                 changed = array.copy()
                 changed[index] = value
-                yield _with_input(program, k, Input.of(changed, active=one.active))
+                yield program.with_input(k, one.at(changed))
 
 
 def _rounded(array: Any, digits: int) -> Any:
@@ -238,10 +233,4 @@ def _rounded(array: Any, digits: int) -> Any:
 
 def _cropped(one: Input, length: int, keep: slice) -> Input:
     array = np.asarray(one.native)
-    return Input.of(array[tuple(keep if n == length else slice(None) for n in array.shape)], active=one.active)
-
-
-def _with_input(program: Program, k: int, one: Input) -> Program:
-    inputs = list(program.inputs)
-    inputs[k] = one
-    return Program(tuple(inputs), program.steps)
+    return one.at(array[tuple(keep if n == length else slice(None) for n in array.shape)])

@@ -17,12 +17,11 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.catalog.ad_hoc import AdHoc
-from adbench.execution.precision.called_kernel import CalledKernel, Numbers
+from adbench.execution.precision.called_kernel import CalledKernel, Numbers, with_outputs
 from adbench.execution.precision.given import InGivenPrecision, active_of, native_leaf, placed, precision_of
 from adbench.findings.conform.operation_worker import packed_result
-from adbench.findings.variants.traced import TracedOperation, traced_flat
+from adbench.findings.variants.traced import traced_flat
 from adbench.functions.libraries import LIBRARIES, compute_in_double
-from adbench.functions.outputs import outputs_of
 from adbench.functions.recognition import family_of_backend, library_of, takes_xp
 from adbench.functions.user_arguments import arguments_of
 from adbench.functions.user_function import told
@@ -88,17 +87,9 @@ class Repeated:
         arguments = arguments_of(f, args, kwargs, named.wrt or None, double=False)
         self._backend = backend
         in_types = InGivenPrecision.of(backend, self.library, arguments, nullcontext)
-        self._kernel = CalledKernel(arguments, in_types)
         native = in_types.native_inputs(arguments.values)
-        try:
-            with contained(), np.errstate(all="ignore"):
-                value = arguments.call(native)
-        except Exception as error:
-            raise UsageError(f"{named.name} raises {told(error)}") from error
-        outputs = outputs_of(value, None, self.library.name, named.name)
-        if outputs is not None:
-            arguments, value = replace(arguments, outputs=outputs), outputs.of(value)
-            self._kernel = CalledKernel(arguments, replace(in_types, arguments=arguments))
+        arguments, value = with_outputs(named.name, self.library.name, arguments, native)
+        self._kernel = CalledKernel(arguments, replace(in_types, arguments=arguments))
         self.arguments, self.leaves = arguments, list(map(np.asarray, arguments.values))
         shape = np.shape(in_types.numpy_result(value))
         self.weights = random_weights(np.random.default_rng([seed, 0x5B]), shape, BITS) if shape else np.ones(())
@@ -251,12 +242,9 @@ def reduction(backend: Backend, request: Mapping[str, Any]) -> str:
         program = traced_flat(family, flat, native)
     except Unsupported:
         return ""
-    adding = [one for one in program.needed(len(program.operations) - 1) if _adds(one)] if program.operations else []
+    needed = program.needed(len(program.operations) - 1) if program.operations else []
+    adding = [one for one in needed if any(part in one.words.partition("(")[0] for part in REDUCTION)]
     return str(adding[-1]) if adding else ""
-
-
-def _adds(one: TracedOperation) -> bool:
-    return any(part in one.words.partition("(")[0] for part in REDUCTION)
 
 
 @cache

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from adbench.catalog.ad_hoc import SIZES, AdHoc
+from adbench.catalog.ad_hoc import AdHoc
 from adbench.catalog.discovery import select
 from adbench.catalog.selection import Selection, installed, resolve
 from adbench.execution.workers.context import Context
@@ -104,12 +104,20 @@ class SameBits:
 
 
 def same_bits(
-    named: AdHoc, size: int, backends: Sequence[str], folders: Sequence[str], seed: int, device: str = PROCESSOR
+    named: AdHoc,
+    sizes: Sequence[str],
+    backends: Sequence[str],
+    folders: Sequence[str],
+    seed: int,
+    device: str = PROCESSOR,
 ) -> list[SameBits]:
-    """Repeat the gradient of a function at its arguments of this size by these backends; none: by its library's.
+    """Repeat the gradient of a function at its arguments of one size by these backends; none: by its library's.
 
     Raises UsageError in one line for a function, arguments or a backend that cannot be repeated.
     """
+    if len(sizes) > 1:
+        raise UsageError(f"-n {' '.join(sizes)}: --same-bits takes one size; write a whole number from 1")
+    (size,) = named.sizes_of(sizes)
     passed = named.arguments_by_size()(size)
     library = library_of(named.function(), *passed, backends[0] if backends else None)
     wanted = backends or (LIBRARIES_OF_XP if library.name == "xp" else (library.backend,))
@@ -178,12 +186,3 @@ def _explained(row: BitRow, ask: Ask, names: Sequence[str], request: Mapping[str
         return row
     of_place = max((name for name in names if row.difference.place.startswith(name)), key=len)
     return replace(row, behind=ask(0, "reduction", {**request, "which": names.index(of_place)}))
-
-
-def checked_size(sizes: Sequence[str], inputs: str | None) -> int:
-    """The size of `-n`. Raises UsageError for several, and without --inputs."""
-    if sizes and inputs is None:
-        raise UsageError("-n has no meaning without --inputs; remove it, or give a function of n with --inputs")
-    if len(sizes) > 1 or (sizes and not (sizes[0].isdecimal() and int(sizes[0]))):
-        raise UsageError(f"-n {' '.join(sizes)}: --same-bits takes one size; write a whole number from 1")
-    return int(sizes[0]) if sizes else SIZES[0]

@@ -17,7 +17,6 @@ from adbench.findings.variants.first_difference import FirstDifference, first_di
 from adbench.findings.variants.variant_script import script
 from adbench.functions.libraries import double_precision
 from adbench.model.atomic_file import write_whole
-from adbench.model.backend import Backend
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import RELATIONS, Operator
 from adbench.model.record import Record, grouped
@@ -183,7 +182,8 @@ def _searched(one: FormsOfCase, catalog: Catalog, dtype: str, seconds: float, sc
     file = None
     try:
         with double_precision():
-            forms = [_loaded(catalog, name, one.device) for name in FORMS[one.library]]
+            backends = [catalog.backends[name] for name in FORMS[one.library]]
+            forms = [on_device.loaded(backend, one.device, "outside") for backend in backends]
             at = point(catalog.cases[one.case], one.size, one.seed)
             first = first_difference(forms[0], forms[1], at, order, seconds)
             if scripts is not None:
@@ -199,7 +199,3 @@ def _form(record: Record) -> tuple[str, str, str]:
     """The backend of a record, its library and its device."""
     name, device = backend_and_device(record.job.backend)
     return name, LIBRARY_OF[name], device
-
-
-def _loaded(catalog: Catalog, name: str, device: str) -> Backend:
-    return on_device.loaded(catalog.backends[name], device, "outside")

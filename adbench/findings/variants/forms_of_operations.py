@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,10 @@ import numpy as np
 
 from adbench.execution.operators.prepared_point import examined
 from adbench.findings.conform.fault_script import script
-from adbench.findings.conform.judgement import Fault, OperationReferences
-from adbench.findings.conform.operation_worker import THIRD, narrowed, rebuilt
+from adbench.findings.conform.judgement import OperationReferences
+from adbench.findings.conform.operation_worker import THIRD
 from adbench.findings.script_libraries import LIBRARIES
 from adbench.findings.variants.forms import FORMS, FormResult, FormsOfCase
-from adbench.model import tree
 from adbench.model.atomic_file import write_whole
 from adbench.model.settings import PROCESSOR
 from adbench.oracle.evidence import EntryEvidence
@@ -81,8 +81,7 @@ def _worst(truth: OperationReferences, operator: str, answer: Mapping[str, Any])
     """The number of an answer with the fewest correct digits; None without numbers to compare."""
     if "value" not in answer or truth.known is None:
         return None
-    result = rebuilt(answer["value"])
-    entries = examined(truth.at, operator, narrowed(result) if truth.at.single else result, truth.known, None)[1]
+    entries = examined(truth.at, operator, truth.result(answer), truth.known, None)[1]
     return min((one for one in entries if math.isfinite(one.expected)), key=_digits, default=None)
 
 
@@ -97,15 +96,8 @@ def _written(
     eager, compiled = FORMS[library]
     if eager not in LIBRARIES:
         return ""
-    inputs = {name: np.asarray(value).tolist() for name, value in truth.place.inputs.items()}
-    active = tuple(truth.at.names[k] for k in truth.at.wrt)
-    vector = tuple(np.asarray(part).tolist() for part in tree.leaves(truth.at.vector(operator)))
-    entry = "" if worst.place in ("the value", "J v") else worst.place
-    numbers = (entry, repr(worst.got), worst.truth, active, vector)
-    fault = Fault(
-        truth.operation.name, eager, operator, "digits", worst.digits_correct, inputs, truth.place.kind, *numbers,
-        precision=truth.precision.name, device=device,
-    )  # fmt: skip
+    numbers = worst.digits_correct, repr(worst.got), worst.truth, worst.place
+    fault = replace(truth.fault(eager, operator, "digits", *numbers), device=device)
     file = folder / f"{library}_{truth.operation.name}_{operator}.py"
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, script(fault, truth.operation.expression(library) or "", compiled).encode())

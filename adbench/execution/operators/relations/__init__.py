@@ -29,7 +29,7 @@ from adbench.model.errors import Unsupported
 from adbench.model.operator import OPERATORS, Operator
 from adbench.model.record import Relations
 
-__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "cheap", "of_rules", "related", "sentences", "subsets_of"]
+__all__ = ["CHEAP", "Interruption", "Kept", "Setting", "of_rules", "related", "sentences", "subsets_of"]
 
 OF_RULES = ("twice", "same array", "one entry")
 BY_PREPARING = ("subsets", "elsewhere", "overwritten", "interleaved")
@@ -63,24 +63,11 @@ def related(setting: Setting, seconds: float = MOST_SECONDS) -> Relations:
     return findings.all()
 
 
-def cheap(setting: Setting, operator: Operator, call: Call) -> Relations:
-    """The relations that need only a few calls of one prepared operator.
-
-    call   the backend's own operator, prepared with all active inputs; `is_right` is judged by its first result
-    """
-    findings = _Findings(setting, monotonic() + MOST_SECONDS)
-    subject = PreparedSubject(setting, operator, call, setting.at.wrt)
-    if not subject.is_right:
-        findings.repeats[operator] = subject.fault
-    _cheap(subject, findings, again=False)
-    return findings.all()
-
-
 def of_rules(setting: Setting, calls: Mapping[Operator, Call], seconds: float) -> Relations:
     """The relations that a derivative rule by a user may break, of operators that are prepared and right here."""
     findings = _Findings(setting, monotonic() + seconds)
     for operator, call in calls.items():
-        subject = PreparedSubject(setting, operator, call, setting.at.wrt)
+        subject = PreparedSubject(setting, operator, call)
         for relation in OF_RULES if subject.is_right else ():
             findings.ask(relation, operator, partial(CHEAP[relation], subject))
     return findings.all()
@@ -121,11 +108,10 @@ def _subjects(setting: Setting, findings: _Findings) -> dict[Operator, PreparedS
     return subjects
 
 
-def _cheap(subject: PreparedSubject, findings: _Findings, again: bool = True) -> PreparedSubject:
-    """Test the cheap relations. After a broken one the operator is prepared again, if `again`."""
+def _cheap(subject: PreparedSubject, findings: _Findings) -> PreparedSubject:
+    """Test the cheap relations. After a broken one the operator is prepared again."""
     for relation, probe in CHEAP.items():
-        broken = findings.ask(relation, subject.operator, partial(probe, subject))
-        if broken and again:
+        if findings.ask(relation, subject.operator, partial(probe, subject)):
             subject = prepared(subject.setting, subject.operator, again=True)
     return subject
 

@@ -135,7 +135,7 @@ class _Variant:
     def fault(self, call: Any) -> str:
         """Why the result here is wrong, or ""."""
         setting, subject = self.subject.setting, self.subject
-        vector = setting.vector(subject.operator)
+        vector = setting.at.vector(subject.operator)
         got = setting.numpy(call(*setting.native((*setting.at.args, *self._of_active(vector)))))
         expected = subject.base
         if len(self.wrt) < len(subject.wrt) and definition(subject.operator).vector == "tangent":
@@ -195,5 +195,5 @@ class _Variant:
         if elsewhere:
             with suppress(NotApplicable):  # the case defines `prepared`
                 inputs = setting.there.args
-        inputs = (*inputs, *self._of_active(setting.vector(self.subject.operator)))
+        inputs = (*inputs, *self._of_active(setting.at.vector(self.subject.operator)))
         return tuple(map(tree.copied, inputs))

@@ -98,7 +98,7 @@ def linear(subject: PreparedSubject) -> Iterator[str]:
         raise NotApplicable("the operator itself is wrong")
     if subject.setting.has_kink:
         raise NotApplicable("the case has a kink here, where no derivative is linear")
-    (v,), (u,) = subject.setting.vector(subject.operator), subject.setting.general(subject.operator)
+    (v,), (u,) = subject.setting.at.vector(subject.operator), subject.setting.general(subject.operator)
     count = itertools.count()
     even = tree.like(v, lambda leaf: leaf * _alternating(leaf, count))
     odd = combined(lambda whole, part: whole - part, v, even)
@@ -250,7 +250,7 @@ def not_a_number(subject: PreparedSubject) -> Iterator[str]:
         if first.size:
             first.flat[0] = change(float(first.flat[0]))
         args[which] = tree.filled(args[which], [first if first.ndim else float(first), *leaves[1:]])
-        return (*args, *setting.vector(subject.operator))
+        return (*args, *setting.at.vector(subject.operator))
 
     with_nan = moved(lambda _: np.nan)
     if not _is_nan_on_numpy(subject, with_nan[: len(setting.at.args)]):

@@ -96,14 +96,12 @@ class Setting:
         total = sum(self.at.arguments.sizes)
         return {"hessian": total**2, "jacobian": total * self.known.first.size}.get(definition(operator).result, 0)
 
-    def vector(self, operator: Operator) -> Args:
-        """The standard vector of the operator, in numpy; () if it takes none."""
-        return self.at.vector(operator)
-
     def general(self, operator: Operator) -> Args:
         """A vector like it, without powers of two."""
         rng = np.random.default_rng([self.seed, 29])
-        vectors = (tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.vector(operator))
+        vectors = (
+            tree.like(v, lambda leaf: leaf * rng.uniform(0.6, 1.4, leaf.shape)) for v in self.at.vector(operator)
+        )
         return tuple(map(self.at.in_vector_type, vectors))
 
     @cached_property
@@ -176,7 +174,6 @@ class PreparedSubject:
     setting: Setting
     operator: Operator
     call: Call
-    wrt: tuple[int, ...]
     interruption: Interruption = field(default_factory=Interruption)
     base: Any = None
     is_right: bool = True
@@ -185,14 +182,19 @@ class PreparedSubject:
     def __post_init__(self) -> None:
         self._judge = Judge(self.setting.backend, self.operator, self.call)
         self.base = self.result(self.native())
-        if self.setting.judges(self.operator) and self.wrt == self.setting.at.wrt:
+        if self.setting.judges(self.operator):
             self.fault = self._judged(self.base)
             self.is_right = not self.fault
 
     @property
+    def wrt(self) -> tuple[int, ...]:
+        """The positions of the active inputs."""
+        return self.setting.at.wrt
+
+    @property
     def args(self) -> Args:
         """The arguments here, in numpy: the inputs, and the vector if any."""
-        return (*self.setting.at.args, *self.setting.vector(self.operator))
+        return (*self.setting.at.args, *self.setting.at.vector(self.operator))
 
     def with_vector(self, vector: Args) -> Args:
         """The native arguments here with another vector."""
@@ -247,13 +249,13 @@ def prepared(setting: Setting, operator: Operator, *, again: bool = False) -> Pr
     """
     if operator in setting.kept and not again:
         call, interruption = setting.kept[operator]
-        return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
+        return PreparedSubject(setting, operator, call, interruption)
     interruption = Interruption()
-    elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.vector(operator))
+    elsewhere = (*setting.case.bind_prepared(setting.size, setting.seed), *setting.at.vector(operator))
     call = setting.prepare(operator, setting.native(elsewhere), setting.at.wrt, interruption)
     with suppress(NotApplicable):  # a library that records at its first call then records there
-        setting.numpy(call(*setting.native((*setting.there.args, *setting.vector(operator)))))
-    return PreparedSubject(setting, operator, call, setting.at.wrt, interruption)
+        setting.numpy(call(*setting.native((*setting.there.args, *setting.at.vector(operator)))))
+    return PreparedSubject(setting, operator, call, interruption)
 
 
 def combined(function: Callable[..., Any], *trees: Any) -> Any:
