@@ -90,7 +90,7 @@ def import_library(library: Library) -> None:
     if library.name in ("jax", "torch") and library.name not in sys.modules:
         importlib.import_module(library.name)
         if (kept := _SETTINGS.get()) is not None:  # within `double_precision`
-            kept.enter_context(_RESTORING[library.name]())
+            _restore_later(kept, library.name)
             compute_in_double()
 
 
@@ -272,9 +272,7 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     @contextlib.contextmanager
     def settings() -> Iterator[None]:
         with contextlib.ExitStack() as kept:
-            for name, restoring in _RESTORING.items():
-                if sys.modules.get(name):
-                    kept.enter_context(restoring())
+            _restore_later(kept, "jax", "torch")
             if jax := sys.modules.get("jax"):
                 kept.enter_context(jax.enable_x64(wide))
             if torch := sys.modules.get("torch"):
@@ -284,29 +282,16 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     return settings
 
 
-@contextlib.contextmanager
-def _restoring_jax() -> Iterator[None]:
-    config = sys.modules["jax"].config
-    kept = {name: getattr(config, name) for name in ("jax_enable_x64", "jax_platforms")}
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            config.update(name, value)
+def _restore_later(kept: contextlib.ExitStack, *libraries: str) -> None:
+    """Note the settings of these libraries, if imported, to restore them when the stack ends."""
+    if "jax" in libraries and (jax := sys.modules.get("jax")):
+        for name in ("jax_enable_x64", "jax_platforms"):
+            kept.callback(jax.config.update, name, getattr(jax.config, name))
+    if "torch" in libraries and (torch := sys.modules.get("torch")):
+        kept.callback(torch.set_default_dtype, torch.get_default_dtype())
+        kept.callback(torch.set_num_threads, torch.get_num_threads())
 
 
-@contextlib.contextmanager
-def _restoring_torch() -> Iterator[None]:
-    torch = sys.modules["torch"]
-    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_num_threads(threads)
-
-
-_RESTORING = {"jax": _restoring_jax, "torch": _restoring_torch}
 _SETTINGS: ContextVar[contextlib.ExitStack | None] = ContextVar("settings", default=None)
 """The settings that `double_precision` restores."""
 
@@ -318,9 +303,7 @@ def double_precision() -> Iterator[None]:
     Backends set such defaults for a worker's whole life. In a user's process they must not outlast the check.
     """
     with contextlib.ExitStack() as kept:
-        for name, restoring in _RESTORING.items():
-            if sys.modules.get(name):
-                kept.enter_context(restoring())
+        _restore_later(kept, "jax", "torch")
         compute_in_double()
         before = _SETTINGS.set(kept)
         try:

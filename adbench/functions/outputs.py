@@ -25,7 +25,6 @@ Output = int | str | None
 
 OUTPUT = re.compile(r"\boutput\[(\d+)\]")
 OF_SINGLE = re.compile(r"\boutput(?=\[[\d, ]+\])")
-MOST_NAMED = 5
 PARTS = ("real", "imag")
 """Of a complex number: attributes, and functions of namespaces."""
 
@@ -55,8 +54,7 @@ class Outputs:
     @cached_property
     def note(self) -> str:
         """Which parts are checked."""
-        more = f" and {len(self.names) - MOST_NAMED} more" if len(self.names) > MOST_NAMED else ""
-        return f"checked outputs: {', '.join(self.names[:MOST_NAMED])}{more}"
+        return f"checked outputs: {listed(self.names, 5)}"
 
     def renamed(self, text: str) -> str:
         """The text with the name of the part for each entry, of the joined array or of the single part."""
@@ -95,6 +93,11 @@ def outputs_of(value: Any, chosen: Output, library: str, name: str) -> Outputs |
     return Outputs(ways, names, shapes, library, any(_is_complex(_part(value, way[:-1], library)) for way in ways))
 
 
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def _is_container(value: Any) -> bool:
     return isinstance(value, tuple | list | dict) or (
         dataclasses.is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "dtype")
@@ -109,12 +112,9 @@ def steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
     """The parts of a container: key, its text in a path, value."""
     if isinstance(value, dict):
         return [(key, f"[{key!r}]", part) for key, part in value.items()]
-    if isinstance(value, tuple | list):
-        fields = getattr(type(value), "_fields", None)  # of a named tuple
-        if fields:
-            return [(name, f".{name}", getattr(value, name)) for name in fields]
+    if isinstance(value, tuple | list) and not hasattr(type(value), "_fields"):  # of a named tuple
         return [(k, f"[{k}]", part) for k, part in enumerate(value)]
-    names = [field.name for field in dataclasses.fields(value)]
+    names = getattr(type(value), "_fields", None) or [field.name for field in dataclasses.fields(value)]
     return [(name, f".{name}", getattr(value, name)) for name in names]
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.functions.outputs import Outputs, rebuilt_with, steps
+from adbench.functions.outputs import Outputs, listed, rebuilt_with, steps
 from adbench.model.errors import UsageError
 
 Leaf = float | NDArray[np.float64]
@@ -400,11 +400,6 @@ class _Leaves:
             f"checked in float64 on the CPU, though given {kind}: {listed(names)}"
             for kind, names in self.converted.items()
         )
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_numbers(value: Any, *, whole: bool) -> bool:

@@ -117,11 +117,6 @@ def function_case(
     return replace(case, operators=("value", "jacobian")) if np.shape(value) else case
 
 
-def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Case:
-    """The case for positional arguments."""
-    return function_case(f, args, wrt=wrt)
-
-
 def _probed(
     f: Callable[..., Any], library: Library, args: Sequence[Any], kwargs: Mapping[str, Any], wrt: Wrt, output: Output
 ) -> tuple[UserFunction, Any]:
@@ -550,10 +545,8 @@ def _is_plain(leaf: Any) -> bool:
 
 def _example(leaf: Any) -> Leaf:
     """The floats of the oracle's numbers."""
-    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
-        return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
     if _is_of_oracle(leaf):
-        from adbench.oracle.series import ball  # not at the top: plain numbers need no series
+        from adbench.oracle.series.arrays import nearest  # not at the top: plain numbers need no series
 
-        return ball.nearest(leaf.ball)
-    return leaf if isinstance(leaf, np.ndarray) else float(leaf)
+        leaf = nearest(leaf)
+    return leaf if np.ndim(leaf) else float(leaf)

@@ -8,7 +8,6 @@ random keys are computed once, by jax.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
-from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.series.arrays import RealArray, nearest
 from adbench.oracle.series.namespace import Balls
 from adbench.vocabulary import words
 
@@ -62,7 +61,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
     """
     import jax
 
-    with _double_precision():
+    with jax.enable_x64(True):
         try:
             closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
@@ -75,26 +74,13 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
         return tuple(map(in_double, map(np.asarray, found)))
 
     def text(xp: Any, *leaves: Any) -> Any:
-        with _double_precision():
+        with jax.enable_x64(True):
             by_rules = isinstance(xp, Balls | Enclosures)
             found = program.run(xp, leaves) if by_rules else in_double_precision(*leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
         return results[0] if len(results) == 1 else tuple(results)
 
     return text
-
-
-def _double_precision() -> contextlib.AbstractContextManager[Any]:
-    import jax
-
-    found: contextlib.AbstractContextManager[Any]
-    if hasattr(jax, "enable_x64"):
-        found = jax.enable_x64(True)
-    else:
-        from jax.experimental import enable_x64
-
-        found = enable_x64()
-    return found
 
 
 # Kinds of values -------------------------------------------------------------------------------------------------
@@ -436,11 +422,10 @@ def _as_numpy(found: Any) -> Any:
 
 def _in_double_precision(equation: Equation) -> Callable[..., Any]:
     """A primitive without a rule, of numbers that are independent of the leaves, so nothing is lost."""
-    nearest = np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)
 
     def apply(xp: Any, *inputs: Any) -> Any:
         floats = [
-            np.asarray(nearest(boxed(value)), dtype=np.float64).astype(aval.dtype) if _kind(aval) == "f" else value
+            nearest(boxed(value)).astype(aval.dtype) if _kind(aval) == "f" else value
             for value, aval in zip(inputs, equation.inputs, strict=True)
         ]
         found = _as_numpy(equation.bind(*floats, **equation.params))

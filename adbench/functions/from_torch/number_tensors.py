@@ -17,6 +17,7 @@ from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.number import LostPrecision
 
@@ -118,7 +119,7 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
 
     def __format__(self, specification: str) -> str:
         """The approximate number, for messages."""
-        return format(_nearest(self._number()), specification) if self.ndim == 0 else repr(self)
+        return format(nearest(self._number())[()], specification) if self.ndim == 0 else repr(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.clone()
@@ -169,17 +170,8 @@ def is_constant(tensor: NumbersTensor, spelling: str) -> bool:
 
 def _floats(tensor: NumbersTensor) -> Any:
     numbers = entries(tensor)
-    if numbers.dtype == object:
-        numbers = np.asarray(np.frompyfunc(_nearest, 1, 1)(numbers))
+    numbers = nearest(numbers) if numbers.dtype == object else numbers
     return numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64)
-
-
-def _nearest(number: Any) -> complex | float:
-    if isinstance(number, (float, complex)):
-        return number
-    if isinstance(number, ComplexNumber):
-        return complex(_nearest(number.real), _nearest(number.imag))
-    return ball.nearest(number.ball)
 
 
 def in_custom_function() -> bool:

@@ -61,6 +61,20 @@ def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
     return array.reshape(shape).view(RealArray)
 
 
+def nearest(numbers: Any) -> Any:
+    """The float64 array of the numbers at t = 0; complex128 if one is complex."""
+    return np.asarray(_NEAREST(numbers)).astype(np.complex128 if holds_complex(numbers) else np.float64)
+
+
+def _nearest(number: Any) -> complex | float:
+    if isinstance(number, ComplexNumber):
+        return complex(_nearest(number.real), _nearest(number.imag))
+    return ball.nearest(number.ball) if isinstance(number, Real) else number
+
+
+_NEAREST = np.frompyfunc(_nearest, 1, 1)
+
+
 def is_plain(real: type[Real]) -> bool:
     """Whether numbers of this type compute without noise."""
     return real.total.__func__ is Real.total.__func__  # type: ignore[attr-defined]

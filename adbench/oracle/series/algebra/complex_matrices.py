@@ -17,6 +17,7 @@ from flint import acb, acb_mat, arb_series
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, plus
 from adbench.oracle.series.algebra.factorizations import pivot
+from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.ball import Ball, NeedsBits, add, div, mul, sub
 from adbench.oracle.series.complex_numbers import ComplexNumber
 
@@ -171,9 +172,5 @@ def _matched(values: Sequence[complex], order: Sequence[complex]) -> list[int]:
 
 def approximate(matrix: Any) -> Any:
     """An array of numbers in complex128, at t = 0; NaN for infinite entries."""
-
-    def entry(z: Any) -> complex:
-        parts = (ball.nearest(part.ball) for part in (z.real, z.imag))
-        return complex(*(part if math.isfinite(part) else math.nan for part in parts))
-
-    return np.vectorize(entry, otypes=[np.complex128])(matrix)
+    numbers = nearest(matrix).astype(np.complex128)
+    return np.where(np.isfinite(numbers), numbers, math.nan)
