@@ -23,7 +23,7 @@ from adbench.oracle.differences import slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLongOnSeries, on_series
-from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, PartialDerivative, Reference, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
@@ -63,7 +63,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     rows: Sequence[Row] = ()
     if subject.text is not None:
         try:
-            rows = on_series(subject, effort, numbers, examine)
+            rows = on_series(subject, effort, examine)
         except TooLongOnSeries as error:
             reason = str(error)
             if effort.enclosures and not subject.shape:
@@ -84,12 +84,8 @@ def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     """The reference of the subject's value alone, without derivatives; not proved if its source runs on no series."""
     numbers = ExaminedNumbers(subject.shape, effort)
     try:
-        rows = on_series(
-            subject,
-            effort,
-            numbers,
-            lambda examination: examination.rows(ExaminationPlan(0, 0, effort.precision.draws)),
-        )
+        value_alone = ExaminationPlan(0, 0, effort.precision.draws)
+        rows = on_series(subject, effort, lambda examination: examination.rows(value_alone))
     except NotPrecise as error:
         unknown = subject.point.row(effort.seed, UNKNOWN, [[] for _ in subject.point.sizes], [])
         rows = [replace(unknown, reason=str(error))] * (len(numbers.outputs) + SUMS)
@@ -129,12 +125,10 @@ def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index
 def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
     """The row with ``instead`` (leaf, flat index) for every entry that the series left unknown."""
 
-    def settled(which: int, entry: PartialDerivative) -> PartialDerivative:
-        unknown = math.isnan(entry.derivative.size)
-        return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
+    def settled(known: Known, leaf: int, index: int) -> Known:
+        return instead(leaf, index) if leaf >= 0 and math.isnan(known.size) else known
 
-    leaves = [replace(leaf, entries=tuple(settled(k, e) for e in leaf.entries)) for k, leaf in enumerate(row.leaves)]
-    return replace(row, leaves=tuple(leaves))
+    return row.with_derivatives(settled)
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

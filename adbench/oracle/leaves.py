@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
+from adbench.oracle.evidence import within
 from adbench.oracle.reference import Direction, Known, Leaf, PartialDerivative, Row
 
 FloatArray = NDArray[np.float64]
@@ -185,14 +186,9 @@ def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray
     return random_weights(np.random.default_rng([seed, number, 0x0F]), shape)
 
 
-@contextmanager
-def weights_of(bits: int) -> Iterator[None]:
+def weights_of(bits: int) -> AbstractContextManager[int]:
     """In the block, random weights are numbers of a type whose significand has so many bits."""
-    before = _BITS.set(min(bits, WEIGHT_BITS))
-    try:
-        yield
-    finally:
-        _BITS.reset(before)
+    return within(_BITS, min(bits, WEIGHT_BITS))
 
 
 def random_weights(rng: np.random.Generator, shape: tuple[int, ...], bits: int | None = None) -> FloatArray:

@@ -94,9 +94,9 @@ class Nonzeros:
     columns: NDArray[np.intp]
 
 
-def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
+def cotangent(shape: tuple[int, ...], seed: int) -> Any:
     """The w of `vjp`: the weights of the first sum, times a factor that reveals a backend that ignores w."""
-    return factor * output_weights(seed, 0, shape) if shape else factor
+    return COTANGENT * output_weights(seed, 0, shape) if shape else COTANGENT
 
 
 def along(row: Row, number: int) -> Known:

@@ -44,7 +44,7 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
         row = examination.rows(examination.planned(), move)[0]
         # v is as large as x, so that H v is as large as the gradient.
         floor = UNIT_ROUNDOFF * _largest([*row.derivatives, *first.derivatives])
-        return Reference((), ((0, row.with_derivatives(lambda known: _with_floor(known, floor))),))
+        return Reference((), ((0, row.with_derivatives(lambda known, *_: _with_floor(known, floor))),))
 
     def unknown(reason: str) -> Reference:
         if effort.second_differences:
@@ -87,7 +87,7 @@ def _on_series(
     if subject.text is None:
         return unknown("the function is a black box")
     try:
-        return on_series(subject, effort, ExaminedNumbers((), effort), examine)
+        return on_series(subject, effort, examine)
     except NotPrecise as error:
         return unknown(str(error))
 

@@ -116,7 +116,8 @@ class ExaminedNumbers:
 
     def functions(self, f: Callable[..., Any]) -> list[Callable[..., float]]:
         """One function of f's arguments for each number, in double precision."""
-        values = _remembered(f) if self.shape else _quiet(f)
+        quiet = np.errstate(all="ignore")(f)  # a step may leave its domain
+        values = _remembered(quiet) if self.shape else quiet
 
         def number(which: int) -> Callable[..., float]:
             return lambda *args: self.plain(values(*args))[which]
@@ -168,26 +169,15 @@ def _weighted_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
     return total
 
 
-def _quiet(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f without numpy's warnings, because a step may leave its domain."""
-
-    def quiet(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return f(*args)
-
-    return quiet
-
-
 def _remembered(f: Callable[..., Any]) -> Callable[..., Any]:
     """f with cached values, because differences of all outputs use the same points."""
     kept: dict[bytes, Any] = {}
-    values = _quiet(f)
 
     def remembering(*args: Any) -> Any:
         nested: Any = args
         key = b"|".join(np.asarray(leaf).tobytes() for leaf in optree.tree_leaves(nested))
         if key not in kept:
-            kept[key] = values(*args)
+            kept[key] = f(*args)
         return kept[key]
 
     return remembering

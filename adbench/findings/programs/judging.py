@@ -33,7 +33,7 @@ from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, 
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import Effort, ExaminedNumbers, Subject
+from adbench.oracle.subject import Effort, Subject
 
 AGREEING = 1e-10
 """Relative to the sum of the terms' sizes. Of smaller agreement the oracle's noise decides."""
@@ -120,12 +120,7 @@ class ProgramTrial:
         """The coefficients along curves; None if the program does not run on series in this time."""
         effort = Effort(self.seed, max_seconds=seconds)
         try:
-            known_of_curves = on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.known(wanted, draws),
-            )
+            known_of_curves = on_series(self.subject(), effort, lambda examination: examination.known(wanted, draws))
         except NotPrecise:
             return None
         return [of_curve[0] for of_curve in known_of_curves]
@@ -255,12 +250,7 @@ class ProgramTrial:
         effort = Effort(self.seed, max_seconds=SECONDS)
         v = Curve.straight(many_entries(self.point.steps(self.seed, 0)))
         try:
-            return on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.truth.evaluations.along(v).edged,
-            )
+            return on_series(self.subject(), effort, lambda one: one.truth.evaluations.along(v).edged)
         except NotPrecise:
             return True
 
@@ -345,12 +335,7 @@ class ProgramTrial:
         """The full reference of first order, or of H v; None unless it is proved, with finite numbers."""
         effort = Effort(seed, max_seconds=SECONDS)
         try:
-            row = on_series(
-                self.subject(),
-                effort,
-                ExaminedNumbers((), effort),
-                lambda examination: examination.rows(examination.planned()),
-            )[0]
+            (row,) = on_series(self.subject(), effort, lambda examination: examination.rows(examination.planned()))
         except NotPrecise:
             return None
         if second:
@@ -361,7 +346,7 @@ class ProgramTrial:
             return None
         # Libraries often compute a true zero as a difference of the numbers around it.
         floor = UNIT_ROUNDOFF * max(one.size for one in (row.value, *row.derivatives))
-        row = row.with_derivatives(lambda one: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
+        row = row.with_derivatives(lambda one, *_: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
         return Reference((), ((0, row),))
 
     def _structured(self, operator: str, arrays: Sequence[Any]) -> Any:

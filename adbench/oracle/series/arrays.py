@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -320,10 +321,7 @@ class Arrays:
 def _fold(values: list[Ball], better: Callable[[Ball, Ball], Ball]) -> Ball:
     if not values:
         raise ValueError("the maximum or minimum of an empty array is undefined")
-    best = values[0]
-    for value in values[1:]:
-        best = better(best, value)
-    return best
+    return functools.reduce(better, values)
 
 
 def _holds_reals(x: Any) -> Any:
