@@ -19,6 +19,7 @@ import numpy as np
 from adbench.catalog.installed import installed_version
 from adbench.functions.low_precision import of_tensors, widened
 from adbench.model.errors import Unsupported, UsageError
+from adbench.oracle.evidence import within
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Library:
     def refuse_backend(self, backend: str, function: str) -> None:
         """Raise UsageError if a backend belongs to another library than this function."""
         family = backend.partition("_")[0]
-        if self.name in OWN_BACKENDS and family in OWN_BACKENDS and family not in OWN_BACKENDS[self.name]:
+        if self.name in OF_BACKENDS and family in OF_BACKENDS and family != self.name:
             raise UsageError(
                 f"{function} is written for {self.name}, which the backend {backend} cannot differentiate; leave "
                 f"backend out, or give the function a first parameter xp"
@@ -56,7 +57,7 @@ class Library:
     def hint(self, backend: str) -> str:
         """Advice if a backend cannot differentiate a function of this library, to append to the reason, or ""."""
         family = backend.partition("_")[0]
-        if self.name == "numpy" and family in OWN_BACKENDS and family != "tape":
+        if self.name == "numpy" and family in OF_BACKENDS and family != "tape":
             return f"; the function calls numpy: leave {backend} out, or write the function for {family}"
         return ""
 
@@ -73,16 +74,9 @@ LIBRARIES: Mapping[str, Library] = {
         Library("numpy", "tape", NUMPY_TEXT),
     )
 }
-ORDER = ("jax", "torch", "autograd", "tape", "numpy")
-"""If a function refers to several, the first counts."""
-
-OWN_BACKENDS: Mapping[str, tuple[str, ...]] = {
-    "jax": ("jax",),
-    "torch": ("torch",),
-    "autograd": ("autograd",),
-    "tape": ("tape",),
-}
-"""The built-in backends for functions of the library: names, or beginnings of names."""
+OF_BACKENDS = ("jax", "torch", "autograd", "tape")
+"""Libraries with backends for their functions, whose names begin with that of the library. If a function refers to
+several, the first counts."""
 
 
 def import_library(library: Library) -> None:
@@ -117,11 +111,6 @@ def library_name_of_value(value: Any) -> str:
         return library_name_of_value(value.__self__)
     module = getattr(value, "__module__", None)
     return library_name(module) if isinstance(module, str) and callable(value) else ""
-
-
-def library_of_value(value: Any) -> Library | None:
-    """The library of this number or array type; None for Python and numpy."""
-    return LIBRARIES.get(library_name_of_value(value))
 
 
 def translator_of(library: Library) -> Callable[..., Any]:
@@ -305,8 +294,5 @@ def double_precision() -> Iterator[None]:
     with contextlib.ExitStack() as kept:
         _restore_later(kept, "jax", "torch")
         compute_in_double()
-        before = _SETTINGS.set(kept)
-        try:
+        with within(_SETTINGS, kept):
             yield
-        finally:
-            _SETTINGS.reset(before)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.model.errors import Unsupported
 from adbench.oracle.compute import reference
 from adbench.oracle.reference import Row
 from adbench.oracle.subject import Effort, Subject
@@ -399,10 +398,3 @@ def test_a_refusal_names_the_operation(f: Function, reason: str) -> None:
 def test_constants_may_have_lower_precision() -> None:
     constant = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float32)
     agrees(lambda x: (constant.exp() * x).sum(), VECTOR)
-
-
-def test_the_translation_on_numpy_equals_torch() -> None:
-    text = torch_text(lambda x, n: (x**n).sum(), [VECTOR, 2])
-    assert text(np, VECTOR, 2) == pytest.approx((VECTOR**2).sum())
-    with pytest.raises(Unsupported, match="float32"):
-        torch_text(lambda x: x.float(), [VECTOR])(np, VECTOR)

@@ -186,20 +186,15 @@ def in_custom_function() -> bool:
 
 
 def tensors_in(values: Any) -> Iterator[Any]:
-    """All tensors in nested lists and tuples."""
+    """All tensors in nested lists, tuples and dicts."""
     return (part for part in optree.tree_leaves(values) if isinstance(part, torch.Tensor))
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Nested lists and tuples with ``function`` of every tensor."""
+    """Nested lists, tuples and dicts with ``function`` of every tensor."""
     return optree.tree_map(lambda part: function(part) if isinstance(part, torch.Tensor) else part, value)
 
 
 def places_of(value: Any) -> Any:
     """The positions of a tensor of numbers."""
     return value.positions if isinstance(value, NumbersTensor) else value
-
-
-def active_in(values: Any) -> bool:
-    """Whether one of the tensors may depend on the function's arguments."""
-    return any(tensor.storage.active for tensor in tensors_in(values) if isinstance(tensor, NumbersTensor))
