@@ -6,7 +6,6 @@ inside; a leaf has a path as a string (``params[0]['w']``), a shape and a flat i
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -148,17 +147,6 @@ def _is_active(leaf: Any, *, alone: bool) -> bool:
         return alone
     kind = np.asarray(leaf).dtype.kind
     return kind == "f" or (kind in "iu" and alone)
-
-
-def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """Names of f's arguments for messages; ``args[k]`` if the signature does not name them."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in parameters if p.kind in positional]
-    return tuple(names[k] if k < len(names) else f"args[{k}]" for k in range(count))
 
 
 def is_symmetric(values: FloatArray) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import optree
 
 from adbench.oracle.evidence import DOUBLE, Precision
-from adbench.oracle.leaves import FloatArray, Point, argument_names, output_weights
+from adbench.oracle.leaves import FloatArray, Point, output_weights
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball
 from adbench.oracle.series.evaluation import one_number
@@ -37,19 +37,6 @@ class Subject:
     text: Callable[..., Any] | None = None
     shape: tuple[int, ...] = ()
     place: Callable[[], str] | None = None
-
-    @staticmethod
-    def of(
-        f: Callable[..., Any],
-        args: tuple[Any, ...],
-        wrt: Sequence[int],
-        *,
-        text: Callable[..., Any] | None = None,
-        names: Sequence[str] | None = None,
-        shape: tuple[int, ...] = (),
-    ) -> Subject:
-        """f at these arguments, active in ``wrt``; messages use these names, or else those of f's signature."""
-        return Subject(f, Point(args, wrt, names or argument_names(f, len(args))), text, shape)
 
 
 @dataclass(frozen=True)

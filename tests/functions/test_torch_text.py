@@ -8,7 +8,8 @@ import pytest
 
 from adbench.oracle.compute import reference
 from adbench.oracle.reference import Row
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -35,7 +36,7 @@ def float64() -> Iterator[None]:
 
 def row_of(f: Function, args: Any) -> Row:
     """The row of the reference of f. Differences would be those of a constant."""
-    subject = Subject.of(lambda *_: 0.0, args, tuple(range(len(args))), text=torch_text(f, args))
+    subject = subject_of(lambda *_: 0.0, args, tuple(range(len(args))), text=torch_text(f, args))
     return reference(subject, Effort(max_seconds=30.0, max_entries=4, max_directions=1)).outputs[0][1]
 
 
