@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import BuiltinMethodType, CodeType, MethodType, ModuleType
 from typing import Any
 
@@ -102,10 +102,9 @@ def library_name_of_value(value: Any) -> str:
     """The name of the library of an object, or ""."""
     if isinstance(value, ModuleType):
         return library_name(value.__name__)
-    if isinstance(value, type):
-        return next(filter(None, (library_name(one.__module__) for one in value.__mro__)), "")
-    of_type = next(filter(None, (library_name(one.__module__) for one in type(value).__mro__)), "")
-    if of_type:
+    kind = value if isinstance(value, type) else type(value)
+    of_type = next(filter(None, (library_name(one.__module__) for one in kind.__mro__)), "")
+    if of_type or kind is value:
         return of_type
     if isinstance(value, MethodType | BuiltinMethodType) and isinstance(value.__self__, type):  # MyFunction.apply
         return library_name_of_value(value.__self__)
@@ -134,21 +133,15 @@ def in_double(library: Library, call: Call) -> Callable[..., Any]:
     """
     if library.name == "jax":
         return _InJax(call)
-    return partial(_in_torch if library.name == "torch" else _in_numpy, call)
-
-
-def _in_numpy(call: Call, *leaves: Any) -> Any:
-    return _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+    if library.name == "torch":
+        return lambda *leaves: _in_numpys(of_tensors(call, leaves))
+    return lambda *leaves: _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
 
 
 def _in_numpys(value: Any) -> Any:
     """A tensor of torch in numpy; any value below float64 in float64."""
     value = widened(value)
     return value.detach().cpu().numpy() if library_name(type(value).__module__) == "torch" else value
-
-
-def _in_torch(call: Call, *leaves: Any) -> Any:
-    return _in_numpys(of_tensors(call, leaves))
 
 
 class _InJax:

@@ -246,7 +246,6 @@ def _loaded(step: dis.Instruction, before: Any, function: FunctionType, cells: M
 
 
 def _is_of_numbers(value: Any) -> bool:
-    """Whether it is a function of numpy, scipy or math."""
     if not callable(value) or isinstance(value, type):
         return False
     module = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")

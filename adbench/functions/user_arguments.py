@@ -343,7 +343,6 @@ class _Leaves:
         return self._leaf(array if array.ndim else float(array), name, value)
 
     def _complex(self, value: Any, name: str) -> Make:
-        """The parts of a complex number, array or tensor."""
         from adbench.functions.complex_arguments import complex_of, parts_of  # not at the top: few are complex
 
         self.complex.append(name)
@@ -353,16 +352,13 @@ class _Leaves:
     def _module(self, value: Any, name: str) -> Make:
         """A torch.nn.Module: a copy of it in float64, whose parameters `Arguments.call` sets."""
         if id(value) not in self.modules:
-            for parameter, tensor in value.named_parameters():
-                self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
             own = copy.deepcopy(value)
             own = own.to(self.place).double() if self.double else own
-            first = len(self.names)
             slots = {}
-            for number, (parameter, tensor) in enumerate(value.named_parameters()):
-                array = tensor.double().numpy(force=True).copy()
+            for parameter, tensor in value.named_parameters():
+                self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
+                array, slots[parameter] = tensor.double().numpy(force=True).copy(), len(self.names)
                 self._leaf(array if array.ndim else float(array), f"{name}.{parameter}", tensor)
-                slots[parameter] = first + number
             self.modules[id(value)] = (own, slots)
         own = self.modules[id(value)][0]
         return lambda leaves: own

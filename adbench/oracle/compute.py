@@ -49,30 +49,31 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     numbers = ExaminedNumbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)
 
-    def slope_instead(which: int, leaf: int, index: int) -> Known:
+    def settled(which: int, known: Known, leaf: int, index: int) -> Known:
+        """The number; of an entry that the series left unknown, the slope by differences."""
+        if leaf < 0 or not math.isnan(known.size):
+            return known
         return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
 
     def examine(examination: SeriesExamination) -> list[Row]:
         rows = examination.rows(examination.planned())
-        rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
+        rows = [row.with_derivatives(partial(settled, which)) for which, row in enumerate(rows)]
         if examination.truth.evaluations.branched and effort.against_values():
             return [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
         return rows
 
-    reason = "the function is a black box"
-    rows: Sequence[Row] = ()
-    if subject.text is not None:
-        try:
-            rows = on_series(subject, effort, examine)
-        except TooLongOnSeries as error:
-            reason = str(error)
-            if effort.enclosures and not subject.shape:
-                try:
-                    rows = [enclosed_row(subject, effort)]
-                except NotPrecise as why:
-                    reason += f"; {why}"
-        except NotPrecise as error:
-            reason = str(error)
+    reason, rows = "", list[Row]()
+    try:
+        rows = on_series(subject, effort, examine)
+    except TooLongOnSeries as error:
+        reason = str(error)
+        if effort.enclosures and not subject.shape:
+            try:
+                rows = [enclosed_row(subject, effort)]
+            except NotPrecise as why:
+                reason += f"; {why}"
+    except NotPrecise as error:
+        reason = str(error)
     if not rows:
         directions = effort.directions_of(subject.shape)
         rows = [_by_differences(f, subject.point, effort, directions, reason) for f in functions]
@@ -120,15 +121,6 @@ def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index
     with watching(lambda: places.setdefault(place())), suppress(Exception):  # the line leads outside
         examination.truth.evaluations.along(Curve.straight(move))
     return ", ".join(list(filter(None, places))[:MOST_PLACES])
-
-
-def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
-    """The row with ``instead`` (leaf, flat index) for every entry that the series left unknown."""
-
-    def settled(known: Known, leaf: int, index: int) -> Known:
-        return instead(leaf, index) if leaf >= 0 and math.isnan(known.size) else known
-
-    return row.with_derivatives(settled)
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

@@ -144,7 +144,10 @@ def _ladder(
     rungs: list[_Rung] = []
     best_error, risen, inside = math.inf, 0, 0
     step = largest if side else _inside(line, largest, scale)
-    while (step >= scale * 2.0**-DEEPEST or _is_too_far(step, scale, inside, side)) and len(rungs) < LONGEST_LADDER:
+    while len(rungs) < LONGEST_LADDER:
+        # Where most steps left the domain, smaller ones on both sides may stay inside.
+        if step < scale * 2.0 ** -(CLOSEST if side == 0 and inside < INSIDE else DEEPEST):
+            break
         rung = central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
         rungs.append(rung)
         inside += math.isfinite(rung.derivative)
@@ -171,11 +174,6 @@ def _inside(line: Line, step: float, scale: float) -> float:
         if inside < scale * 2.0**-CLOSEST:
             return step
     return inside
-
-
-def _is_too_far(step: float, scale: float, inside: int, side: float) -> bool:
-    """Whether most steps so far left the domain, while smaller ones on both sides may stay inside."""
-    return side == 0 and inside < INSIDE and step >= scale * 2.0**-CLOSEST
 
 
 def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float, order: int) -> _Rung:

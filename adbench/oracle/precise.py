@@ -201,6 +201,8 @@ def examination(subject: Subject, effort: Effort) -> SeriesExamination:
 
 def on_series(subject: Subject, effort: Effort, examine: Callable[[SeriesExamination], Examined]) -> Examined:
     """The result of ``examine``; raises NotPrecise with the reason if the source does not run on series."""
+    if subject.text is None:
+        raise NotPrecise("the function is a black box")
     try:
         return examine(examination(subject, effort))
     except TooSlow:

@@ -112,7 +112,6 @@ class Manner:
 
 
 def _is_bitcast(equation: Any, *, to_floats: bool) -> bool:
-    """Whether it converts bits to floats, or floats to bits."""
     if equation.primitive.name != "bitcast_convert_type":
         return False
     return _is_active_kind(equation.outvars[0].aval if to_floats else equation.invars[0].aval)

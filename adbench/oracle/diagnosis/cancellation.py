@@ -166,7 +166,7 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
     Empty if no operation by itself is to blame.
     """
     chosen = _most_hidden(known)
-    if chosen is None or subject.text is None:
+    if chosen is None:
         return ()
     which, leaf, index = chosen
 

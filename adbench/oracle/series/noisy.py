@@ -386,7 +386,6 @@ def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
 
 
 def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:
-    """a / b."""
     quotient, steps = ball.div(a, b), stream.next()
     if type(quotient) is not arb_series or type(b) is not arb_series:
         return quotient
@@ -394,7 +393,6 @@ def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:
 
 
 def _power(stream: Stream, a: Ball, b: Ball) -> Ball:
-    """a ** b."""
     power, steps = ball.power(a, b), stream.next()
     if type(power) is not arb_series or type(a) is not arb_series:
         return power

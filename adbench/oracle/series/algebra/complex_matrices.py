@@ -38,7 +38,8 @@ def lu(matrix: Any) -> tuple[Any, Any, int]:
     work, n, sign = np.array(matrix, dtype=object), len(matrix), 1
     order = list(range(n))
     for k in range(n - 1):
-        offset = pivot([_pivot_size(z) for z in work[k:, k]])
+        sizes = [add(ball.absolute(z.real.ball), ball.absolute(z.imag.ball)) for z in work[k:, k]]  # as LAPACK
+        offset = pivot(sizes)
         if offset is None:
             continue
         if offset:
@@ -81,11 +82,6 @@ def _real_number(z: ComplexNumber) -> ComplexNumber:
 
 
 _REAL_DIAGONAL = np.frompyfunc(_real_number, 1, 1)
-
-
-def _pivot_size(z: ComplexNumber) -> Ball:
-    """What LAPACK compares: |real| + |imag|."""
-    return add(ball.absolute(z.real.ball), ball.absolute(z.imag.ball))
 
 
 def eigenpairs(real: Rows, imag: Rows, order: Sequence[complex]) -> tuple[Rows, Rows]:
