@@ -20,10 +20,10 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of, places_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
-from adbench.functions.outputs import Output
+from adbench.functions.outputs import Output, listed
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import takes_xp
-from adbench.functions.user_arguments import Wrt, arguments_of, listed, name_of
+from adbench.functions.user_arguments import Wrt, arguments_of, name_of
 from adbench.functions.user_function import Constants, UserFunction, function_case, told
 from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.outputs import PARTS, Outputs
+from adbench.functions.outputs import PARTS, Outputs, listed
 from adbench.oracle.diagnosis.patterns import is_conjugate
 from adbench.oracle.evidence import EntryEvidence
 from adbench.oracle.leaves import is_symmetric
@@ -88,8 +88,7 @@ def remarks_on_parts(
     meaning = f"; {convention}" if convention else ""
     if is_conjugate(entries):
         yield "the result is the conjugate of the derivative: a rule lacks a conjugate, or has one too many"
-    many = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    yield f"derivatives in the real and the imaginary parts of {many}{meaning}"
+    yield f"derivatives in the real and the imaginary parts of {listed(names)}{meaning}"
     if returns_complex and (holds := _is_holomorphic(entries)) is not None:
         yield HOLOMORPHIC if holds else NOT_HOLOMORPHIC
 

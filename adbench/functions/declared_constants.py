@@ -7,8 +7,8 @@ which gives the derivative of the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.enclosures.recorded import EnclosedArray
+from adbench.oracle.evidence import within
 from adbench.oracle.series import ball
 from adbench.oracle.series.complex_numbers import ComplexNumber
 
@@ -36,15 +37,9 @@ MOST_SHOWN = 3
 _DECLARED: ContextVar[Declared | None] = ContextVar("declared", default=None)
 
 
-@contextmanager
-def declaring(place: Callable[[], str], *, held: bool) -> Iterator[Declared]:
+def declaring(place: Callable[[], str], *, held: bool) -> AbstractContextManager[Declared]:
     """Hold declared constants in the block, or not; the result collects them."""
-    declared = Declared(place, held)
-    token = _DECLARED.set(declared)
-    try:
-        yield declared
-    finally:
-        _DECLARED.reset(token)
+    return within(_DECLARED, Declared(place, held))
 
 
 def holds(spelling: str) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import BuiltinMethodType, CodeType, MethodType, ModuleType
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from adbench.catalog.installed import installed_version
 from adbench.functions.low_precision import of_tensors, widened
 from adbench.model.errors import Unsupported, UsageError
+from adbench.oracle.evidence import within
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Library:
     def refuse_backend(self, backend: str, function: str) -> None:
         """Raise UsageError if a backend belongs to another library than this function."""
         family = backend.partition("_")[0]
-        if self.name in OWN_BACKENDS and family in OWN_BACKENDS and family not in OWN_BACKENDS[self.name]:
+        if self.name in OF_BACKENDS and family in OF_BACKENDS and family != self.name:
             raise UsageError(
                 f"{function} is written for {self.name}, which the backend {backend} cannot differentiate; leave "
                 f"backend out, or give the function a first parameter xp"
@@ -56,7 +57,7 @@ class Library:
     def hint(self, backend: str) -> str:
         """Advice if a backend cannot differentiate a function of this library, to append to the reason, or ""."""
         family = backend.partition("_")[0]
-        if self.name == "numpy" and family in OWN_BACKENDS and family != "tape":
+        if self.name == "numpy" and family in OF_BACKENDS and family != "tape":
             return f"; the function calls numpy: leave {backend} out, or write the function for {family}"
         return ""
 
@@ -73,16 +74,9 @@ LIBRARIES: Mapping[str, Library] = {
         Library("numpy", "tape", NUMPY_TEXT),
     )
 }
-ORDER = ("jax", "torch", "autograd", "tape", "numpy")
-"""If a function refers to several, the first counts."""
-
-OWN_BACKENDS: Mapping[str, tuple[str, ...]] = {
-    "jax": ("jax",),
-    "torch": ("torch",),
-    "autograd": ("autograd",),
-    "tape": ("tape",),
-}
-"""The built-in backends for functions of the library: names, or beginnings of names."""
+OF_BACKENDS = ("jax", "torch", "autograd", "tape")
+"""Libraries with backends for their functions, whose names begin with that of the library. If a function refers to
+several, the first counts."""
 
 
 def import_library(library: Library) -> None:
@@ -90,7 +84,7 @@ def import_library(library: Library) -> None:
     if library.name in ("jax", "torch") and library.name not in sys.modules:
         importlib.import_module(library.name)
         if (kept := _SETTINGS.get()) is not None:  # within `double_precision`
-            kept.enter_context(_RESTORING[library.name]())
+            _restore_later(kept, library.name)
             compute_in_double()
 
 
@@ -108,20 +102,14 @@ def library_name_of_value(value: Any) -> str:
     """The name of the library of an object, or ""."""
     if isinstance(value, ModuleType):
         return library_name(value.__name__)
-    if isinstance(value, type):
-        return next(filter(None, (library_name(one.__module__) for one in value.__mro__)), "")
-    of_type = next(filter(None, (library_name(one.__module__) for one in type(value).__mro__)), "")
-    if of_type:
+    kind = value if isinstance(value, type) else type(value)
+    of_type = next(filter(None, (library_name(one.__module__) for one in kind.__mro__)), "")
+    if of_type or kind is value:
         return of_type
     if isinstance(value, MethodType | BuiltinMethodType) and isinstance(value.__self__, type):  # MyFunction.apply
         return library_name_of_value(value.__self__)
     module = getattr(value, "__module__", None)
     return library_name(module) if isinstance(module, str) and callable(value) else ""
-
-
-def library_of_value(value: Any) -> Library | None:
-    """The library of this number or array type; None for Python and numpy."""
-    return LIBRARIES.get(library_name_of_value(value))
 
 
 def translator_of(library: Library) -> Callable[..., Any]:
@@ -145,21 +133,15 @@ def in_double(library: Library, call: Call) -> Callable[..., Any]:
     """
     if library.name == "jax":
         return _InJax(call)
-    return partial(_in_torch if library.name == "torch" else _in_numpy, call)
-
-
-def _in_numpy(call: Call, *leaves: Any) -> Any:
-    return _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
+    if library.name == "torch":
+        return lambda *leaves: _in_numpys(of_tensors(call, leaves))
+    return lambda *leaves: _in_numpys(call([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]))
 
 
 def _in_numpys(value: Any) -> Any:
     """A tensor of torch in numpy; any value below float64 in float64."""
     value = widened(value)
     return value.detach().cpu().numpy() if library_name(type(value).__module__) == "torch" else value
-
-
-def _in_torch(call: Call, *leaves: Any) -> Any:
-    return _in_numpys(of_tensors(call, leaves))
 
 
 class _InJax:
@@ -272,9 +254,7 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     @contextlib.contextmanager
     def settings() -> Iterator[None]:
         with contextlib.ExitStack() as kept:
-            for name, restoring in _RESTORING.items():
-                if sys.modules.get(name):
-                    kept.enter_context(restoring())
+            _restore_later(kept, "jax", "torch")
             if jax := sys.modules.get("jax"):
                 kept.enter_context(jax.enable_x64(wide))
             if torch := sys.modules.get("torch"):
@@ -284,29 +264,16 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     return settings
 
 
-@contextlib.contextmanager
-def _restoring_jax() -> Iterator[None]:
-    config = sys.modules["jax"].config
-    kept = {name: getattr(config, name) for name in ("jax_enable_x64", "jax_platforms")}
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            config.update(name, value)
+def _restore_later(kept: contextlib.ExitStack, *libraries: str) -> None:
+    """Note the settings of these libraries, if imported, to restore them when the stack ends."""
+    if "jax" in libraries and (jax := sys.modules.get("jax")):
+        for name in ("jax_enable_x64", "jax_platforms"):
+            kept.callback(jax.config.update, name, getattr(jax.config, name))
+    if "torch" in libraries and (torch := sys.modules.get("torch")):
+        kept.callback(torch.set_default_dtype, torch.get_default_dtype())
+        kept.callback(torch.set_num_threads, torch.get_num_threads())
 
 
-@contextlib.contextmanager
-def _restoring_torch() -> Iterator[None]:
-    torch = sys.modules["torch"]
-    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_num_threads(threads)
-
-
-_RESTORING = {"jax": _restoring_jax, "torch": _restoring_torch}
 _SETTINGS: ContextVar[contextlib.ExitStack | None] = ContextVar("settings", default=None)
 """The settings that `double_precision` restores."""
 
@@ -318,12 +285,7 @@ def double_precision() -> Iterator[None]:
     Backends set such defaults for a worker's whole life. In a user's process they must not outlast the check.
     """
     with contextlib.ExitStack() as kept:
-        for name, restoring in _RESTORING.items():
-            if sys.modules.get(name):
-                kept.enter_context(restoring())
+        _restore_later(kept, "jax", "torch")
         compute_in_double()
-        before = _SETTINGS.set(kept)
-        try:
+        with within(_SETTINGS, kept):
             yield
-        finally:
-            _SETTINGS.reset(before)

@@ -50,16 +50,6 @@ class Low:
         return f"computes in {self.name} on the way{where}: judged with {self.name}'s tolerance"
 
 
-@contextlib.contextmanager
-def widening(widens: bool) -> Iterator[None]:
-    """Set `WIDENS` in the block."""
-    before = WIDENS.set(widens)
-    try:
-        yield
-    finally:
-        WIDENS.reset(before)
-
-
 def as_decomposed(matrix: Any) -> Any:
     """A matrix of float64 or complex128 as libraries decompose it; where `WIDENS`, in the only type below, 32 bits."""
     return matrix.astype("F" if matrix.dtype.kind == "c" else "f") if WIDENS.get() else matrix
@@ -92,13 +82,9 @@ def lowest_inside(
             with np.errstate(all="ignore"):
                 found.extend(examine(call, leaves))
         except Exception:  # it works without being examined: it was called before
-            found = [Low(name) for name in sorted(_named(ran)) if low_type(name)]
+            words = {word for code in ran for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
+            found = [Low(word) for word in sorted(words) if low_type(word)]
     return max(found, key=lambda low: low.precision.unit, default=None)
-
-
-def _named(ran: Iterable[CodeType]) -> set[str]:
-    """The names and the texts in code."""
-    return {word for code in ran for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
 
 
 def widened(value: Any) -> Any:

@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ class _NotingNamespace:
         if name == "derivative":
             raise MissingFunction("the function takes a derivative, whose operations are not noted")
         path = (*self._path, name)
-        plain = _found(PLAIN, path)
+        plain = reduce(getattr, path, PLAIN)
         if not callable(plain):
             return plain
 
@@ -152,7 +152,7 @@ class _NotingNamespace:
 
             def compute(xp: Any, *given: Any) -> Any:
                 positional, named = optree.tree_unflatten(structure, given)
-                return _found(xp, path)(*positional, **named)
+                return reduce(getattr, path, xp)(*positional, **named)
 
             places = [_Place(f"{{{k}}}") for k in range(len(leaves))]
             positional, named = optree.tree_unflatten(structure, list[Any](places))
@@ -160,12 +160,6 @@ class _NotingNamespace:
             return _note(self._notes, name, compute, leaves, f"xp.{'.'.join(path)}({', '.join(passed)})")
 
         return called
-
-
-def _found(xp: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        xp = getattr(xp, name)
-    return xp
 
 
 class _Place(str):

@@ -11,7 +11,7 @@ import copy
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,6 @@ Output = int | str | None
 
 OUTPUT = re.compile(r"\boutput\[(\d+)\]")
 OF_SINGLE = re.compile(r"\boutput(?=\[[\d, ]+\])")
-MOST_NAMED = 5
 PARTS = ("real", "imag")
 """Of a complex number: attributes, and functions of namespaces."""
 
@@ -55,8 +54,7 @@ class Outputs:
     @cached_property
     def note(self) -> str:
         """Which parts are checked."""
-        more = f" and {len(self.names) - MOST_NAMED} more" if len(self.names) > MOST_NAMED else ""
-        return f"checked outputs: {', '.join(self.names[:MOST_NAMED])}{more}"
+        return f"checked outputs: {listed(self.names, 5)}"
 
     def renamed(self, text: str) -> str:
         """The text with the name of the part for each entry, of the joined array or of the single part."""
@@ -87,12 +85,19 @@ def outputs_of(value: Any, chosen: Output, library: str, name: str) -> Outputs |
             f"{name} returns a {type(value).__name__} of {len(steps(value))} parts, none of them floating-point; "
             "return floating-point numbers or arrays"
         )
-    kept = every if chosen is None else [part for part in every if _is_below(part[1], chosen)]
+    ways = filter(None, (f"[{chosen!r}]", f"[{chosen}]", f".{chosen}", str(chosen).removeprefix("output")))
+    below = {f"output{way}" for way in ways}
+    kept = every if chosen is None else [part for part in every if is_below(part[1], below)]
     if not kept:
         there = ", ".join(name.removeprefix("output") for _, name, _ in every)
         raise UsageError(f"output: {chosen!r} is not a floating-point part of what {name} returns; choose from {there}")
-    ways, names, shapes = zip(*kept, strict=True)
-    return Outputs(ways, names, shapes, library, any(_is_complex(_part(value, way[:-1], library)) for way in ways))
+    keys, names, shapes = zip(*kept, strict=True)
+    return Outputs(keys, names, shapes, library, any(_is_complex(_part(value, way[:-1], library)) for way in keys))
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_container(value: Any) -> bool:
@@ -109,12 +114,10 @@ def steps(value: Any) -> Sequence[tuple[Any, str, Any]]:
     """The parts of a container: key, its text in a path, value."""
     if isinstance(value, dict):
         return [(key, f"[{key!r}]", part) for key, part in value.items()]
-    if isinstance(value, tuple | list):
-        fields = getattr(type(value), "_fields", None)  # of a named tuple
-        if fields:
-            return [(name, f".{name}", getattr(value, name)) for name in fields]
+    fields = getattr(type(value), "_fields", None)  # of a named tuple
+    if isinstance(value, tuple | list) and not fields:
         return [(k, f"[{k}]", part) for k, part in enumerate(value)]
-    names = [field.name for field in dataclasses.fields(value)]
+    names = fields or [field.name for field in dataclasses.fields(value)]
     return [(name, f".{name}", getattr(value, name)) for name in names]
 
 
@@ -146,11 +149,9 @@ def _parts(value: Any, way: tuple[Any, ...], name: str) -> Iterator[tuple[tuple[
         yield way, name, tuple(value.shape)
 
 
-def _is_below(name: str, chosen: int | str) -> bool:
-    """Whether a part is the chosen output, or in it."""
-    path = name.removeprefix("output")
-    texts = [f"[{chosen!r}]", f"[{chosen}]", f".{chosen}", str(chosen).removeprefix("output")]
-    return any(path == text or (path.startswith(text) and path[len(text)] in ".[") for text in texts if text)
+def is_below(path: str, ways: Iterable[str]) -> bool:
+    """Whether a path is one of these, or below one."""
+    return any(path == way or (path.startswith(way) and path[len(way)] in ".[") for way in ways)
 
 
 def _part(value: Any, way: tuple[Any, ...], library: str) -> Any:

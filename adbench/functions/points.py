@@ -20,7 +20,7 @@ from adbench.catalog.ad_hoc import at_size
 from adbench.functions.user_arguments import Arguments, Leaf
 from adbench.model.case import Case
 from adbench.model.namespace import PLAIN
-from adbench.oracle.leaves import is_symmetric, power_of_two
+from adbench.oracle.leaves import Point, is_symmetric, power_of_two
 
 GIVEN = "the given point"
 MOST_OUTSIDE = 16  # points that are replaced by others, beyond one for each requested point
@@ -116,7 +116,7 @@ def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: 
         return text(PLAIN, *leaves)
 
     try:
-        found = symmetric_reads(Subject.of(plain, values, active, text=text, names=names, shape=shape), Effort())
+        found = symmetric_reads(Subject(plain, Point(values, active, names), text, shape), Effort())
     except NotPrecise:  # it reads its inputs in an unknown way
         return frozenset()
     return frozenset(names[active[k]] for k in found.leaves)

@@ -25,8 +25,7 @@ import numpy as np
 
 from adbench.functions.libraries import (
     LIBRARIES,
-    ORDER,
-    OWN_BACKENDS,
+    OF_BACKENDS,
     Library,
     codes_in,
     import_library,
@@ -56,7 +55,7 @@ def takes_xp(f: Callable[..., Any]) -> bool:
 def family_of_backend(backend: str | None) -> str:
     """The library whose functions this backend takes, by the backend's name or file; "" if it takes any."""
     family = Path(backend or "").stem.partition("_")[0]
-    return family if family in OWN_BACKENDS else ""
+    return family if family in OF_BACKENDS else ""
 
 
 def only_family(backends: Iterable[str]) -> str | None:
@@ -78,7 +77,7 @@ def library_of(
     references = _References()
     annotated = _annotated(f)
     for found in (of_arguments, *references.levels(f), annotated):
-        for name in ORDER[:-1]:
+        for name in OF_BACKENDS:
             if name in found:
                 return LIBRARIES[name]
     if references.calls_numpy or "numpy" in annotated:
@@ -247,7 +246,6 @@ def _loaded(step: dis.Instruction, before: Any, function: FunctionType, cells: M
 
 
 def _is_of_numbers(value: Any) -> bool:
-    """Whether it is a function of numpy, scipy or math."""
     if not callable(value) or isinstance(value, type):
         return False
     module = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")

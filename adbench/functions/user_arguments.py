@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.functions.outputs import Outputs, rebuilt_with, steps
+from adbench.functions.outputs import Outputs, is_below, listed, rebuilt_with, steps
 from adbench.model.errors import UsageError
 
 Leaf = float | NDArray[np.float64]
@@ -148,8 +148,8 @@ def arguments_of(
             break
     active = tuple(found.names)
     if wanted is not None:
-        active = tuple(name for name in found.names if _is_below(name, wanted))
-        if missing := [way for way in wanted if not any(_is_below(name, (way,)) for name in found.names)]:
+        active = tuple(name for name in found.names if is_below(name, wanted))
+        if missing := [way for way in wanted if not any(is_below(name, (way,)) for name in found.names)]:
             there_are = f"choose from {', '.join(found.names)}" if found.names else "all arguments are static"
             raise UsageError(f"wrt: {missing[0]!r} is not a floating-point argument; {there_are}")
     if not active:
@@ -160,7 +160,7 @@ def arguments_of(
         return Made(function(leaves), [part(leaves) for part in positional], given, names)
 
     modules, notes = tuple(found.modules.values()), found.notes if double else ()
-    complex_names = tuple(name for name in found.complex if any(_is_below(leaf, (name,)) for leaf in active))
+    complex_names = tuple(name for name in found.complex if any(is_below(leaf, (name,)) for leaf in active))
     return Arguments(
         tuple(found.names), tuple(found.values), active, notes, make, modules,
         given=tuple(found.given), complex=complex_names,
@@ -246,11 +246,6 @@ def _wanted(wrt: Wrt, names: Sequence[str], count: int) -> tuple[str, ...]:
     if any(isinstance(way, int) and not 0 <= way < count for way in every):
         raise UsageError(f"wrt is {wrt}, but there are {count} arguments; use positions from 0 to {count - 1}")
     return tuple(names[way] if isinstance(way, int) else way for way in every)
-
-
-def _is_below(name: str, ways: Sequence[str]) -> bool:
-    """Whether a leaf's name is one of these paths, or below one."""
-    return any(name == way or (name.startswith(way) and name[len(way)] in ".[") for way in ways)
 
 
 def _is_whole(value: Any) -> bool:
@@ -348,7 +343,6 @@ class _Leaves:
         return self._leaf(array if array.ndim else float(array), name, value)
 
     def _complex(self, value: Any, name: str) -> Make:
-        """The parts of a complex number, array or tensor."""
         from adbench.functions.complex_arguments import complex_of, parts_of  # not at the top: few are complex
 
         self.complex.append(name)
@@ -358,16 +352,13 @@ class _Leaves:
     def _module(self, value: Any, name: str) -> Make:
         """A torch.nn.Module: a copy of it in float64, whose parameters `Arguments.call` sets."""
         if id(value) not in self.modules:
-            for parameter, tensor in value.named_parameters():
-                self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
             own = copy.deepcopy(value)
             own = own.to(self.place).double() if self.double else own
-            first = len(self.names)
             slots = {}
-            for number, (parameter, tensor) in enumerate(value.named_parameters()):
-                array = tensor.double().numpy(force=True).copy()
+            for parameter, tensor in value.named_parameters():
+                self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
+                array, slots[parameter] = tensor.double().numpy(force=True).copy(), len(self.names)
                 self._leaf(array if array.ndim else float(array), f"{name}.{parameter}", tensor)
-                slots[parameter] = first + number
             self.modules[id(value)] = (own, slots)
         own = self.modules[id(value)][0]
         return lambda leaves: own
@@ -400,11 +391,6 @@ class _Leaves:
             f"checked in float64 on the CPU, though given {kind}: {listed(names)}"
             for kind, names in self.converted.items()
         )
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_numbers(value: Any, *, whole: bool) -> bool:

@@ -26,16 +26,17 @@ import numpy as np
 from adbench.functions import user_arguments
 from adbench.functions.libraries import (
     FORWARD_NAMES,
+    LIBRARIES,
     Library,
     double_precision,
     forward_codes,
     import_library,
     in_double,
-    library_of_value,
+    library_name_of_value,
     raised_in_callback,
     translator_of,
 )
-from adbench.functions.low_precision import Low, is_of_user, low_of, low_type, lowest_inside, widened, widening
+from adbench.functions.low_precision import WIDENS, Low, is_of_user, low_of, low_type, lowest_inside, widened
 from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
@@ -44,7 +45,7 @@ from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
-from adbench.oracle.evidence import DOUBLE, Precision, lowest
+from adbench.oracle.evidence import DOUBLE, Precision, lowest, within
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -100,7 +101,7 @@ def function_case(
                 break
         else:
             raise
-    if function.library.name == "numpy" and (returned := library_of_value(value)) is not None:
+    if function.library.name == "numpy" and (returned := LIBRARIES.get(library_name_of_value(value))) is not None:
         # It calls a package built on another library without naming that library or taking its arrays.
         function, value = _probed(f, returned, args, kwargs or {}, wrt, output)
     function.refuse_complex(backend or function.library.backend)
@@ -115,11 +116,6 @@ def function_case(
 
     case = Case(f=function, inputs=inputs, wrt=active, sizes=(1,), name=function.__name__, summary=function.__name__)
     return replace(case, operators=("value", "jacobian")) if np.shape(value) else case
-
-
-def case_of(f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> Case:
-    """The case for positional arguments."""
-    return function_case(f, args, wrt=wrt)
 
 
 def _probed(
@@ -402,13 +398,7 @@ class UserFunction:
         return found
 
     def _translated(self, examples: Sequence[Leaf]) -> Callable[..., Any]:
-        try:
-            translate = translator_of(self.library)
-        except Unsupported:
-            if self.library.name in ("numpy", "tape", "autograd"):
-                return lambda xp, *leaves: self.arguments.call(leaves)
-            raise
-
+        translate = translator_of(self.library)
         arguments = self.arguments  # not self, which holds earlier translations
         widens = (self.low or self.low_argument) is not None
 
@@ -416,7 +406,7 @@ class UserFunction:
             return arguments.call(leaves)
 
         try:
-            with widening(widens):
+            with within(WIDENS, widens):
                 made: Callable[..., Any] = translate(flat, examples)
         except Unsupported:
             raise
@@ -424,7 +414,7 @@ class UserFunction:
             raise Unsupported(f"its translation raises {told(error)}") from error
 
         def text(xp: Any, *leaves: Any) -> Any:
-            with widening(widens):
+            with within(WIDENS, widens):
                 return made(xp, *leaves)
 
         return text
@@ -550,10 +540,8 @@ def _is_plain(leaf: Any) -> bool:
 
 def _example(leaf: Any) -> Leaf:
     """The floats of the oracle's numbers."""
-    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
-        return np.reshape([_example(one) for one in leaf.ravel()], leaf.shape).astype(np.float64)
     if _is_of_oracle(leaf):
-        from adbench.oracle.series import ball  # not at the top: plain numbers need no series
+        from adbench.oracle.series.arrays import nearest  # not at the top: plain numbers need no series
 
-        return ball.nearest(leaf.ball)
-    return leaf if isinstance(leaf, np.ndarray) else float(leaf)
+        leaf = nearest(leaf)
+    return leaf if np.ndim(leaf) else float(leaf)

@@ -23,7 +23,7 @@ from adbench.oracle.differences import slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.leaves import FloatArray, Point
 from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLongOnSeries, on_series
-from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, PartialDerivative, Reference, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
 from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
@@ -49,30 +49,31 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     numbers = ExaminedNumbers(subject.shape, effort)
     functions = numbers.functions(subject.plain)
 
-    def slope_instead(which: int, leaf: int, index: int) -> Known:
+    def settled(which: int, known: Known, leaf: int, index: int) -> Known:
+        """The number; of an entry that the series left unknown, the slope by differences."""
+        if leaf < 0 or not math.isnan(known.size):
+            return known
         return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
 
     def examine(examination: SeriesExamination) -> list[Row]:
         rows = examination.rows(examination.planned())
-        rows = [_settled_otherwise(row, partial(slope_instead, which)) for which, row in enumerate(rows)]
+        rows = [row.with_derivatives(partial(settled, which)) for which, row in enumerate(rows)]
         if examination.truth.evaluations.branched and effort.against_values():
             return [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
         return rows
 
-    reason = "the function is a black box"
-    rows: Sequence[Row] = ()
-    if subject.text is not None:
-        try:
-            rows = on_series(subject, effort, numbers, examine)
-        except TooLongOnSeries as error:
-            reason = str(error)
-            if effort.enclosures and not subject.shape:
-                try:
-                    rows = [enclosed_row(subject, effort)]
-                except NotPrecise as why:
-                    reason += f"; {why}"
-        except NotPrecise as error:
-            reason = str(error)
+    reason, rows = "", list[Row]()
+    try:
+        rows = on_series(subject, effort, examine)
+    except TooLongOnSeries as error:
+        reason = str(error)
+        if effort.enclosures and not subject.shape:
+            try:
+                rows = [enclosed_row(subject, effort)]
+            except NotPrecise as why:
+                reason += f"; {why}"
+    except NotPrecise as error:
+        reason = str(error)
     if not rows:
         directions = effort.directions_of(subject.shape)
         rows = [_by_differences(f, subject.point, effort, directions, reason) for f in functions]
@@ -84,12 +85,8 @@ def value_reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
     """The reference of the subject's value alone, without derivatives; not proved if its source runs on no series."""
     numbers = ExaminedNumbers(subject.shape, effort)
     try:
-        rows = on_series(
-            subject,
-            effort,
-            numbers,
-            lambda examination: examination.rows(ExaminationPlan(0, 0, effort.precision.draws)),
-        )
+        value_alone = ExaminationPlan(0, 0, effort.precision.draws)
+        rows = on_series(subject, effort, lambda examination: examination.rows(value_alone))
     except NotPrecise as error:
         unknown = subject.point.row(effort.seed, UNKNOWN, [[] for _ in subject.point.sizes], [])
         rows = [replace(unknown, reason=str(error))] * (len(numbers.outputs) + SUMS)
@@ -124,17 +121,6 @@ def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index
     with watching(lambda: places.setdefault(place())), suppress(Exception):  # the line leads outside
         examination.truth.evaluations.along(Curve.straight(move))
     return ", ".join(list(filter(None, places))[:MOST_PLACES])
-
-
-def _settled_otherwise(row: Row, instead: Callable[[int, int], Known]) -> Row:
-    """The row with ``instead`` (leaf, flat index) for every entry that the series left unknown."""
-
-    def settled(which: int, entry: PartialDerivative) -> PartialDerivative:
-        unknown = math.isnan(entry.derivative.size)
-        return replace(entry, derivative=instead(which, entry.index)) if unknown else entry
-
-    leaves = [replace(leaf, entries=tuple(settled(k, e) for e in leaf.entries)) for k, leaf in enumerate(row.leaves)]
-    return replace(row, leaves=tuple(leaves))
 
 
 def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_directions: int, reason: str) -> Row:

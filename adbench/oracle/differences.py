@@ -32,6 +32,7 @@ SECOND_GROWTH = 4 * sum(map(abs, SECOND_WEIGHTS))
 # The smallest step, in halvings of the scale of x; below it only rounding is left of f'.
 DEEPEST = 26
 LONGEST_LADDER = 64
+"""The most steps that are tried, at four to eight evaluations each."""
 
 INSIDE = 10
 """Steps that are tried inside the domain, however small, down to `CLOSEST` halvings of the scale of x."""
@@ -93,27 +94,24 @@ class _Rung:
     noise: float = 0.0
 
 
-def slope(f: Callable[[float], float], size: float, *, longest: int = LONGEST_LADDER) -> Slope:
-    """The derivative of t -> f(t) at 0, where t is added to a number of magnitude ``size`` (0: no magnitude).
-
-    ``longest`` bounds the number of steps tried, at four to eight evaluations each.
-    """
+def slope(f: Callable[[float], float], size: float) -> Slope:
+    """The derivative of t -> f(t) at 0, where t is added to a number of magnitude ``size`` (0: no magnitude)."""
     line = Line(f)
     centre = line(0.0)
     if not math.isfinite(centre):
         return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
     small = size if 0 < size < 1 else max(1.0, size)
     if _kinked(line, small):
-        sides = [_chosen(_ladder(line, size, side, longest)) for side in (-1.0, 1.0)]
+        sides = [_chosen(_ladder(line, size, side)) for side in (-1.0, 1.0)]
         return _interval(sides, "kink", line.evaluations)
-    best = _chosen(_ladder(line, size, 0.0, longest))
+    best = _chosen(_ladder(line, size, 0.0))
     if best is not None:
         return _interval([best], "smooth", line.evaluations)
-    sides = [_chosen(_ladder(line, size, side, longest)) for side in (-1.0, 1.0)]
+    sides = [_chosen(_ladder(line, size, side)) for side in (-1.0, 1.0)]
     return _interval(sides, "one-sided", line.evaluations)
 
 
-def curvature(f: Callable[[float], float], *, longest: int = LONGEST_LADDER) -> Slope:
+def curvature(f: Callable[[float], float]) -> Slope:
     """The second derivative of t -> f(t) at 0, from nine points, where t is added to a number of about one.
 
     "unknown" if f or its slope has a kink there.
@@ -121,7 +119,7 @@ def curvature(f: Callable[[float], float], *, longest: int = LONGEST_LADDER) -> 
     line = Line(f)
     if math.isfinite(line(0.0)) and not _kinked(line, 1.0) and not _bent(line):
         floor = SECOND_GROWTH * _quantum(line)
-        rungs = _ladder(line, 1.0, 0.0, longest, _second)
+        rungs = _ladder(line, 1.0, 0.0, _second)
         best = _chosen([replace(rung, rounding=max(rung.rounding, floor / rung.step**2)) for rung in rungs])
         if best is not None:
             return _interval([best], "smooth", line.evaluations)
@@ -137,7 +135,7 @@ def _interval(pairs: list[tuple[float, float] | None], kind: str, evaluations: i
 
 
 def _ladder(
-    line: Line, size: float, side: float, longest: int, central: Callable[[Line, float, float], _Rung] | None = None
+    line: Line, size: float, side: float, central: Callable[[Line, float, float], _Rung] | None = None
 ) -> list[_Rung]:
     """Estimates at h = S/4, S/8, ...: central for side 0, else from that side only (side = ±1)."""
     central = central or _central
@@ -146,15 +144,17 @@ def _ladder(
     rungs: list[_Rung] = []
     best_error, risen, inside = math.inf, 0, 0
     step = largest if side else _inside(line, largest, scale)
-    while (step >= scale * 2.0**-DEEPEST or _is_too_far(step, scale, inside, side)) and len(rungs) < longest:
+    while len(rungs) < LONGEST_LADDER:
+        # Where most steps left the domain, smaller ones on both sides may stay inside.
+        if step < scale * 2.0 ** -(CLOSEST if side == 0 and inside < INSIDE else DEEPEST):
+            break
         rung = central(line, step, size) if side == 0 else _one_sided(line, step * side, size)
         rungs.append(rung)
         inside += math.isfinite(rung.derivative)
         if len(rungs) >= 2:
             error = abs(rung.derivative - rungs[-2].derivative) + rung.rounding
             # Smaller steps only increase rounding. But a rise that rounding does not explain is a jump nearby, and
-            # smaller
-            # steps avoid it.
+            # smaller steps avoid it.
             worse = error > 4 * best_error and error < 1e3 * rung.rounding
             risen = risen + 1 if worse else 0
             if risen == 4 and (central is _second or _holds_below(line, rungs, side, size)):
@@ -174,11 +174,6 @@ def _inside(line: Line, step: float, scale: float) -> float:
         if inside < scale * 2.0**-CLOSEST:
             return step
     return inside
-
-
-def _is_too_far(step: float, scale: float, inside: int, side: float) -> bool:
-    """Whether most steps so far left the domain, while smaller ones on both sides may stay inside."""
-    return side == 0 and inside < INSIDE and step >= scale * 2.0**-CLOSEST
 
 
 def _with_noise(rung: _Rung, smaller: list[_Rung], growth: float, order: int) -> _Rung:
@@ -216,31 +211,37 @@ def _gap(before: _Rung, rung: _Rung) -> float:
     return error if math.isfinite(error) else math.inf
 
 
+def central_slope(values: Sequence[float], step: float) -> float:
+    """The slope in the middle of nine equally spaced values; NaN if one of them is not finite."""
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    return math.fsum(w * (values[4 + k] - values[4 - k]) for k, w in enumerate(CENTRAL_WEIGHTS, 1)) / step
+
+
+def forward_slope(values: Sequence[float], step: float) -> float:
+    """The slope at the first of five equally spaced values; NaN if one of them is not finite."""
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    return math.fsum(w * value for w, value in zip(FORWARD_WEIGHTS, values, strict=True)) / step
+
+
 def _central(line: Line, step: float, size: float) -> _Rung:
-    values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
-    derivative = (
-        math.fsum(w * (up - down) for w, (up, down) in zip(CENTRAL_WEIGHTS, values, strict=True)) / step
-        if all(math.isfinite(up) and math.isfinite(down) for up, down in values)
-        else math.nan
-    )
-    largest = max(abs(value) for pair in values for value in pair)
-    ordered = [*(down for _, down in reversed(values)), line(0.0), *(up for up, _ in values)]
-    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), noise_of(ordered))
+    values = [line(k * step) for k in range(-4, 5)]
+    derivative, largest = central_slope(values, step), max(map(abs, values[:4] + values[5:]))
+    return _Rung(step, derivative, _rounding(largest, derivative, step, size, CENTRAL_GROWTH), noise_of(values))
 
 
 def _second(line: Line, step: float, size: float) -> _Rung:
     """A central difference for the second derivative, with its rounding error and its noise."""
-    values = [(line(k * step), line(-k * step)) for k in (1, 2, 3, 4)]
-    centre, largest = line(0.0), max(abs(value) for pair in values for value in pair)
-    if not all(math.isfinite(up) and math.isfinite(down) for up, down in values):
+    values = [line(k * step) for k in range(-4, 5)]
+    if not all(map(math.isfinite, values)):
         return _Rung(step, math.nan, math.nan, math.nan)
-    sums = math.fsum(
-        w * ((up - centre) + (down - centre)) for w, (up, down) in zip(SECOND_WEIGHTS, values, strict=True)
-    )
-    ordered = [*(down for _, down in reversed(values)), centre, *(up for up, _ in values)]
+    centre, largest = values[4], max(map(abs, values[:4] + values[5:]))
+    pairs = enumerate(SECOND_WEIGHTS, 1)
+    sums = math.fsum(w * ((values[4 + k] - centre) + (values[4 - k] - centre)) for k, w in pairs)
     # Includes the rounding of each point x + kh, which is a rounding of t.
     rounding = UNIT_ROUNDOFF * (SECOND_GROWTH * (largest + abs(centre)) + 4 * size * abs(sums)) / step**2
-    return _Rung(step, sums / step**2, rounding, noise_of(ordered))
+    return _Rung(step, sums / step**2, rounding, noise_of(values))
 
 
 def _quantum(line: Line) -> float:
@@ -273,9 +274,7 @@ def _bent(line: Line) -> bool:
 
 def _one_sided(line: Line, step: float, size: float) -> _Rung:
     values = [line(k * step) for k in range(5)]
-    finite = all(map(math.isfinite, values))
-    derivative = math.fsum(w * v for w, v in zip(FORWARD_WEIGHTS, values, strict=True)) / step if finite else math.nan
-    largest = max(map(abs, values))
+    derivative, largest = forward_slope(values, step), max(map(abs, values))
     return _Rung(step, derivative, _rounding(largest, derivative, abs(step), size, FORWARD_GROWTH), noise_of(values))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -130,6 +130,19 @@ def lowest(*of: Precision) -> Precision:
     return max(of, key=lambda one: one.unit)
 
 
+Value = TypeVar("Value")
+
+
+@contextmanager
+def within(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
+    """Inside the block a context variable has this value, which the block gets; afterwards it has the old one again."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
 _PRECISION: ContextVar[Precision] = ContextVar("precision", default=DOUBLE)
 
 
@@ -138,14 +151,9 @@ def precision() -> Precision:
     return _PRECISION.get()
 
 
-@contextmanager
-def judging_in(chosen: Precision) -> Iterator[None]:
-    """Judge numbers by this arithmetic's noise."""
-    before = _PRECISION.set(chosen)
-    try:
-        yield
-    finally:
-        _PRECISION.reset(before)
+def judging_in(chosen: Precision) -> AbstractContextManager[Precision]:
+    """Judge numbers by this arithmetic's noise in the block."""
+    return within(_PRECISION, chosen)
 
 
 def in_digits(digits: float) -> str:

@@ -6,10 +6,9 @@ inside; a leaf has a path as a string (``params[0]['w']``), a shape and a flat i
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
+from adbench.oracle.evidence import within
 from adbench.oracle.reference import Direction, Known, Leaf, PartialDerivative, Row
 
 FloatArray = NDArray[np.float64]
@@ -149,17 +149,6 @@ def _is_active(leaf: Any, *, alone: bool) -> bool:
     return kind == "f" or (kind in "iu" and alone)
 
 
-def argument_names(f: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """Names of f's arguments for messages; ``args[k]`` if the signature does not name them."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in parameters if p.kind in positional]
-    return tuple(names[k] if k < len(names) else f"args[{k}]" for k in range(count))
-
-
 def is_symmetric(values: FloatArray) -> bool:
     """Whether an array (…, n, n) is exactly symmetric, and not only a number."""
     square = values.ndim >= 2 and values.shape[-1] == values.shape[-2] > 1
@@ -185,14 +174,9 @@ def output_weights(seed: int, number: int, shape: tuple[int, ...]) -> FloatArray
     return random_weights(np.random.default_rng([seed, number, 0x0F]), shape)
 
 
-@contextmanager
-def weights_of(bits: int) -> Iterator[None]:
+def weights_of(bits: int) -> AbstractContextManager[int]:
     """In the block, random weights are numbers of a type whose significand has so many bits."""
-    before = _BITS.set(min(bits, WEIGHT_BITS))
-    try:
-        yield
-    finally:
-        _BITS.reset(before)
+    return within(_BITS, min(bits, WEIGHT_BITS))
 
 
 def random_weights(rng: np.random.Generator, shape: tuple[int, ...], bits: int | None = None) -> FloatArray:

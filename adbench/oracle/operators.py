@@ -72,7 +72,6 @@ from adbench.oracle.verdict import (
     conclude,
     hidden,
     length,
-    rounding_of_sum,
     unseen,
     walked,
 )
@@ -94,9 +93,9 @@ class Nonzeros:
     columns: NDArray[np.intp]
 
 
-def cotangent(shape: tuple[int, ...], seed: int, factor: float = COTANGENT) -> Any:
+def cotangent(shape: tuple[int, ...], seed: int) -> Any:
     """The w of `vjp`: the weights of the first sum, times a factor that reveals a backend that ignores w."""
-    return factor * output_weights(seed, 0, shape) if shape else factor
+    return COTANGENT * output_weights(seed, 0, shape) if shape else COTANGENT
 
 
 def along(row: Row, number: int) -> Known:
@@ -193,7 +192,6 @@ def _widened(parts: Sequence[ComparedPart], spread: ErrorSpread) -> list[Compare
 
 
 def _revised(one: ComparedPart, revise: Callable[[EntryEvidence], EntryEvidence]) -> ComparedPart:
-    """The comparison with all of its evidence revised."""
     value = None if one.value is None else revise(one.value)
     entries, along = (list(map(revise, items)) for items in (one.entries, one.along))
     return replace(one, value=value, entries=entries, along=along)
@@ -291,7 +289,7 @@ def _numbers(result: Any, known: Reference, name: str, of: Callable[[Row], Known
         for number, row in enumerate(known.sums):
             weights = output_weights(row.seed, number, known.shape)
             sizes = np.abs(array * weights)
-            rounding, typical = rounding_of_sum(sizes.ravel()), length(sizes)
+            rounding, typical = precision().rounding * float(added_up(sizes.ravel())), length(sizes)
             where = f"{name}, summed over all {known.size} outputs (weights {number} from seed {row.seed})"
             sums.append(compare(where, (), weighted_sum(array, weights), of(row), math.inf, rounding, typical))
     unseen_here = [hidden(name, unseen(sums), array, len(known.outputs))]

@@ -177,7 +177,7 @@ def unit(point: Point, leaf: int, index: int, form: Precision = DOUBLE) -> tuple
     return one_entry(point, leaf, index, step), step
 
 
-def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> SeriesExamination:
+def examination(subject: Subject, effort: Effort) -> SeriesExamination:
     """Evaluate the source on series. Raises TooSlow, or any exception of the source."""
     assert subject.text is not None
     arguments: Any = subject.point.args
@@ -185,7 +185,7 @@ def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> S
     if sum(map(np.size, optree.tree_leaves(arguments))) > affordable:
         raise TooLongOnSeries(too_long(sum(subject.point.sizes), effort.max_entries, int(affordable / 20)))
     deadline = time.thread_time() + OVERDUE * effort.max_seconds
-    evaluations = Evaluations(subject.text, subject.point, deadline, numbers.exact)
+    evaluations = Evaluations(subject.text, subject.point, deadline, ExaminedNumbers(subject.shape, effort).exact)
     truth = Truth(evaluations)
     along = Curve.straight(many_entries(subject.point.steps(effort.seed, 0)))
     started = ended = time.thread_time()
@@ -199,12 +199,12 @@ def examination(subject: Subject, effort: Effort, numbers: ExaminedNumbers) -> S
     return SeriesExamination(subject, effort, truth, max(1e-6, ended - started))
 
 
-def on_series(
-    subject: Subject, effort: Effort, numbers: ExaminedNumbers, examine: Callable[[SeriesExamination], Examined]
-) -> Examined:
+def on_series(subject: Subject, effort: Effort, examine: Callable[[SeriesExamination], Examined]) -> Examined:
     """The result of ``examine``; raises NotPrecise with the reason if the source does not run on series."""
+    if subject.text is None:
+        raise NotPrecise("the function is a black box")
     try:
-        return examine(examination(subject, effort, numbers))
+        return examine(examination(subject, effort))
     except TooSlow:
         raise TooLongOnSeries(too_long(sum(subject.point.sizes), effort.max_entries)) from None
     except NotPrecise:
@@ -240,7 +240,7 @@ def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
             raise NotPrecise("the derivative is unknown")
         return not any(one.size or one.bar for one in known)
 
-    return on_series(subject, effort, ExaminedNumbers(subject.shape, effort), examine)
+    return on_series(subject, effort, examine)
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
         leaves = {k for k, of_one in alone.items() if not all(of_one.get(name, True) for name in operations)}
         return SymmetricReads(frozenset(operations), frozenset(leaves)) if leaves else SymmetricReads()
 
-    return on_series(subject, effort, ExaminedNumbers(subject.shape, effort), examine)
+    return on_series(subject, effort, examine)
 
 
 def _symmetric(a: FloatArray) -> FloatArray:

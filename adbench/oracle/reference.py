@@ -120,13 +120,15 @@ class Row:
         of_entries = [entry.derivative for leaf in self.leaves for entry in leaf.entries]
         return of_entries + [direction.derivative for direction in self.directions]
 
-    def with_derivatives(self, change: Callable[[Known], Known]) -> Row:
-        """The row with every derivative changed."""
-        leaves = tuple(
-            replace(leaf, entries=tuple(replace(e, derivative=change(e.derivative)) for e in leaf.entries))
-            for leaf in self.leaves
-        )
-        directions = tuple(replace(d, derivative=change(d.derivative)) for d in self.directions)
+    def with_derivatives(self, change: Callable[[Known, int, int], Known]) -> Row:
+        """The row with every derivative changed: change(known, leaf, index), or (known, -1, number) of a direction."""
+
+        def changed(which: int, leaf: Leaf) -> Leaf:
+            entries = (replace(e, derivative=change(e.derivative, which, e.index)) for e in leaf.entries)
+            return replace(leaf, entries=tuple(entries))
+
+        leaves = tuple(changed(which, leaf) for which, leaf in enumerate(self.leaves))
+        directions = tuple(replace(d, derivative=change(d.derivative, -1, d.number)) for d in self.directions)
         return replace(self, leaves=leaves, directions=directions)
 
 
@@ -173,7 +175,7 @@ class Reference:
         """This reference with all its numbers unknown for this reason."""
 
         def unknown(row: Row) -> Row:
-            forgotten = row.with_derivatives(lambda _: UNKNOWN)
+            forgotten = row.with_derivatives(lambda *_: UNKNOWN)
             return replace(forgotten, value=UNKNOWN, directions=(), method="", reason=reason, noise="", proved=False)
 
         return self.mapped(unknown)

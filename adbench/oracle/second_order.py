@@ -44,15 +44,16 @@ def hvp_reference(subject: Subject, first: Row, effort: Effort) -> Reference:
         row = examination.rows(examination.planned(), move)[0]
         # v is as large as x, so that H v is as large as the gradient.
         floor = UNIT_ROUNDOFF * _largest([*row.derivatives, *first.derivatives])
-        return Reference((), ((0, row.with_derivatives(lambda known: _with_floor(known, floor))),))
+        return Reference((), ((0, row.with_derivatives(lambda known, *_: _with_floor(known, floor))),))
 
-    def unknown(reason: str) -> Reference:
-        if effort.second_differences:
-            return _Bends(subject, effort, reason).hvp()
-        chosen = chosen_entries(subject.point.sizes, effort.max_entries, effort.seed)
-        return Reference((), ((0, _unknown_row(subject.point, effort.seed, chosen, reason)),))
-
-    return _on_series(subject, effort, examine, unknown)
+    try:
+        return on_series(subject, effort, examine)
+    except NotPrecise as error:
+        reason = str(error)
+    if effort.second_differences:
+        return _Bends(subject, effort, reason).hvp()
+    chosen = chosen_entries(subject.point.sizes, effort.max_entries, effort.seed)
+    return Reference((), ((0, _unknown_row(subject.point, effort.seed, chosen, reason)),))
 
 
 def hessian_reference(subject: Subject, effort: Effort) -> Reference:
@@ -66,30 +67,17 @@ def hessian_reference(subject: Subject, effort: Effort) -> Reference:
     def examine(examination: SeriesExamination) -> Reference:
         return _hessian(examination, min(total, MOST_ROWS, _affordable_rows(examination.affordable)))
 
-    def unknown(reason: str) -> Reference:
-        if effort.second_differences:
-            return _Bends(subject, effort, reason).hessian()
-        (rows,) = chosen_entries([total], MOST_ROWS, effort.seed)
-        row = _unknown_row(subject.point, effort.seed, _by_leaf(subject.point, rows), reason)
-        return Reference((total,), tuple((index, row) for index in rows))
-
     if not total:
         return Reference((0,), (), (_unknown_row(subject.point, effort.seed, [[] for _ in subject.point.sizes], ""),))
-    return _on_series(subject, replace(effort, max_seconds=PATIENCE * effort.max_seconds), examine, unknown)
-
-
-def _on_series(
-    subject: Subject,
-    effort: Effort,
-    examine: Callable[[SeriesExamination], Reference],
-    unknown: Callable[[str], Reference],
-) -> Reference:
-    if subject.text is None:
-        return unknown("the function is a black box")
     try:
-        return on_series(subject, effort, ExaminedNumbers((), effort), examine)
+        return on_series(subject, replace(effort, max_seconds=PATIENCE * effort.max_seconds), examine)
     except NotPrecise as error:
-        return unknown(str(error))
+        reason = str(error)
+    if effort.second_differences:
+        return _Bends(subject, effort, reason).hessian()
+    (rows,) = chosen_entries([total], MOST_ROWS, effort.seed)
+    row = _unknown_row(subject.point, effort.seed, _by_leaf(subject.point, rows), reason)
+    return Reference((total,), tuple((index, row) for index in rows))
 
 
 class _Bends:

@@ -11,7 +11,7 @@ import numpy as np
 import optree
 
 from adbench.oracle.evidence import DOUBLE, Precision
-from adbench.oracle.leaves import FloatArray, Point, argument_names, output_weights
+from adbench.oracle.leaves import FloatArray, Point, output_weights
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Ball
 from adbench.oracle.series.evaluation import one_number
@@ -37,19 +37,6 @@ class Subject:
     text: Callable[..., Any] | None = None
     shape: tuple[int, ...] = ()
     place: Callable[[], str] | None = None
-
-    @staticmethod
-    def of(
-        f: Callable[..., Any],
-        args: tuple[Any, ...],
-        wrt: Sequence[int],
-        *,
-        text: Callable[..., Any] | None = None,
-        names: Sequence[str] | None = None,
-        shape: tuple[int, ...] = (),
-    ) -> Subject:
-        """f at these arguments, active in ``wrt``; messages use these names, or else those of f's signature."""
-        return Subject(f, Point(args, wrt, names or argument_names(f, len(args))), text, shape)
 
 
 @dataclass(frozen=True)
@@ -116,7 +103,8 @@ class ExaminedNumbers:
 
     def functions(self, f: Callable[..., Any]) -> list[Callable[..., float]]:
         """One function of f's arguments for each number, in double precision."""
-        values = _remembered(f) if self.shape else _quiet(f)
+        quiet = np.errstate(all="ignore")(f)  # a step may leave its domain
+        values = _remembered(quiet) if self.shape else quiet
 
         def number(which: int) -> Callable[..., float]:
             return lambda *args: self.plain(values(*args))[which]
@@ -168,26 +156,15 @@ def _weighted_sum(balls: Sequence[Ball], weights: FloatArray) -> Ball:
     return total
 
 
-def _quiet(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f without numpy's warnings, because a step may leave its domain."""
-
-    def quiet(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return f(*args)
-
-    return quiet
-
-
 def _remembered(f: Callable[..., Any]) -> Callable[..., Any]:
     """f with cached values, because differences of all outputs use the same points."""
     kept: dict[bytes, Any] = {}
-    values = _quiet(f)
 
     def remembering(*args: Any) -> Any:
         nested: Any = args
         key = b"|".join(np.asarray(leaf).tobytes() for leaf in optree.tree_leaves(nested))
         if key not in kept:
-            kept[key] = values(*args)
+            kept[key] = f(*args)
         return kept[key]
 
     return remembering

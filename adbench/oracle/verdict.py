@@ -244,11 +244,6 @@ def _hiding(row: Row, entries: Sequence[EntryEvidence], along: Sequence[EntryEvi
     return largest
 
 
-def rounding_of_sum(sizes: Floats) -> float:
-    """The largest sum of rounding errors, 8 u each in float64, of correct terms of these sizes."""
-    return precision().rounding * float(added_up(sizes))
-
-
 def length(terms: Floats) -> float:
     """Their Euclidean length, which is about the size of their sum with random signs."""
     return math.sqrt(float(np.square(terms).sum()))

@@ -15,7 +15,7 @@ from adbench.catalog.discovery import catalog, load
 from adbench.execution.known_faults import KnownFaults
 from adbench.execution.operators import compositions
 from adbench.execution.operators.fallback import prepare
-from adbench.execution.operators.prepared_point import judged, point
+from adbench.execution.operators.prepared_point import examined, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.phases.check_phase import _as_known
 from adbench.model import tree
@@ -74,7 +74,7 @@ def composed(used: Backend, composition: Operator, case: Case = CASE) -> tuple[A
     assert made.how == "native"
     made.call(*native)
     result = used.numpy_result(made.call(*native))
-    return result, judged(at, composition, result, known_at(at, second_order=True, seconds=5.0), None)
+    return result, examined(at, composition, result, known_at(at, second_order=True, seconds=5.0), None)[0]
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
@@ -181,7 +181,7 @@ def test_a_file_lists_its_nesting_modes_or_gives_the_reason(tmp_path: Path) -> N
 def test_with_a_declared_gradient_a_composition_is_blind() -> None:
     at = point(catalog().cases["trap_stop_gradient"], 1, 0)
     known = known_at(at, second_order=True, seconds=1.0)
-    assert {judged(at, operator, (1.0,), known, None).word for operator in COMPOSITIONS} == {"blind"}
+    assert {examined(at, operator, (1.0,), known, None)[0].word for operator in COMPOSITIONS} == {"blind"}
 
 
 KNOWN = (

@@ -14,7 +14,8 @@ import torch
 import adbench
 from adbench import tape
 from adbench.oracle.compute import reference
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 Y = 1.7
 HALF_ROOT = 0.5 / math.sqrt(Y)
@@ -193,7 +194,7 @@ def test_a_program_without_branches_is_not_held_against_its_values() -> None:
     def text(xp: Any, x: Any) -> Any:
         return x * x
 
-    reference(Subject.of(counted, (1.3,), (0,), text=text), EFFORT)
+    reference(subject_of(counted, (1.3,), (0,), text=text), EFFORT)
     assert calls < 2
 
 

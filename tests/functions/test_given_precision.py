@@ -23,7 +23,8 @@ from adbench.oracle.compute import reference  # noqa: E402
 from adbench.oracle.evidence import BRAIN, DOUBLE, HALF, SINGLE, Precision, compare, judging_in  # noqa: E402
 from adbench.oracle.operators import judge_entries  # noqa: E402
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known  # noqa: E402
-from adbench.oracle.subject import Effort, Subject  # noqa: E402
+from adbench.oracle.subject import Effort  # noqa: E402
+from tests.oracle.scalars import subject_of  # noqa: E402
 from tests.support.marks import one_in  # noqa: E402
 
 FORMS = {"float32": SINGLE, "bfloat16": BRAIN, "float16": HALF}
@@ -320,7 +321,7 @@ def test_infinity_is_hidden_only_where_rounding_leaves_no_digit() -> None:
 
 def word_of(f: Callable[..., Any], x: float, got: float, form: Precision = BRAIN) -> str:
     """Of a derivative of f(xp, x) in bfloat16 or another type."""
-    subject = Subject.of(lambda x: f(PLAIN, x), (x,), (0,), text=f)
+    subject = subject_of(lambda x: f(PLAIN, x), (x,), (0,), text=f)
     known = reference(subject, Effort(precision=form))
     return judge_entries("gradient", (np.asarray(got),), known, within=form)[0].word
 

@@ -16,7 +16,8 @@ from adbench.functions.from_jax.jaxprs import jax_text
 from adbench.model.errors import Unsupported
 from adbench.oracle.compute import reference
 from adbench.oracle.reference import Reference
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
@@ -37,7 +38,7 @@ def truth(f: Callable[..., Any], *args: Any, values: Callable[..., Any] | None =
     """The reference of f in all its arguments; ``values``: f in numpy."""
     plain = values or (lambda *leaves: np.asarray(jax.jit(f)(*leaves)))
     shape = jax.eval_shape(f, *args).shape
-    subject = Subject.of(plain, args, range(len(args)), text=jax_text(f, args), shape=shape)
+    subject = subject_of(plain, args, range(len(args)), text=jax_text(f, args), shape=shape)
     return reference(subject, Effort(max_outputs=400, max_directions=0, max_seconds=60))
 
 
@@ -394,13 +395,6 @@ def test_constants_may_be_in_single_precision() -> None:
 
 def test_prints_are_left_out() -> None:
     assert derivative(printed, 0.5) == 1.0
-
-
-def test_the_translation_on_numpy_equals_jax() -> None:
-    from adbench.model.namespace import Namespace
-
-    text = jax_text(lambda x: jnp.sin(x) * 2, [X])
-    np.testing.assert_allclose(text(Namespace(np), X), np.sin(X) * 2, rtol=1e-15)
 
 
 def test_a_hundred_steps_of_twenty_operations_are_fast_enough_for_a_proof() -> None:

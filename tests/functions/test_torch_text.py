@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adbench.model.errors import Unsupported
 from adbench.oracle.compute import reference
 from adbench.oracle.reference import Row
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -36,7 +36,7 @@ def float64() -> Iterator[None]:
 
 def row_of(f: Function, args: Any) -> Row:
     """The row of the reference of f. Differences would be those of a constant."""
-    subject = Subject.of(lambda *_: 0.0, args, tuple(range(len(args))), text=torch_text(f, args))
+    subject = subject_of(lambda *_: 0.0, args, tuple(range(len(args))), text=torch_text(f, args))
     return reference(subject, Effort(max_seconds=30.0, max_entries=4, max_directions=1)).outputs[0][1]
 
 
@@ -399,10 +399,3 @@ def test_a_refusal_names_the_operation(f: Function, reason: str) -> None:
 def test_constants_may_have_lower_precision() -> None:
     constant = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float32)
     agrees(lambda x: (constant.exp() * x).sum(), VECTOR)
-
-
-def test_the_translation_on_numpy_equals_torch() -> None:
-    text = torch_text(lambda x, n: (x**n).sum(), [VECTOR, 2])
-    assert text(np, VECTOR, 2) == pytest.approx((VECTOR**2).sum())
-    with pytest.raises(Unsupported, match="float32"):
-        torch_text(lambda x: x.float(), [VECTOR])(np, VECTOR)

@@ -1,13 +1,31 @@
 """Reference and verdict of scalar functions, each in one line."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adbench.oracle.compute import reference as of_any_shape
+from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_operator
 from adbench.oracle.reference import Reference, Row
 from adbench.oracle.subject import Effort, Subject
 from adbench.oracle.verdict import Verdict
+
+
+def subject_of(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    wrt: Sequence[int],
+    *,
+    text: Callable[..., Any] | None = None,
+    names: Sequence[str] | None = None,
+    shape: tuple[int, ...] = (),
+) -> Subject:
+    """f at these arguments, active in ``wrt``; messages use these names, or else those of f's parameters."""
+    parameters = inspect.signature(f).parameters.values()
+    own = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    own += [f"args[{k}]" for k in range(len(own), len(args))]
+    return Subject(f, Point(args, wrt, names or own), text, shape)
 
 
 def reference(
@@ -20,7 +38,7 @@ def reference(
     **effort: Any,
 ) -> Row:
     """The only row of a scalar function."""
-    return of_any_shape(Subject.of(f, args, wrt, text=text, names=names), Effort(**effort)).scalar
+    return of_any_shape(subject_of(f, args, wrt, text=text, names=names), Effort(**effort)).scalar
 
 
 def judge(value: Any, gradient: Any, row: Row, *, claimed_relative_error: float | None = None) -> Verdict:

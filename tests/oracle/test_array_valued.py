@@ -14,7 +14,7 @@ from adbench import Namespace
 from adbench.oracle.compute import reference as reference_of
 from adbench.oracle.operators import Nonzeros, cotangent, judge_operator
 from adbench.oracle.reference import Reference
-from adbench.oracle.subject import Subject
+from tests.oracle.scalars import subject_of
 
 
 def f(xp: Any, x: Any, b: Any) -> Any:
@@ -35,7 +35,7 @@ def jacobian(x: Any, b: float) -> tuple[Any, Any]:
 def known(n: int) -> tuple[tuple[Any, float], Reference]:
     args = np.random.default_rng(n).uniform(0.5, 1.5, n + 1), 0.75
     plain = lambda *a: f(Namespace(np), *a)  # noqa: E731 - named for the argument
-    return args, reference_of(Subject.of(plain, args, (0, 1), text=f, names=("x", "b"), shape=(n, 2)))
+    return args, reference_of(subject_of(plain, args, (0, 1), text=f, names=("x", "b"), shape=(n, 2)))
 
 
 SMALL, LARGE = known(4), known(40)
@@ -44,7 +44,7 @@ BOTH = pytest.mark.parametrize(("args", "reference"), [SMALL, LARGE], ids=["all 
 
 def results(args: tuple[Any, float]) -> dict[str, Any]:
     by_x, by_b = jacobian(*args)
-    v = Subject.of(f, args, (0, 1)).point.direction(0, 0)
+    v = subject_of(f, args, (0, 1)).point.direction(0, 0)
     w = cotangent(by_b.shape, 0)
     return {
         "value": f(Namespace(np), *args),
@@ -155,7 +155,7 @@ def test_a_forgotten_cotangent_is_found() -> None:
 
 def test_a_black_box_is_judged_by_differences_in_double_precision() -> None:
     args, _ = SMALL
-    reference = reference_of(Subject.of(lambda *a: f(Namespace(np), *a), args, (0, 1), shape=(4, 2)))
+    reference = reference_of(subject_of(lambda *a: f(Namespace(np), *a), args, (0, 1), shape=(4, 2)))
     assert reference.sums[0].reason == "the function is a black box"
     by_x, by_b = jacobian(*args)
     assert word("jacobian", (by_x, by_b), reference) in ("right", "verified")

@@ -7,7 +7,7 @@ import pytest
 
 from adbench.oracle.enclosures.counted_sweep import operations_with_gradient
 from adbench.oracle.precise import NotPrecise
-from adbench.oracle.subject import Subject
+from tests.oracle.scalars import subject_of
 
 N = 12
 A, B, X = np.ones((N, N)), np.ones((N, N)), np.ones(N)
@@ -26,11 +26,11 @@ A, B, X = np.ones((N, N)), np.ones((N, N)), np.ones(N)
     ],
 )
 def test_the_operations_are_those_of_a_textbook(f: Any, args: Any, wrt: Any, of_value: int, of_sweep: int) -> None:
-    subject = Subject.of(lambda *args: f(np, *args), args, wrt, text=f)
+    subject = subject_of(lambda *args: f(np, *args), args, wrt, text=f)
     assert operations_with_gradient(subject) == pytest.approx(1 + of_sweep / of_value)
 
 
 def test_a_factorisation_is_not_counted() -> None:
     text = lambda xp, a: xp.linalg.slogdet(a)[1]  # noqa: E731
     with pytest.raises(NotPrecise, match="its operations are not counted: AttributeError"):
-        operations_with_gradient(Subject.of(lambda a: text(np, a), (A,), (0,), text=text))
+        operations_with_gradient(subject_of(lambda a: text(np, a), (A,), (0,), text=text))

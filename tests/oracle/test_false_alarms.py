@@ -12,7 +12,7 @@ import pytest
 from adbench import Case
 from adbench.catalog.discovery import catalog
 from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import CasePoint, PointReferences, judged, point
+from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
 from adbench.execution.operators.references import known_at
 from adbench.model.backend import Backend
 from adbench.model.case import function_of
@@ -54,7 +54,7 @@ class Tally:
     failures: list[str]
 
     def judge(self, at: CasePoint, who: str, operator: str, result: Any, known: PointReferences) -> None:
-        verdict = judged(at, operator, result, known, None)
+        verdict = examined(at, operator, result, known, None)[0]
         unresolved = {"verified": verdict.inconclusive - verdict.blind, "blind": verdict.blind}
         compared = {"right": verdict.right, "wrong": verdict.wrong, **unresolved}
         if verdict.value is not None:

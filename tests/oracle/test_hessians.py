@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adbench import Case, tape
-from adbench.execution.operators.prepared_point import PointReferences, judged, point
+from adbench.execution.operators.prepared_point import PointReferences, examined, point
 from adbench.execution.operators.references import known_at
 from adbench.model import tree
 from adbench.oracle.compute import reference
@@ -16,9 +16,10 @@ from adbench.oracle.leaves import Point
 from adbench.oracle.operators import judge_operator
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import hessian_reference, hvp_reference
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
 from adbench.oracle.verdict import Verdict
 from tests.oracle import closed_forms
+from tests.oracle.scalars import subject_of
 
 A = np.random.default_rng(6).normal(size=(4, 3))
 ARGS = ({"w": A, "count": 3, "b": [0.5, np.array([1.5, -0.25])]}, np.array([0.3, -1.2, 0.7]), 2.0)
@@ -185,11 +186,11 @@ def test_second_order_of_a_declared_gradient_is_blind_with_a_reason() -> None:
     found = known_at(at, second_order=True, hessian=True, seconds=1.0)
     assert PointReferences.from_plain(found.to_plain()).hvp is not None
     for operator, result in (("hvp", (np.ones(2),)), ("hessian", ((np.eye(2),),))):
-        verdict = judged(at, operator, result, found, None)
+        verdict = examined(at, operator, result, found, None)[0]
         assert verdict.word == "blind"
         assert "the reference is unknown for" in verdict.sentence
         assert "(the case declares its gradient but not its second derivatives)" in verdict.sentence
-        assert judged(at, operator, None, found, None).word == "wrong"
+        assert examined(at, operator, None, found, None)[0].word == "wrong"
 
 
 def test_a_black_box_gets_second_derivatives_from_differences_on_request() -> None:
@@ -201,7 +202,7 @@ def test_a_black_box_gets_second_derivatives_from_differences_on_request() -> No
     def text(xp: Any, x: Any) -> Any:
         return xp.sum(xp.sin(x[1:] * x[:-1])) ** 2
 
-    black, white = (Subject.of(f, (x,), (0,), text=known_text) for known_text in (None, text))
+    black, white = (subject_of(f, (x,), (0,), text=known_text) for known_text in (None, text))
     effort = Effort(second_differences=True)
     truth = tape.hessian(lambda x: tape.sum(tape.sin(x[1:] * x[:-1])) ** 2, x)[2]
     assert judge_operator("hessian", ((truth,),), hessian_reference(white, effort)).word == "right"

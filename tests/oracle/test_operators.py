@@ -10,7 +10,8 @@ from adbench.oracle.operators import COTANGENT, along, judge_operator
 from adbench.oracle.precise import METHOD
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import DIRECTION, hessian_reference, hvp_reference
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.0, 4.0]])
 X, B = np.array([0.3, -1.2, 0.7]), 1.5
@@ -28,7 +29,7 @@ def plain(x: Any, b: Any) -> Any:
     return text(np, x, b)
 
 
-HERE = Subject.of(plain, ARGS, WRT, text=text)
+HERE = subject_of(plain, ARGS, WRT, text=text)
 FIRST = reference(HERE)
 V = [HERE.point.direction(0, DIRECTION)]
 SECOND = {
@@ -130,7 +131,7 @@ def test_summed_and_examined_directional_derivatives_agree() -> None:
 
 
 def test_a_product_of_opposite_infinities_is_unknown() -> None:
-    v = Subject.of(plain, ARGS, WRT).point.direction(0, 0)[0]
+    v = subject_of(plain, ARGS, WRT).point.direction(0, 0)[0]
     infinite = declared(1.0, (np.sign(v) * np.array([np.inf, -np.inf, 1.0]), 1.0), ARGS, WRT, ("x", "b"))
     assert np.isnan(along(infinite.scalar, 0).lower)
     assert judge_operator("jvp", 2.0, infinite).word == "blind"
@@ -138,12 +139,12 @@ def test_a_product_of_opposite_infinities_is_unknown() -> None:
 
 def test_a_claim_about_a_cancelling_product_refers_to_its_terms() -> None:
     at = (1.3, 0.7)
-    p, q = (float(part) for part in Subject.of(plain, at, (0, 1)).point.direction(0, 0))
+    p, q = (float(part) for part in subject_of(plain, at, (0, 1)).point.direction(0, 0))
 
     def cancelling(xp: Any, a: Any, b: Any) -> Any:  # its gradient is (q, -p), and its product with v is 0
         return q * a - p * b
 
-    known = reference(Subject.of(lambda a, b: cancelling(np, a, b), at, (0, 1), text=cancelling))
+    known = reference(subject_of(lambda a, b: cancelling(np, a, b), at, (0, 1), text=cancelling))
     size = 2 * abs(p * q)
 
     def word_of(off: float, claim: float | None = 1e-6) -> str:
@@ -157,7 +158,7 @@ def test_without_series_second_order_is_unknown() -> None:
     def opaque(xp: Any, x: Any, b: Any) -> Any:
         return text(np, np.asarray(x, dtype=float), float(b))
 
-    second = hvp_reference(Subject.of(plain, ARGS, WRT, text=opaque), FIRST.scalar, Effort())
+    second = hvp_reference(subject_of(plain, ARGS, WRT, text=opaque), FIRST.scalar, Effort())
     assert second.scalar.method != METHOD
     assert judge_operator("hvp", RIGHT["hvp"], second).word == "blind"
 
@@ -172,6 +173,6 @@ def test_a_declared_gradient_overrides_differences() -> None:
 
 def test_nested_inputs_have_nested_directions() -> None:
     args = ({"w": [X, B], "n": 2}, 0.5)
-    v = Subject.of(plain, args, (0, 1)).point.direction(3, 0)
+    v = subject_of(plain, args, (0, 1)).point.direction(3, 0)
     assert v[0]["w"][0].shape == (3,)
     assert isinstance(v[1], float)

@@ -18,9 +18,9 @@ from adbench.model.record import Record
 from adbench.oracle.compute import reference
 from adbench.oracle.operators import judge_operator
 from adbench.oracle.reference import Reference
-from adbench.oracle.subject import Subject
 from adbench.oracle.verdict import Verdict
 from tests.model.test_backend import backend
+from tests.oracle.scalars import subject_of
 from tests.support.files import RIGHT, write
 from tests.support.marks import mostly_slow
 
@@ -131,7 +131,7 @@ def test_noise_inside_a_black_box_is_measured() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.sin(x.astype(np.float32)) ** 2).astype(np.float64)
 
-    known = reference(Subject.of(f, (X,), (0,)))
+    known = reference(subject_of(f, (X,), (0,)))
     right = np.sin(2 * X)
     verdict = judge_operator("gradient", (right,), known)
     assert verdict.word == "verified", verdict.sentence
@@ -145,7 +145,7 @@ def of_sines() -> Reference:
     def text(xp: Any, x: Any) -> Any:
         return xp.sum(xp.sin(x) ** 2)
 
-    return reference(Subject.of(lambda x: text(np, x), (X.astype(np.float32),), (0,), text=text))
+    return reference(subject_of(lambda x: text(np, x), (X.astype(np.float32),), (0,), text=text))
 
 
 def judged(error: float, *, single: bool = True) -> Verdict:
@@ -178,7 +178,7 @@ def test_a_reference_by_differences_allows_float32_more_rounding_than_its_own() 
     def f(y: Any, scale: Any) -> Any:
         return -0.5 * np.sum((y / scale) ** 2) - len(y) * (np.log(scale) + 0.5 * math.log(2 * math.pi))
 
-    known = reference(Subject.of(f, (y.astype(np.float64), float(scale)), (1,)))
+    known = reference(subject_of(f, (y.astype(np.float64), float(scale)), (1,)))
     squares = np.cumsum((y / scale) ** 2, dtype=np.float32)[-1]
     value, slope = np.float32(-0.5) * squares - len(y) * constant, (squares - len(y)) / scale
     assert known.scalar.value.noise == 0
@@ -193,7 +193,7 @@ def test_a_number_too_large_for_float32_is_not_its_fault() -> None:
     def text(xp: Any, x: Any) -> Any:
         return 1e30 * x**4
 
-    known = reference(Subject.of(lambda x: text(np, x), (1e3,), (0,), text=text))
+    known = reference(subject_of(lambda x: text(np, x), (1e3,), (0,), text=text))
     assert judge_operator("gradient", (np.float32(np.inf),), known, single=True).word == "blind"
 
 

@@ -14,8 +14,8 @@ from adbench.oracle.compute import DIFFERENCES
 from adbench.oracle.compute import reference as of_any_shape
 from adbench.oracle.precise import METHOD, NOISE, NotPrecise, plan
 from adbench.oracle.reference import Reference
-from adbench.oracle.subject import Effort, Subject, chosen_entries
-from tests.oracle.scalars import judge, reference
+from adbench.oracle.subject import Effort, chosen_entries
+from tests.oracle.scalars import judge, reference, subject_of
 
 X = np.linspace(0.2, 1.4, 7)
 
@@ -157,7 +157,7 @@ def test_a_reference_is_computed_once_and_a_damaged_one_again(tmp_path: Path) ->
 
     def compute() -> Reference:
         calls.append(1)
-        return of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
+        return of_any_shape(subject_of(plain, (X,), (0,), text=text), Effort())
 
     key = reference_key("text", (X,), (0,), 0)
     first = cached(tmp_path / "cache", key, key, compute)
@@ -174,7 +174,7 @@ def test_a_reference_is_computed_once_and_a_damaged_one_again(tmp_path: Path) ->
 
 def test_an_edited_reference_is_computed_again(tmp_path: Path) -> None:
     key = reference_key("text", (X,), (0,), 0)
-    first = cached(tmp_path, key, key, lambda: of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort()))
+    first = cached(tmp_path, key, key, lambda: of_any_shape(subject_of(plain, (X,), (0,), text=text), Effort()))
     (file,) = tmp_path.rglob("*.json")
     edited = file.read_bytes().replace(b"1.4656833097922037", b"1.4656833097922047")
     assert edited != file.read_bytes()
@@ -184,7 +184,7 @@ def test_an_edited_reference_is_computed_again(tmp_path: Path) -> None:
 
 def test_a_folder_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
     key = reference_key("text", (X,), (0,), 0)
-    first = of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
+    first = of_any_shape(subject_of(plain, (X,), (0,), text=text), Effort())
     calls: list[int] = []
 
     def compute() -> Reference:
@@ -203,7 +203,7 @@ def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, mo
 
     def compute() -> Reference:
         calls.append(1)
-        return of_any_shape(Subject.of(plain, (X,), (0,), text=text), Effort())
+        return of_any_shape(subject_of(plain, (X,), (0,), text=text), Effort())
 
     for digest in ("before", "after", "after"):
         monkeypatch.setattr(cache, "_text_of_oracle", lambda digest=digest: digest)
@@ -214,7 +214,7 @@ def test_what_another_text_of_the_oracle_computed_is_not_read(tmp_path: Path, mo
 def test_an_unwritable_folder_only_costs_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    found = cached(blocked / "inside", "key", "key", lambda: of_any_shape(Subject.of(plain, (X,), (0,))))
+    found = cached(blocked / "inside", "key", "key", lambda: of_any_shape(subject_of(plain, (X,), (0,))))
     assert found.scalar.method == DIFFERENCES
 
 

@@ -15,7 +15,8 @@ from adbench.oracle.series.evaluation import one_number
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.noisy import noisy_type
 from adbench.oracle.series.number import LostPrecision, Real
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
+from tests.oracle.scalars import subject_of
 
 RNG = np.random.default_rng(23)
 X = RNG.normal(size=6)
@@ -163,7 +164,7 @@ PROVED: dict[str, tuple[Callable[[Any, Any], Any], Any, Any, Any]] = {
 @pytest.mark.parametrize("name", PROVED)
 def test_both_orders_are_proved(name: str) -> None:
     f, x, gradient, hessian = PROVED[name]
-    subject = Subject.of(lambda x: f(np, x), (np.array(x),), (0,), text=f)
+    subject = subject_of(lambda x: f(np, x), (np.array(x),), (0,), text=f)
     row = reference(subject, Effort()).scalar
     assert row.proved, row.reason
     found = [entry.derivative for entry in row.leaves[0].entries]
@@ -176,7 +177,7 @@ def test_both_orders_are_proved(name: str) -> None:
 
 def test_a_filter_has_the_matrix_that_numpy_has() -> None:
     matrix = np.array([np.fft.irfft(np.fft.rfft(e) * [0.0, 3.0, 1.0, -2.0], n=7) for e in np.eye(7)])
-    subject = Subject.of(lambda x: spectrum(np, x), (RNG.normal(size=7),), (0,), text=spectrum)
+    subject = subject_of(lambda x: spectrum(np, x), (RNG.normal(size=7),), (0,), text=spectrum)
     second = hessian_reference(subject, Effort())
     rows = [[e.derivative.lower for e in row.leaves[0].entries] for _, row in second.outputs]
     np.testing.assert_allclose(rows, 0.5 * (matrix + matrix.T), rtol=1e-13, atol=1e-14)

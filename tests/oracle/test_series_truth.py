@@ -20,9 +20,10 @@ from adbench.oracle.series.ball import Arithmetic, arithmetic
 from adbench.oracle.series.evaluation import Curve, Evaluations, many_entries, one_entry, one_number
 from adbench.oracle.series.namespace import lift_deadlines
 from adbench.oracle.series.truth import Truth
-from adbench.oracle.subject import Effort, Subject
+from adbench.oracle.subject import Effort
 from cases import saddle
 from tests.oracle import expressions
+from tests.oracle.scalars import subject_of
 from tests.oracle.second_opinion import mp, reals
 from tests.oracle.second_opinion import xp as second_opinion
 
@@ -445,7 +446,7 @@ def test_random_expressions_agree_with_differences_of_mpmath(seed: int) -> None:
 
 
 def test_second_order_operators_have_these_numbers() -> None:
-    subject = Subject.of(lambda x: np.sum(x**3), (np.array([1.0, -2.0]),), (0,), text=lambda xp, x: xp.sum(x**3))
+    subject = subject_of(lambda x: np.sum(x**3), (np.array([1.0, -2.0]),), (0,), text=lambda xp, x: xp.sum(x**3))
     whole = hessian_reference(subject, Effort())
     rows = [[told(entry.derivative) for entry in row.leaves[0].entries] for _, row in whole.outputs]
     assert rows == [[6.0, 0.0], [0.0, -12.0]]
@@ -457,7 +458,7 @@ def test_second_order_operators_have_these_numbers() -> None:
 
 def test_a_row_with_an_unknown_number_is_not_proved() -> None:
     def is_proved(text: Any) -> bool:
-        subject = Subject.of(lambda x: text(np, x), (0.0,), (0,), text=text)
+        subject = subject_of(lambda x: text(np, x), (0.0,), (0,), text=text)
         return hvp_reference(subject, reference(subject).scalar, Effort()).scalar.proved
 
     assert is_proved(lambda xp, x: x * x)

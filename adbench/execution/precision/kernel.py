@@ -29,7 +29,7 @@ from adbench.execution.precision.measured import Measured
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import (
     LIBRARIES,
-    ORDER,
+    OF_BACKENDS,
     Library,
     double_precision,
     library_name_of_value,
@@ -123,7 +123,7 @@ class KernelCheck:
     def _library(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Library:
         every: Any = [*args, *kwargs.values()]
         names = set(map(library_name_of_value, optree.tree_leaves(every)))
-        library = next((LIBRARIES[name] for name in ORDER if name in names), library_of(kernel, args, kwargs))
+        library = next((LIBRARIES[name] for name in OF_BACKENDS if name in names), library_of(kernel, args, kwargs))
         if not library.keeps_types:
             raise UsageError(f"{self.name} is written for {library.name}; pass arrays of torch or jax to a kernel")
         return library

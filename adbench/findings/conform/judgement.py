@@ -138,7 +138,8 @@ class OperationReferences:
         if references.known is None or references.known.hvp is None:
             return references
         rows = tuple(
-            (k, row.with_derivatives(lambda one: replace(one, noise=0.0))) for k, row in references.known.hvp.outputs
+            (k, row.with_derivatives(lambda one, *_: replace(one, noise=0.0)))
+            for k, row in references.known.hvp.outputs
         )
         return replace(
             references, known=PointReferences(references.known.first, replace(references.known.hvp, outputs=rows))

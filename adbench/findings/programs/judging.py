@@ -34,7 +34,7 @@ from adbench.oracle.precise import FEWEST_DRAWS, METHOD, NotPrecise, on_series, 
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Reference, Row
 from adbench.oracle.second_order import hvp_reference
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import Effort, ExaminedNumbers, Subject
+from adbench.oracle.subject import Effort, Subject
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class ProgramTrial:
     def _on_series(self, effort: Effort, examine: Callable[[Any], T]) -> T | None:
         """What an examination of the program gives; None if it does not run on series with this effort."""
         with suppress(NotPrecise):
-            return on_series(self.subject(), effort, ExaminedNumbers((), effort), examine)
+            return on_series(self.subject(), effort, examine)
         return None
 
     def fault(self, operator: str, answer: Mapping[str, Any]) -> AnswerFault | None:
@@ -344,7 +344,7 @@ class ProgramTrial:
             return None
         # Libraries often compute a true zero as a difference of the numbers around it.
         floor = UNIT_ROUNDOFF * max(one.size for one in (row.value, *row.derivatives))
-        row = row.with_derivatives(lambda one: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
+        row = row.with_derivatives(lambda one, *_: replace(one, noise=max(one.noise, floor)) if one.size == 0 else one)
         return Reference((), ((0, row),))
 
     def _structured(self, operator: str, arrays: Sequence[Any]) -> Any:

@@ -70,15 +70,14 @@ def _running(name: str) -> Rule:
     """A reduction of all entries up to each one, along an axis; reversed from the other end."""
 
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
-        axis = equation.params["axis"]
+        axis, is_reversed = equation.params["axis"], equation.params["reverse"]
+        array = np.flip(x, axis) if is_reversed else x
         if isinstance(x, EnclosedArray):
-            turned = np.flip(x, axis) if equation.params["reverse"] else x
-            found = {"sum": xp.cumulative_sum}[name](turned, axis)
-            return np.flip(found, axis) if equation.params["reverse"] else found
-        step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
-        array = np.flip(x, axis) if equation.params["reverse"] else x
-        found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
-        return np.flip(found, axis) if equation.params["reverse"] else found
+            found = {"sum": xp.cumulative_sum}[name](array, axis)
+        else:
+            step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
+            found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
+        return np.flip(found, axis) if is_reversed else found
 
     return rule
 

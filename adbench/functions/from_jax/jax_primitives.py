@@ -32,7 +32,6 @@ Rule = Callable[..., Any]
 
 
 def _named(name: str) -> Rule:
-    """A function of the namespace."""
     return lambda xp, _, *inputs: getattr(xp, name)(*inputs)
 
 
@@ -247,9 +246,7 @@ def _scatter(_: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> 
         raise Unsupported("jax's primitive `scatter` with a function of the entry (`.at[…].apply`)")
 
     def put(target: Any, numbers: Any) -> Any:
-        return jax.lax.scatter(
-            target, indices, numbers, params["dimension_numbers"], **_scatter_parameters(equation)
-        )  # fmt: skip
+        return jax.lax.scatter(target, indices, numbers, params["dimension_numbers"], **_scatter_parameters(equation))
 
     where = equation.remembered(indices.tobytes(), lambda: sources(put, np.shape(x), np.shape(updates)))
     return taken(where, [x, updates])

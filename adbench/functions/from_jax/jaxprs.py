@@ -8,10 +8,10 @@ random keys are computed once, by jax.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,10 @@ from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATI
 from adbench.functions.low_precision import WIDENS, jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
-from adbench.oracle.series.arrays import RealArray
-from adbench.oracle.series.namespace import Balls
+from adbench.oracle.series.arrays import RealArray, nearest
 from adbench.vocabulary import words
 
 Step = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], bool]
@@ -52,7 +50,7 @@ PRINTING = frozenset({"debug_callback", "debug_print"})
 
 
 def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
-    """text(xp, *leaves): ``flat`` on the numbers of the namespace xp (the oracle's `Balls`, or numpy).
+    """text(xp, *leaves): ``flat`` on the numbers of the oracle's namespace xp.
 
     flat        a function of arrays and numbers that jax can trace; only shape and dtype of its leaves matter
     examples    the leaves in numpy, float64: the function is traced for double precision
@@ -62,7 +60,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
     """
     import jax
 
-    with _double_precision():
+    with jax.enable_x64(True):
         try:
             closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
@@ -70,31 +68,13 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
         reads_bits = any(_is_bitcast(equation, to_floats=False) for equation in _equations(closed.jaxpr))
         program = JaxprProgram(closed.jaxpr, closed.consts, [False] * len(examples), Manner(reads_bits=reads_bits))
 
-    def in_double_precision(*leaves: Any) -> Any:
-        found = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *map(np.asarray, leaves))
-        return tuple(map(in_double, map(np.asarray, found)))
-
     def text(xp: Any, *leaves: Any) -> Any:
-        with _double_precision():
-            by_rules = isinstance(xp, Balls | Enclosures)
-            found = program.run(xp, leaves) if by_rules else in_double_precision(*leaves)
+        with jax.enable_x64(True):
+            found = program.run(xp, leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
         return results[0] if len(results) == 1 else tuple(results)
 
     return text
-
-
-def _double_precision() -> contextlib.AbstractContextManager[Any]:
-    import jax
-
-    found: contextlib.AbstractContextManager[Any]
-    if hasattr(jax, "enable_x64"):
-        found = jax.enable_x64(True)
-    else:
-        from jax.experimental import enable_x64
-
-        found = enable_x64()
-    return found
 
 
 # Kinds of values -------------------------------------------------------------------------------------------------
@@ -132,19 +112,13 @@ class Manner:
 
 
 def _is_bitcast(equation: Any, *, to_floats: bool) -> bool:
-    """Whether it converts bits to floats, or floats to bits."""
     if equation.primitive.name != "bitcast_convert_type":
         return False
     return _is_active_kind(equation.outvars[0].aval if to_floats else equation.invars[0].aval)
 
 
-class _Running:
-    """The equation that is evaluated now."""
-
-    equation: Any = None
-
-
-_running = _Running()
+_running = SimpleNamespace(equation=None)
+"""The equation that is evaluated now."""
 
 
 def running_lines() -> list[tuple[str, int]]:
@@ -335,14 +309,13 @@ class JaxprProgram:
         name: str = equation.primitive.name
         if name in LOOPS:
             return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
-        kinds = {_kind(var.aval) for var in (*equation.invars, *equation.outvars)}
+        avals = [var.aval for var in (*equation.outvars, *equation.invars)]
+        kinds = set(map(_kind, avals))
         if "low" in kinds:
-            found = next(var.aval.dtype for var in (*equation.outvars, *equation.invars) if _kind(var.aval) == "low")
+            found = next(aval.dtype for aval in avals if _kind(aval) == "low")
             raise Unsupported(f"the function computes in {found.name} inside: jax's primitive `{name}`")
         described = _described(equation)
-        if name in OF_BITS and any(
-            low_type(getattr(var.aval, "dtype", "")) for var in (*equation.invars, *equation.outvars)
-        ):
+        if name in OF_BITS and any(low_type(getattr(aval, "dtype", "")) for aval in avals):
             raise Unsupported(f"jax's primitive `{name}` of numbers below float64")
         if _is_bitcast(equation, to_floats=True) and self._manner.reads_bits:
             raise Unsupported("jax's primitive `bitcast_convert_type` to a floating-point number")
@@ -356,7 +329,10 @@ class JaxprProgram:
             raise Unsupported(f"jax's primitive `{name}`")
         if "c" in kinds and name not in COMPLEX_RULES:
             raise Unsupported(f"jax's primitive `{name}` of complex numbers")
-        _check(described)
+        if name == "reduce_precision" and (
+            described.params["exponent_bits"] < 11 or described.params["mantissa_bits"] < 52
+        ):
+            raise Unsupported(f"the function computes with fewer than 64 bits inside: jax's primitive `{name}`")
         rule = RULES[name]
         return lambda xp, *inputs: rule(xp, described, *inputs)
 
@@ -391,6 +367,8 @@ def _described(equation: Any) -> Equation:
 
 def _evaluated(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
     """The results of an equation in jax, or in numpy if that is equal and faster."""
+    import jax
+
     name, several = equation.primitive.name, equation.primitive.multiple_results
     described = _described(equation)
     if name in STRUCTURAL:
@@ -400,16 +378,9 @@ def _evaluated(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
     elif name == "convert_element_type" and all(isinstance(var.aval.dtype, np.dtype) for var in equation.outvars):
         found = np.asarray(values[0]).astype(equation.outvars[0].aval.dtype)
     else:
-        found = _bound(equation.primitive, equation.params, values)
+        with jax.ensure_compile_time_eval():
+            found = equation.primitive.bind(*values, **equation.params)
     return found if several else [found]
-
-
-def _bound(primitive: Any, params: Any, values: Sequence[Any]) -> Any:
-    """The primitive, evaluated by jax."""
-    import jax
-
-    with jax.ensure_compile_time_eval():
-        return primitive.bind(*values, **params)
 
 
 def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
@@ -436,11 +407,10 @@ def _as_numpy(found: Any) -> Any:
 
 def _in_double_precision(equation: Equation) -> Callable[..., Any]:
     """A primitive without a rule, of numbers that are independent of the leaves, so nothing is lost."""
-    nearest = np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)
 
     def apply(xp: Any, *inputs: Any) -> Any:
         floats = [
-            np.asarray(nearest(boxed(value)), dtype=np.float64).astype(aval.dtype) if _kind(aval) == "f" else value
+            nearest(boxed(value)).astype(aval.dtype) if _kind(aval) == "f" else value
             for value, aval in zip(inputs, equation.inputs, strict=True)
         ]
         found = _as_numpy(equation.bind(*floats, **equation.params))
@@ -470,16 +440,6 @@ def _inside(equation: Any) -> Any:
         if inner.primitive is primitive or _is_bitcast(inner, to_floats=False):  # bits have no derivative
             return None
     return closed
-
-
-def _check(equation: Equation) -> None:
-    """Raise Unsupported if a primitive rounds to fewer bits than float64."""
-    if equation.name == "reduce_precision":
-        bits = equation.params["exponent_bits"], equation.params["mantissa_bits"]
-        if bits[0] < 11 or bits[1] < 52:
-            raise Unsupported(
-                "the function computes with fewer than 64 bits inside: jax's primitive `reduce_precision`"
-            )
 
 
 def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:

@@ -65,7 +65,7 @@ class Calls:
         if isinstance(leaf, Real):
             return self.number(leaf.ball)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
-            return self.dressed(_each(lambda element: self.number.of(element))(np.asarray(leaf)))
+            return self.dressed(np.frompyfunc(self.number.of, 1, 1)(np.asarray(leaf)))
         return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
     def dressed(self, found: Any) -> Any:
@@ -213,10 +213,6 @@ class EnclosedCalls(Calls):
         if path not in FUNCTIONS and hasattr(Enclosures, name):
             return getattr(self.xp, name)(*args, **options)
         return super().function(path, function, args, options)
-
-
-def _each(function: Callable[[Any], Any]) -> Any:
-    return np.frompyfunc(function, 1, 1)
 
 
 def _only(out: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +22,14 @@ from adbench.functions.from_numpy.duck_arrays import (
     calls_of,
 )
 from adbench.functions.from_numpy.rebinding import Rebinding
+from adbench.functions.low_precision import is_of_user
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, WithinRadii
+from adbench.oracle.evidence import within
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.ball import Insufficient
-from adbench.oracle.series.namespace import Balls, TooSlow
+from adbench.oracle.series.namespace import TooSlow
 from adbench.oracle.series.number import LostPrecision
 
 _CURRENT: ContextVar[Calls] = ContextVar("calls")
@@ -36,7 +37,7 @@ _CURRENT: ContextVar[Calls] = ContextVar("calls")
 
 
 def numpy_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
-    """text(xp, *leaves): flat on the numbers of the namespace xp, the oracle's `Balls` or numpy.
+    """text(xp, *leaves): flat on the numbers of the oracle's namespace xp.
 
     flat   of floats and float64 arrays, written with numpy, scipy, math, autograd.numpy or adbench.tape. Of functions
            with custom derivatives (autograd's `primitive`, `tape.function_gradients`) only the value is used
@@ -59,8 +60,6 @@ class _Text:
 
     def __call__(self, xp: Any, *leaves: Any) -> Any:
         """The value. Raises Unsupported."""
-        if not isinstance(xp, Balls | Enclosures):
-            return self._flat(*leaves)
         if isinstance(xp, Enclosures):
             calls: Calls = EnclosedCalls(xp)
         else:
@@ -83,13 +82,11 @@ class _Text:
             return self._value(made, calls, leaves)
 
     def _value(self, function: Callable[..., Any], calls: Calls, leaves: Sequence[Any]) -> Any:
-        reset = _CURRENT.set(calls)
         try:
-            found = function(*map(calls.entered, leaves))
+            with within(_CURRENT, calls):
+                found = function(*map(calls.entered, leaves))
         except (LostPrecision, Unsupported) as error:
             raise _told(error) from error
-        finally:
-            _CURRENT.reset(reset)
         return found.view(RealArray) if isinstance(found, Numbers) else found
 
 
@@ -178,17 +175,8 @@ def _told(error: Exception) -> Exception:
     """The error with the user's line that raised it."""
     if not isinstance(error, LostPrecision | Unsupported) or getattr(error, "told", False):
         return error
-    own = str(Path(__file__).parents[2])
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((own, "<")) and "site-packages" not in frame.filename
-    ]
-    place = ""
-    if frames:
-        at = frames[-1]
-        line = linecache.getline(at.filename, at.lineno or 0).strip()
-        place = f" ({Path(at.filename).name}, line {at.lineno}: {line})"
-    told = Unsupported(f"{error}{place}")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_of_user(frame.filename)]
+    places = [f" ({Path(frame.filename).name}, line {frame.lineno}: {frame.line})" for frame in frames[-1:]]
+    told = Unsupported(f"{error}{''.join(places)}")
     told.told = True  # type: ignore[attr-defined]
     return told

@@ -231,7 +231,8 @@ class Rebinding:
         module = _module_of(function)
         own = module.startswith(OWN)
         if module == "adbench.tape.pqr.custom_gradient":
-            return _first_of(self.of(function.__wrapped__))  # type: ignore[attr-defined]  # the value, without gradient
+            both = self.of(function.__wrapped__)  # type: ignore[attr-defined]  # the value and the gradient
+            return lambda *args, **options: both(*args, **options)[0]
         if not own and not self._is_copied(function):
             return self._of_wrapper(function)
         cells = tuple(CellType() for _ in function.__closure__ or ())
@@ -285,10 +286,6 @@ def _module_of(function: FunctionType) -> str:
 
 def _is_of_user(value: Any) -> bool:
     return isinstance(value, FunctionType) and _module_of(value).partition(".")[0] not in _WITHOUT_COPIES
-
-
-def _first_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **options: function(*args, **options)[0]
 
 
 class _Module(ModuleType):

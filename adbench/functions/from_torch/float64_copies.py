@@ -14,6 +14,7 @@ from typing import Any
 
 from adbench.functions.libraries import names_in
 from adbench.functions.low_precision import is_of_user
+from adbench.functions.outputs import steps
 
 LESS = ("torch.float32", "torch.float16", "torch.bfloat16")
 
@@ -42,10 +43,8 @@ class _Copies:
     def of_function(self, f: Any) -> Any:
         """A Python function, a method or an object that can be called, with copies."""
         if isinstance(f, MethodType):
-            function, own = (
-                self.of_function(f.__func__),
-                self.of(f.__self__, f.__func__.__qualname__.rpartition(".")[0]),
-            )
+            function, name = self.of_function(f.__func__), f.__func__.__qualname__.rpartition(".")[0]
+            own = self.of(f.__self__, name)
             return f if function is f.__func__ and own is f.__self__ else MethodType(function, own)
         if not isinstance(f, FunctionType):
             return self.of(f, type(f).__name__)
@@ -92,10 +91,8 @@ class _Copies:
 
     def _of_parts(self, value: Any, name: str) -> Any:
         """A container or an object of a user's class with copies in it; itself if nothing in it changes."""
-        if type(value) in (list, tuple):
-            parts = {k: (part, f"{name}[{k}]") for k, part in enumerate(value)}
-        elif type(value) is dict:
-            parts = {key: (part, f"{name}[{key!r}]") for key, part in value.items()}
+        if type(value) in (list, tuple, dict):
+            parts = {key: (part, name + way) for key, way, part in steps(value)}
         elif _is_of_users_class(value):
             parts = {key: (part, f"{name}.{key}") for key, part in vars(value).items()}
         else:

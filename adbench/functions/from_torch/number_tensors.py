@@ -17,6 +17,7 @@ from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
+from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.number import LostPrecision
 
@@ -118,7 +119,7 @@ class NumbersTensor(torch.Tensor):  # type: ignore[misc]  # torch is not typed h
 
     def __format__(self, specification: str) -> str:
         """The approximate number, for messages."""
-        return format(_nearest(self._number()), specification) if self.ndim == 0 else repr(self)
+        return format(nearest(self._number())[()], specification) if self.ndim == 0 else repr(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.clone()
@@ -169,17 +170,8 @@ def is_constant(tensor: NumbersTensor, spelling: str) -> bool:
 
 def _floats(tensor: NumbersTensor) -> Any:
     numbers = entries(tensor)
-    if numbers.dtype == object:
-        numbers = np.asarray(np.frompyfunc(_nearest, 1, 1)(numbers))
+    numbers = nearest(numbers) if numbers.dtype == object else numbers
     return numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64)
-
-
-def _nearest(number: Any) -> complex | float:
-    if isinstance(number, (float, complex)):
-        return number
-    if isinstance(number, ComplexNumber):
-        return complex(_nearest(number.real), _nearest(number.imag))
-    return ball.nearest(number.ball)
 
 
 def in_custom_function() -> bool:
@@ -194,20 +186,15 @@ def in_custom_function() -> bool:
 
 
 def tensors_in(values: Any) -> Iterator[Any]:
-    """All tensors in nested lists and tuples."""
+    """All tensors in nested lists, tuples and dicts."""
     return (part for part in optree.tree_leaves(values) if isinstance(part, torch.Tensor))
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Nested lists and tuples with ``function`` of every tensor."""
+    """Nested lists, tuples and dicts with ``function`` of every tensor."""
     return optree.tree_map(lambda part: function(part) if isinstance(part, torch.Tensor) else part, value)
 
 
 def places_of(value: Any) -> Any:
     """The positions of a tensor of numbers."""
     return value.positions if isinstance(value, NumbersTensor) else value
-
-
-def active_in(values: Any) -> bool:
-    """Whether one of the tensors may depend on the function's arguments."""
-    return any(tensor.storage.active for tensor in tensors_in(values) if isinstance(tensor, NumbersTensor))

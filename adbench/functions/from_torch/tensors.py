@@ -27,7 +27,6 @@ from adbench.functions.from_torch.number_tensors import (
     DOUBLE,
     NumbersTensor,
     Storage,
-    active_in,
     constants,
     entries,
     escaped,
@@ -135,11 +134,11 @@ class Evaluation(Eager):
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """The result of an operation."""
         op = operation(func)
-        given = list(tensors_in((*args, *kwargs.values())))
+        given = list(tensors_in((args, kwargs)))
         numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor) or tensor.dtype in DOUBLE]
         if not numbers:
             return self._without_numbers(func, op, args, kwargs, given)
-        args, kwargs = mapped(self.lifted, args), {key: mapped(self.lifted, value) for key, value in kwargs.items()}
+        args, kwargs = mapped(self.lifted, (args, kwargs))
         if op.name in LIKE:
             return self._constant(func, args, kwargs)
         if op.writes:
@@ -175,12 +174,12 @@ class Evaluation(Eager):
         return found
 
     def _from_table(self, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
-        given = list(tensors_in((*args, *kwargs.values())))
-        active = active_in(given)
-        first = next((tensor.positions for tensor in given if isinstance(tensor, NumbersTensor)), None)
-        arrays = mapped(self.array, args), {key: mapped(self.array, value) for key, value in kwargs.items()}
+        numbers = [tensor for tensor in tensors_in((args, kwargs)) if isinstance(tensor, NumbersTensor)]
+        active = any(tensor.storage.active for tensor in numbers)
+        first = numbers[0].positions if numbers else None
+        args, kwargs = mapped(self.array, (args, kwargs))
         function = TABLE[op.key] if op.key in TABLE else TABLE[op.name]
-        result = function(self.xp, *arrays[0], **arrays[1])
+        result = function(self.xp, *args, **kwargs)
         if isinstance(result, tuple):
             return tuple(self.made(part, active) for part in result)
         return self.made(result, active, first)
@@ -218,12 +217,12 @@ class Evaluation(Eager):
                 raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
             return constants(tensor, str(func)) if isinstance(tensor, NumbersTensor) else tensor
 
-        plain = {key: mapped(drawn_from, value) for key, value in kwargs.items()}
-        return mapped(self._new_constant, func(*mapped(drawn_from, args), **plain))
+        args, kwargs = mapped(drawn_from, (args, kwargs))
+        return mapped(self._new_constant, func(*args, **kwargs))
 
     def _check_types(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """Raise Unsupported if a result of active numbers has lower precision than float64."""
-        given = list(tensors_in((*args, *kwargs.values())))
+        given = list(tensors_in((args, kwargs)))
         numbers = [tensor for tensor in given if isinstance(tensor, NumbersTensor)]
         if WIDENS.get() or not any(tensor.storage.active for tensor in numbers):
             return

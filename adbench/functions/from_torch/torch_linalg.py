@@ -26,6 +26,11 @@ def plain(x: Any) -> Any:
     return x if hasattr(x, "approximate") else np.asarray(x)
 
 
+def axes(dim: Any) -> Any:
+    """torch's dimensions as numpy's axes; none means all."""
+    return dim if dim is None or isinstance(dim, int) else tuple(dim) or None
+
+
 def product(xp: Any, a: Any, b: Any) -> Any:
     """a @ b."""
     return xp.matmul(reals(xp, a), reals(xp, b))
@@ -55,10 +60,7 @@ def whole(x: Any, ends: int) -> Any:
 
 def vector_norm(xp: Any, x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """(Σ |x|^ord)^(1/ord); ±inf: the largest, smallest; 0: the number of nonzeros."""
-    axis = None if dim is None or (not isinstance(dim, int) and not len(dim)) else dim
-    axis = None if not np.ndim(x) else tuple(axis) if isinstance(axis, (list, tuple)) else axis
-    if ord is None:
-        ord = 2
+    axis, ord = axes(dim) if np.ndim(x) else None, 2 if ord is None else ord
     if ord == 0:
         return xp.sum(xp.reals(np.asarray(np.asarray(x) != 0).astype(np.int64)), axis, keepdims=keepdim)
     return xp.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdim)

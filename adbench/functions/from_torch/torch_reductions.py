@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from adbench.functions.from_torch.torch_linalg import reals
+from adbench.functions.from_torch.torch_linalg import axes, plain, reals
 from adbench.oracle.enclosures.recorded import EnclosedArray
-from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import combined
+from adbench.oracle.series.arrays import nearest
 
 Function = Callable[..., Any]
-
-
-def axes(dim: Any) -> Any:
-    """torch's dimensions as numpy's axes; none means all."""
-    return (
-        None
-        if dim is None or (not isinstance(dim, int) and not len(dim))
-        else dim
-        if isinstance(dim, int)
-        else tuple(dim)
-    )
 
 
 def reduction(name: str) -> Function:
@@ -46,12 +36,7 @@ def var(
 
 def taken(x: Any, places: Any, dim: int) -> Any:
     """Entries at these indices along an axis."""
-    return np.take_along_axis(as_array(x), places, dim) if np.ndim(x) else x
-
-
-def as_array(x: Any) -> Any:
-    """Numbers in a plain array; enclosures are one."""
-    return x if isinstance(x, EnclosedArray) else np.asarray(x)
+    return np.take_along_axis(plain(x), places, dim) if np.ndim(x) else x
 
 
 def best(largest: bool) -> Function:
@@ -60,7 +45,7 @@ def best(largest: bool) -> Function:
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return (xp.max if largest else xp.min)(x)
-        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(as_array(x)), axis=dim))
+        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(plain(x)), axis=dim))
         kept = np.expand_dims(places, dim) if np.ndim(x) else places
         found = taken(x, kept, dim)
         return (found, kept) if keepdim or not np.ndim(x) else (np.squeeze(found, dim), places)
@@ -72,10 +57,9 @@ def place_of_best(largest: bool) -> Function:
     """The index of the largest or smallest number."""
 
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        array = as_array(x)
-        found = (np.argmax if largest else np.argmin)(
-            array.reshape(-1) if dim is None else np.atleast_1d(array), axis=dim
-        )
+        array = plain(x)
+        rows = array.reshape(-1) if dim is None else np.atleast_1d(array)
+        found = (np.argmax if largest else np.argmin)(rows, axis=dim)
         if keepdim and array.ndim:
             found = np.reshape(found, (1,) * array.ndim) if dim is None else np.expand_dims(found, dim)
         return np.asarray(found, dtype=np.int64).reshape(() if not array.ndim else np.shape(found))
@@ -85,7 +69,7 @@ def place_of_best(largest: bool) -> Function:
 
 def order(x: Any, dim: int, descending: bool) -> Any:
     """The indices that sort the numbers along an axis, stably."""
-    return np.argsort(-as_array(x) if descending else as_array(x), axis=dim, kind="stable")
+    return np.argsort(-plain(x) if descending else plain(x), axis=dim, kind="stable")
 
 
 def sort(xp: Any, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
@@ -138,14 +122,10 @@ def running_best(largest: bool) -> Function:
     return computed
 
 
-def anchor(x: Any, dim: int, keepdim: bool = True) -> Any:
+def anchor(x: Any, dim: int) -> Any:
     """The approximate largest number along an axis, as a float, which keeps exp(x - c) in range."""
-    if isinstance(x, EnclosedArray):
-        sizes = x.approximate
-    else:
-        nearest = np.frompyfunc(lambda number: ball.nearest(number.ball), 1, 1)
-        sizes = np.asarray(nearest(np.asarray(x))).astype(np.float64)
-    return sizes.max(axis=dim, keepdims=keepdim, initial=-math.inf) if sizes.ndim else sizes
+    sizes = x.approximate if isinstance(x, EnclosedArray) else nearest(np.asarray(x))
+    return sizes.max(axis=dim, keepdims=True, initial=-math.inf) if sizes.ndim else sizes
 
 
 def softmax(xp: Any, x: Any, dim: int, half_to_float: bool = False) -> Any:
@@ -204,12 +184,8 @@ def searchsorted(xp: Any, x: Any, values: Any, *, right: bool = False, side: str
     """The insertion indices of the values in sorted one-dimensional numbers."""
     if np.ndim(x) != 1:
         raise NotImplementedError("searchsorted in a batch of sequences")
-    above = (
-        np.asarray(x) <= np.asarray(values)[..., None]
-        if right or side == "right"
-        else np.asarray(x) < np.asarray(values)[..., None]
-    )
-    return np.asarray(above).astype(np.int64).sum(-1)
+    step = operator.le if right or side == "right" else operator.lt
+    return np.asarray(step(np.asarray(x), np.asarray(values)[..., None])).astype(np.int64).sum(-1)
 
 
 REDUCTIONS: Mapping[str, Function] = {
@@ -249,10 +225,15 @@ REDUCTIONS: Mapping[str, Function] = {
 def put(xp: Any, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """x with source written, or added, to flat indices."""
     places = np.asarray(index) % max(1, np.size(x))
+    return written(xp, x, places, np.reshape(source, np.shape(places)), accumulate)
+
+
+def written(xp: Any, x: Any, places: Any, values: Any, accumulate: bool) -> Any:
+    """x with values written, or added, to flat indices."""
     if accumulate:
-        return accumulated(xp, x, places, np.reshape(source, np.shape(places)))
+        return accumulated(xp, x, places, values)
     flat = np.array(reals(xp, x), dtype=object).reshape(-1)
-    flat[places] = np.reshape(np.asarray(source), np.shape(places))
+    flat[places] = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), np.shape(places))
     return flat.reshape(np.shape(x))
 
 
@@ -343,12 +324,7 @@ def index_put(
 ) -> Any:
     """x with values written, or added, to the entries at ``indices``."""
     at = tuple(slice(None) if index is None else np.asarray(index) for index in indices)
-    places = flat_places(x)[at]
-    if accumulate:
-        return accumulated(xp, x, places, values)
-    flat = np.array(reals(xp, x), dtype=object).reshape(-1)
-    flat[places] = np.broadcast_to(np.asarray(reals(xp, values), dtype=object), places.shape)
-    return flat.reshape(np.shape(x))
+    return written(xp, x, flat_places(x)[at], values, accumulate)
 
 
 def bincount(xp: Any, x: Any, weights: Any = None, minlength: int = 0) -> Any:

@@ -12,12 +12,9 @@ import numpy as np
 import torch
 
 from adbench.functions.from_torch.number_tensors import NumbersTensor, Storage, entries
-from adbench.functions.from_torch.tensors import Evaluation, in_float64, refuse_less
-from adbench.functions.low_precision import WIDENS
-from adbench.functions.low_precision import widened as in_double
+from adbench.functions.from_torch.tensors import Evaluation, in_float64
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import EnclosedArray, joined
-from adbench.oracle.series.namespace import Balls
 
 
 class EnclosedEvaluation(Evaluation):
@@ -81,8 +78,6 @@ def torch_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[..
     def text(xp: Any, *leaves: Any) -> Any:
         nonlocal recording
         with in_float64():
-            if not isinstance(xp, Balls | Enclosures):
-                return _plain(flat, leaves, recording, narrow=WIDENS.get())
             kind = EnclosedEvaluation if isinstance(xp, Enclosures) else Evaluation
             try:
                 return _evaluated(flat, kind(xp), leaves, recording)
@@ -105,18 +100,3 @@ def _evaluated(flat: Callable[..., Any], evaluation: Evaluation, leaves: Sequenc
         with evaluation:
             result = flat(*tensors)
     return evaluation.value(result)
-
-
-def _plain(flat: Callable[..., Any], leaves: Sequence[Any], recording: bool, *, narrow: bool) -> Any:
-    """The value in float64 by torch; `narrow`: also if its type is below."""
-    floats = [isinstance(leaf, (float, np.floating)) or getattr(leaf, "dtype", None) == np.float64 for leaf in leaves]
-    given = [
-        torch.tensor(leaf, requires_grad=recording) if is_float else leaf
-        for leaf, is_float in zip(leaves, floats, strict=True)
-    ]
-    result = flat(*given)
-    if isinstance(result, torch.Tensor):
-        result = in_double(result) if narrow else result
-        refuse_less(result.dtype, "its value")
-        return result.detach().numpy()[()]
-    return result

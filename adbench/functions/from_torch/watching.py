@@ -37,7 +37,7 @@ class Watching(Eager):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if any(self._depends(tensor) for tensor in tensors_in((*args, *kwargs.values()))):
+        if any(self._depends(tensor) for tensor in tensors_in((args, kwargs))):
             for tensor in tensors_in((result,)):
                 if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
                     self._memory[tensor.untyped_storage()._cdata] = tensor

@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from adbench.oracle.differences import CENTRAL_GROWTH, CENTRAL_WEIGHTS, FORWARD_WEIGHTS, Line, noise_of
+from adbench.oracle.differences import CENTRAL_GROWTH, Line, central_slope, forward_slope, noise_of
 from adbench.oracle.evidence import entry_name
 from adbench.oracle.leaves import FloatArray, Point
-from adbench.oracle.reference import UNIT_ROUNDOFF, Direction, Known, Leaf, Row
+from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Row
 from adbench.oracle.series.truth import ANYTHING
 
 COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2), 0.002 * math.sqrt(3), 0.0004 * math.pi)
@@ -79,31 +79,19 @@ def settled_by_values(
     lines = _Lines(f, point, most)
     jumps = lines.along(point.steps(row.seed, 0), 1.0).jump
 
-    def decided(known: Known, line: _Values, leaf: int, index: int) -> Known:
+    def decided(known: Known, leaf: int, index: int) -> Known:
         if (known.kind not in ("smooth", "kink") and known != ANYTHING) or lines.left <= 0:
             return known
+        line = lines.of_entry(leaf, index) if leaf >= 0 else lines.along(point.steps(row.seed, index), 1.0)
         settled = line.settled(known, jumps=jumps)
         if settled is not known and settled.lower == settled.upper:  # in an interval both count
-            where = (
-                entry_name(row.leaves[leaf].path, index, row.leaves[leaf].shape) if leaf >= 0 else f"direction {index}"
-            )
+            place = row.leaves[leaf]
+            where = entry_name(place.path, index, place.shape) if leaf >= 0 else f"direction {index}"
             along = known.lower if known.upper - known.lower < AGREE * known.size or known.size == 0 else math.nan
             hidden.append(ContradictedDerivative(leaf, index, where, along, settled.lower))
         return settled
 
-    def settled_leaf(which: int, leaf: Leaf) -> Leaf:
-        entries = [
-            replace(e, derivative=decided(e.derivative, lines.of_entry(which, e.index), which, e.index))
-            for e in leaf.entries
-        ]
-        return replace(leaf, entries=tuple(entries))
-
-    def settled_direction(one: Direction) -> Direction:
-        line = lines.along(point.steps(row.seed, one.number), 1.0)
-        return replace(one, derivative=decided(one.derivative, line, -1, one.number))
-
-    leaves = tuple(settled_leaf(which, leaf) for which, leaf in enumerate(row.leaves))
-    return replace(row, leaves=leaves, directions=tuple(map(settled_direction, row.directions))), hidden
+    return row.with_derivatives(decided), hidden
 
 
 def slope_of_values(f: Callable[[float], float], size: float) -> tuple[float, float] | None:
@@ -142,12 +130,9 @@ class _Slope:
     @classmethod
     def of(cls, values: Sequence[float], h: float) -> _Slope:
         """From values at -4 h, ..., 4 h."""
-        slope = math.fsum(w * (values[4 + k] - values[4 - k]) for k, w in enumerate(CENTRAL_WEIGHTS, 1)) / h
-        right, left = (
-            math.fsum(w * values[4 + k * s] for k, w in enumerate(FORWARD_WEIGHTS)) / (s * h) for s in (1, -1)
-        )
+        right, left = forward_slope(values[4:], h), forward_slope(values[4::-1], -h)
         rounding = max(noise_of(values), UNIT_ROUNDOFF * max(map(abs, values)))
-        return cls(slope, CENTRAL_GROWTH * rounding / h, abs(right - left))
+        return cls(central_slope(values, h), CENTRAL_GROWTH * rounding / h, abs(right - left))
 
 
 @dataclass(frozen=True)
@@ -212,9 +197,8 @@ class _Values:
             size = max(*(abs(one.slope) for one in last), 0.0 if math.isnan(proved) else abs(proved))
             spread = max(one.slope for one in last) - min(one.slope for one in last)
             if len(last) == 3 and spread <= AGREE * size and last[-1].sides <= ALIKE * size:
-                bar, slope = min(
-                    (abs(one.slope - before.slope) + one.error, one.slope) for before, one in pairwise(last)
-                )
+                pairs = ((abs(one.slope - before.slope) + one.error, one.slope) for before, one in pairwise(last))
+                bar, slope = min(pairs)
                 return slope, bar
         return None
 

@@ -23,7 +23,7 @@ from adbench.oracle.series.evaluation import Curve, Evaluated
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.number import Real, ball_of
 from adbench.oracle.series.truth import COMPARING
-from adbench.oracle.subject import Effort, ExaminedNumbers, Subject
+from adbench.oracle.subject import Effort, Subject
 
 DRAWS = 4
 GROWTH = 8.0
@@ -166,7 +166,7 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
     Empty if no operation by itself is to blame.
     """
     chosen = _most_hidden(known)
-    if chosen is None or subject.text is None:
+    if chosen is None:
         return ()
     which, leaf, index = chosen
 
@@ -181,7 +181,7 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
         return ()
 
     try:
-        return on_series(subject, effort, ExaminedNumbers(subject.shape, effort), examine)
+        return on_series(subject, effort, examine)
     except NotPrecise:
         return ()
 

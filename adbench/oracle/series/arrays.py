@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -59,6 +60,20 @@ def objects(elements: Sequence[Any], shape: tuple[int, ...]) -> RealArray:
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
     return array.reshape(shape).view(RealArray)
+
+
+def nearest(numbers: Any) -> Any:
+    """The float64 array of the numbers at t = 0; complex128 if one is complex."""
+    return np.asarray(_NEAREST(numbers)).astype(np.complex128 if holds_complex(numbers) else np.float64)
+
+
+def _nearest(number: Any) -> complex | float:
+    if isinstance(number, ComplexNumber):
+        return complex(_nearest(number.real), _nearest(number.imag))
+    return ball.nearest(number.ball) if isinstance(number, Real) else number
+
+
+_NEAREST = np.frompyfunc(_nearest, 1, 1)
 
 
 def is_plain(real: type[Real]) -> bool:
@@ -306,10 +321,7 @@ class Arrays:
 def _fold(values: list[Ball], better: Callable[[Ball, Ball], Ball]) -> Ball:
     if not values:
         raise ValueError("the maximum or minimum of an empty array is undefined")
-    best = values[0]
-    for value in values[1:]:
-        best = better(best, value)
-    return best
+    return functools.reduce(better, values)
 
 
 def _holds_reals(x: Any) -> Any:

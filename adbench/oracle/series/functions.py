@@ -338,10 +338,7 @@ def atan2(y: Ball, x: Ball) -> Ball:
     if not (ball.is_series(x) or ball.is_series(y)):
         return first
     terms = ctx.cap
-    moving_x, moving_y = (
-        arb_series(x, terms) if not ball.is_series(x) else x,
-        (arb_series(y, terms) if not ball.is_series(y) else y),
-    )
+    moving_x, moving_y = (a if ball.is_series(a) else arb_series(a, terms) for a in (x, y))
     size = moving_x * moving_x + moving_y * moving_y
     slope = (moving_x * moving_y.derivative() - moving_y * moving_x.derivative()) / size
     return with_start(slope.integral(), first)
@@ -357,11 +354,6 @@ def _small_angle(y: Ball, x: Ball) -> Ball:
     return atan2(steepness, ONE if sign(x) > 0 else -ONE)
 
 
-def hypot(x: Ball, y: Ball) -> Ball:
-    """√(x² + y²)."""
-    return ball.sqrt(add(mul(x, x), mul(y, y)))
-
-
 def logaddexp(x: Ball, y: Ball) -> Ball:
     """log(exp x + exp y); exponents have no limit here."""
     for a, other in ((x, y), (y, x)):
@@ -370,22 +362,18 @@ def logaddexp(x: Ball, y: Ball) -> Ball:
     return log(add(exp(x), exp(y)))
 
 
-def xlogy(x: Ball, y: Ball) -> Ball:
-    """x log y, 0 for x = 0."""
-    return ZERO if _is_nothing(x) and not _is_nan(y) else mul(x, log(y))
+def _times(logarithm: Unary) -> Binary:
+    """x logarithm(y), 0 for x = 0 and any y but NaN."""
 
+    def apply(x: Ball, y: Ball) -> Ball:
+        is_nan = isinstance(y, Special) and math.isnan(y.value)
+        return ZERO if _is_nothing(x) and not is_nan else mul(x, logarithm(y))
 
-def xlog1py(x: Ball, y: Ball) -> Ball:
-    """x log(1 + y), 0 for x = 0."""
-    return ZERO if _is_nothing(x) and not _is_nan(y) else mul(x, log1p(y))
+    return apply
 
 
 def _is_nothing(x: Ball) -> bool:
     return not ball.is_series(x) and sign(x) == 0
-
-
-def _is_nan(x: Ball) -> bool:
-    return isinstance(x, Special) and math.isnan(x.value)
 
 
 def copysign(size: Ball, direction: Ball) -> Ball:
@@ -402,26 +390,11 @@ def _regularised(kind: str, x: Ball, *parameters: Any) -> Ball:
     return getattr(arb_series, kind)(*parameters, x, 1) if ball.is_series(x) else getattr(x, kind)(*parameters, 1)
 
 
-def gammainc(a: Ball, x: Ball) -> Ball:
-    """The regularised lower incomplete gamma function, a series in x only."""
-    return _regularised("gamma_lower", x, ball.fixed(a, "gammainc"))
-
-
-def gammaincc(a: Ball, x: Ball) -> Ball:
-    """The regularised upper incomplete gamma function, a series in x only."""
-    return _regularised("gamma_upper", x, ball.fixed(a, "gammaincc"))
-
-
 def betainc(a: Ball, b: Ball, x: Ball) -> Ball:
     """The regularised incomplete beta function, a series in x only."""
     if ball.compared(x, ONE) == 1:
         return NAN
     return _regularised("beta_lower", x, ball.fixed(a, "betainc"), ball.fixed(b, "betainc"))
-
-
-def betaln(a: Ball, b: Ball) -> Ball:
-    """log B(a, b)."""
-    return sub(add(UNARY["lgamma"](a), UNARY["lgamma"](b)), UNARY["lgamma"](add(a, b)))
 
 
 def multigammaln(a: Ball, d: Ball) -> Ball:
@@ -513,10 +486,10 @@ exp = UNARY["exp"]
 _FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
     "atan2": atan2,
     "betainc": betainc,
-    "betaln": betaln,
-    "gammainc": gammainc,
-    "gammaincc": gammaincc,
-    "hypot": hypot,
+    "betaln": lambda a, b: sub(add(UNARY["lgamma"](a), UNARY["lgamma"](b)), UNARY["lgamma"](add(a, b))),
+    "gammainc": lambda a, x: _regularised("gamma_lower", x, ball.fixed(a, "gammainc")),
+    "gammaincc": lambda a, x: _regularised("gamma_upper", x, ball.fixed(a, "gammaincc")),
+    "hypot": lambda x, y: ball.sqrt(add(mul(x, x), mul(y, y))),
     "iv": bessel("iv", "bessel_i", False),
     "jv": bessel("jv", "bessel_j", True),
     "kv": bessel("kv", "bessel_k", False),
@@ -528,6 +501,6 @@ _FINITE_SEVERAL: Mapping[str, Callable[..., Ball]] = {
 SEVERAL: Mapping[str, Callable[..., Ball]] = {
     **{name: _several(name, function) for name, function in _FINITE_SEVERAL.items()},
     "logaddexp": logaddexp,
-    "xlog1py": xlog1py,
-    "xlogy": xlogy,
+    "xlog1py": _times(log1p),
+    "xlogy": _times(log),
 }

@@ -8,8 +8,9 @@ Van Loan (2013), sections 3.4, 4.2, 5.2, 8.5).
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,33 +28,11 @@ _COMPLEX_LU = np.vectorize(complex_matrices.lu, otypes="Oll", signature="(n,n)->
 _COMPLEX_CHOLESKY = np.vectorize(complex_matrices.cholesky, otypes="O", signature="(n,n)->(n,n)")
 
 
-class SlogdetSeries(NamedTuple):
-    """det = sign × exp(logabsdet)."""
-
-    sign: Any
-    logabsdet: Any
-
-
-class EighSeries(NamedTuple):
-    """A = V diag(w) V', w ascending."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class QRSeries(NamedTuple):
-    """A = Q R."""
-
-    Q: Any
-    R: Any
-
-
-class SVDSeries(NamedTuple):
-    """A = U diag(S) Vh, S descending."""
-
-    U: Any
-    S: Any
-    Vh: Any
+SlogdetSeries = namedtuple("SlogdetSeries", "sign logabsdet")
+EighSeries = namedtuple("EighSeries", "eigenvalues eigenvectors")
+QRSeries = namedtuple("QRSeries", "Q R")
+SVDSeries = namedtuple("SVDSeries", "U S Vh")
+"""A = U diag(S) Vh, S descending."""
 
 
 class Linalg:
@@ -138,10 +117,8 @@ class Linalg:
         vector = right.ndim == 1
         columns = right[:, None] if vector else right
         if holds_complex(a) or holds_complex(b):
-            doubled = np.asarray(
-                self.solve(complex_matrices.embedded(self._xp, a), complex_matrices.stacked(self._xp, columns))
-            )
-            solution = COMPLEX(*np.split(doubled, 2, axis=-2))
+            embedded, stacked = complex_matrices.embedded(self._xp, a), complex_matrices.stacked(self._xp, columns)
+            solution = COMPLEX(*np.split(np.asarray(self.solve(embedded, stacked)), 2, axis=-2))
             return solution[..., 0] if vector else solution
         (solution,) = self._each(lambda rows, right: (fac.solve(rows, right),), a, columns)
         return solution[..., 0] if vector else solution
@@ -331,10 +308,7 @@ class Linalg:
 
     def _opposed(self, vectors: Any, matrices: Any, like: Vectors | None) -> Any:
         """Which vectors, columns here, have the other sign in the library; without ``like``, none."""
-        at, ours = (
-            complex_matrices.approximate(np.asarray(self._xp.reals(part), dtype=object)).real
-            for part in (matrices, vectors)
-        )
+        at, ours = (complex_matrices.approximate(self._xp.reals(part)).real for part in (matrices, vectors))
         if like is None or not np.isfinite(at).all():
             return np.zeros((*ours.shape[:-2], 1, ours.shape[-1]), dtype=bool)
         return np.sum(np.asarray(like(at), dtype=np.float64) * ours, axis=-2, keepdims=True) < 0.0

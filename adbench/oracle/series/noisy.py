@@ -381,13 +381,11 @@ def _range_of_quotient(form: Precision, y: Any, b: Any) -> tuple[float, float]:
     if not _is_far(form, b[0]) or b[0].is_zero():
         return 0.0, 0.0
     by_a, edge = 1 / b[0], 1e100 if form is DOUBLE else form.largest ** (1 / 3)
-    return max(_overflow(form, by_a), _overflow(form, y[0] * by_a)), 0.0 if 1 / edge < abs(
-        float(by_a)
-    ) < edge else math.inf
+    second = 0.0 if 1 / edge < abs(float(by_a)) < edge else math.inf
+    return max(_overflow(form, by_a), _overflow(form, y[0] * by_a)), second
 
 
 def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:
-    """a / b."""
     quotient, steps = ball.div(a, b), stream.next()
     if type(quotient) is not arb_series or type(b) is not arb_series:
         return quotient
@@ -395,7 +393,6 @@ def _quotient(stream: Stream, a: Ball, b: Ball) -> Ball:
 
 
 def _power(stream: Stream, a: Ball, b: Ball) -> Ball:
-    """a ** b."""
     power, steps = ball.power(a, b), stream.next()
     if type(power) is not arb_series or type(a) is not arb_series:
         return power

@@ -10,13 +10,14 @@ At a symmetric matrix, their derivative is given along symmetric changes only. L
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Literal
 
 import numpy as np
 
+from adbench.oracle.evidence import within
 from adbench.oracle.series import ball
 
 Convention = Literal["triangle", "symmetrised", "unsymmetrised"]
@@ -26,24 +27,14 @@ _LEAVES: ContextVar[Collection[int]] = ContextVar("leaves", default=())
 _MET: ContextVar[dict[str, bool] | None] = ContextVar("met", default=None)
 
 
-@contextmanager
-def reading(conventions: Mapping[str, Convention]) -> Iterator[None]:
+def reading(conventions: Mapping[str, Convention]) -> AbstractContextManager[object]:
     """Evaluate these operations by their conventions; others read one triangle."""
-    token = _CONVENTIONS.set(conventions)
-    try:
-        yield
-    finally:
-        _CONVENTIONS.reset(token)
+    return within(_CONVENTIONS, conventions)
 
 
-@contextmanager
-def moving_symmetrically(leaves: Collection[int]) -> Iterator[None]:
+def moving_symmetrically(leaves: Collection[int]) -> AbstractContextManager[object]:
     """Evaluate at ½ (A + Aᵀ) of these active leaves, the same along symmetric changes."""
-    token = _LEAVES.set(leaves)
-    try:
-        yield
-    finally:
-        _LEAVES.reset(token)
+    return within(_LEAVES, leaves)
 
 
 def moved(leaf: int, numbers: Any) -> Any:
@@ -56,15 +47,9 @@ def read_as_numpy() -> bool:
     return not _LEAVES.get() and not any(convention != "triangle" for convention in _CONVENTIONS.get().values())
 
 
-@contextmanager
-def watching() -> Iterator[Mapping[str, bool]]:
+def watching() -> AbstractContextManager[Mapping[str, bool]]:
     """Operation -> whether all matrices that it meets within the block are symmetric, in every coefficient."""
-    met: dict[str, bool] = {}
-    token = _MET.set(met)
-    try:
-        yield met
-    finally:
-        _MET.reset(token)
+    return within(_MET, {})
 
 
 def read(operation: str, a: Any) -> tuple[Any, Any]:

@@ -52,17 +52,14 @@ class Truth:
                 for zero, (a, _), (b, _) in zip(*ways, strict=True)
             ]
 
+    @arithmetic(COMPARING)
     def values(self) -> list[Settled]:
         """The numbers at the point."""
-        with arithmetic(COMPARING):
-            return [_settled(start, evaluated) for start, evaluated in self.starts]
+        return [_settled(start, evaluated) for start, evaluated in self.starts]
 
+    @arithmetic(COMPARING)
     def derivatives(self, curve: Curve, scale: float = 1.0) -> list[Settled]:
         """The coefficient of the curve's power over ``scale``, a power of two, for every number."""
-        with arithmetic(COMPARING):
-            return self._derivatives(curve, scale)
-
-    def _derivatives(self, curve: Curve, scale: float) -> list[Settled]:
         try:
             sides = self._sides(curve)
         except (NeedsBits, NotTold):
@@ -109,7 +106,7 @@ class Truth:
     def _on_a_line(self, which: int, sides: Sequence[tuple[Any, Evaluated]], scale: float) -> Settled:
         """A first-order derivative from both sides."""
         (value, evaluated), (turned, other_evaluated) = sides
-        other = _times(turned, -1)
+        other = _opposite(turned)
         if _is_nan(value) or _is_nan(other) or value is None is other:
             return Settled(UNKNOWN)
         here = self.starts[which][0]
@@ -175,11 +172,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _opposite(value: Any) -> Any:
-    return _times(value, -1)
-
-
-def _times(value: Any, factor: int) -> Any:
-    return None if value is None else value * factor
+    return None if value is None else -value
 
 
 def _meets(a: Ball, b: Ball) -> bool:

@@ -17,6 +17,7 @@ from flint import acb, acb_mat, arb_series
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, plus
 from adbench.oracle.series.algebra.factorizations import pivot
+from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.ball import Ball, NeedsBits, add, div, mul, sub
 from adbench.oracle.series.complex_numbers import ComplexNumber
 
@@ -37,7 +38,8 @@ def lu(matrix: Any) -> tuple[Any, Any, int]:
     work, n, sign = np.array(matrix, dtype=object), len(matrix), 1
     order = list(range(n))
     for k in range(n - 1):
-        offset = pivot([_pivot_size(z) for z in work[k:, k]])
+        sizes = [add(ball.absolute(z.real.ball), ball.absolute(z.imag.ball)) for z in work[k:, k]]  # as LAPACK
+        offset = pivot(sizes)
         if offset is None:
             continue
         if offset:
@@ -80,11 +82,6 @@ def _real_number(z: ComplexNumber) -> ComplexNumber:
 
 
 _REAL_DIAGONAL = np.frompyfunc(_real_number, 1, 1)
-
-
-def _pivot_size(z: ComplexNumber) -> Ball:
-    """What LAPACK compares: |real| + |imag|."""
-    return add(ball.absolute(z.real.ball), ball.absolute(z.imag.ball))
 
 
 def eigenpairs(real: Rows, imag: Rows, order: Sequence[complex]) -> tuple[Rows, Rows]:
@@ -171,9 +168,5 @@ def _matched(values: Sequence[complex], order: Sequence[complex]) -> list[int]:
 
 def approximate(matrix: Any) -> Any:
     """An array of numbers in complex128, at t = 0; NaN for infinite entries."""
-
-    def entry(z: Any) -> complex:
-        parts = (ball.nearest(part.ball) for part in (z.real, z.imag))
-        return complex(*(part if math.isfinite(part) else math.nan for part in parts))
-
-    return np.vectorize(entry, otypes=[np.complex128])(matrix)
+    numbers = nearest(matrix).astype(np.complex128)
+    return np.where(np.isfinite(numbers), numbers, math.nan)
