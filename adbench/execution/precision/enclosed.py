@@ -25,10 +25,17 @@ from adbench.oracle.enclosures.enclosed_row import METHOD
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
 from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, gradient
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
+from adbench.oracle.series import triangles
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 
 MOST: Mapping[Any, int] = {Enclosure: 200_000_000, BallArray: 25_000_000}
 """Numbers on the way to the value: with more, enclosures take too much memory, and balls too much time."""
+
+CONVENTIONS: Mapping[str, Mapping[str, triangles.Convention]] = {
+    "torch": {"cholesky": "symmetrised"},
+    "jax": {"cholesky": "unsymmetrised"},
+}
+"""How the gradients of libraries read symmetric matrices; the others read one triangle."""
 
 Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -80,15 +87,19 @@ def evaluated(
 ) -> Bounds:
     """Midpoints and radii of the value, and of the gradient by each active leaf, in this arithmetic.
 
-    Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax.
+    Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax, or
+    if a matrix of which it reads one triangle is not symmetric.
     """
-    with declaring(str, held=True) as declared:
+    conventions = CONVENTIONS.get(definition.library.name, {})
+    with declaring(str, held=True) as declared, triangles.watching() as read, triangles.reading(conventions):
         bounds = _evaluated(kind, definition, leaves, weights, shifts)
     if declared.met and kind is Enclosure:
-        with declaring(str, held=False):
+        with declaring(str, held=False), triangles.reading(conventions):
             moving = _evaluated(kind, definition, leaves, weights, None)
         if not _meet(bounds, moving):
             raise Unsupported(f"it declares numbers constant: {declared}")
+    if not all(read.values()) and kind is Enclosure:
+        raise Unsupported(f"it reads one triangle of a matrix that is not symmetric: {', '.join(read)}")
     return bounds
 
 
