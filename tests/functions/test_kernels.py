@@ -15,6 +15,7 @@ import adbench  # noqa: E402 - torch comes first
 from adbench.execution.precision.enclosed import MOST  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
 from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures  # noqa: E402
 from adbench.oracle.enclosures.midpoint_radius import Enclosure  # noqa: E402
 from adbench.oracle.series.namespace import namespace_of  # noqa: E402
 from adbench.oracle.series.number import Real  # noqa: E402
@@ -92,6 +93,53 @@ def test_every_entry_of_a_large_kernel_is_proved() -> None:
     assert wrong.worst.place == "x[77, 31]"
 
 
+class Solving(torch.autograd.Function):
+    """A batch of linear solves by hand; one entry of a gradient is `factor` times the right one."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, x = ctx.saved_tensors
+        of_b = torch.linalg.solve(a.mT, g)
+        of_a = -of_b @ x.mT
+        of_a[1, 30, 50] *= Solving.factor
+        return of_a, of_b
+
+
+def solving(a: Any, b: Any) -> Any:
+    return Solving.apply(a, b)
+
+
+def test_every_entry_of_a_batch_of_large_systems_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    jax, draws = pytest.importorskip("jax"), torch.Generator().manual_seed(0)
+    a, b = torch.randn(3, 60, 60, generator=draws) + 20 * torch.eye(60), torch.randn(3, 60, 2, generator=draws)
+    for definition in (lambda a, b: torch.linalg.solve(a, b), lambda a, b: jax.numpy.linalg.solve(a, b)):
+        monkeypatch.setattr(Solving, "factor", 1.0)
+        right = adbench.check(solving, a, b, definition=definition)
+        assert (right.is_wrong, right.proved) == (False, True), str(right)
+        assert "prove 360 of the value, 10,800 of a" in " ".join(str(right).split())
+        monkeypatch.setattr(Solving, "factor", 1.001)
+        wrong = adbench.check(solving, a, b, definition=definition)
+        assert (wrong.is_wrong, wrong.worst.place) == (True, "a[1, 30, 50]"), str(wrong)
+
+
+def test_a_large_symmetric_argument_is_read_as_its_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
+    x = torch.randn(30, 30, generator=torch.Generator().manual_seed(0))
+    product = x @ x.mT + 30 * torch.eye(30)
+    table = adbench.check(torch.linalg.cholesky, product + product.mT, definition=torch.linalg.cholesky)
+    assert (table.is_wrong, table.proved) == (False, True), str(table)
+    with pytest.raises(UsageError, match="contradicts its values"):
+        adbench.check(torch.linalg.cholesky, product + torch.triu(x, 1), definition=torch.linalg.cholesky)
+
+
 @pytest.mark.parametrize("name", ["layer norm", "cross entropy", "gelu", "swiglu", "attention"])
 def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
@@ -117,7 +165,7 @@ def test_a_large_kernel_is_judged_by_a_definition_of_another_library(kind: str) 
         assert (table.is_right, table.proved) == (True, True), str(table)
         assert adbench.check(planted, x, definition=definition).is_wrong
     with pytest.raises(UsageError, match=r"is not proved .*write it for the kernel's library"):
-        adbench.check(kernel_of(row), x, definition=lambda x: np.exp(np.cumprod(x, -1)))
+        adbench.check(kernel_of(row), x, definition=lambda x: np.fft.fft(x).real)
 
 
 @pytest.mark.parametrize("kind", [Enclosure, BallArray])
@@ -129,7 +177,8 @@ def test_enclosures_stop_before_they_take_too_much(kind: Any, monkeypatch: pytes
     assert "more than 5,000" in " ".join(str(table).split())
 
 
-def test_a_definition_without_enclosures_is_held_against_differences() -> None:
+def test_a_definition_without_enclosures_is_held_against_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Enclosures, "cumulative_prod")
     x = torch.rand(80, 60, generator=torch.Generator().manual_seed(0)).bfloat16()
     table = adbench.check(lambda x: x.cumprod(-1), x, definition=lambda x: x.cumprod(-1))
     assert (table.is_right, table.proved) == (True, False), str(table)

@@ -69,6 +69,8 @@ class Enclosed:
                 again = evaluated(BallArray, definition, leaves, weights)
         except TooManyNumbers as error:
             return Enclosed(mids, radii, f"balls confirm none: {error}", shifts)
+        if not all(np.isfinite(radius).all() for _, radius in again):
+            return Enclosed(mids, radii, "balls confirm none: some of their radii are infinite", shifts)
         if not _meet(found, again):
             raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
         return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts)

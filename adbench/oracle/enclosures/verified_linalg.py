@@ -27,18 +27,25 @@ def solve(a: Value, b: Value, _triangle: str = "") -> Value:
 
     R approximates the inverse of A, and X̂ is R B. With C = I - R A and D = R (B - A X̂), X = X̂ + (I - C)⁻¹ D. If
     |C| ≤ G and G w ≤ q w for some w > 0 and q < 1, then A is regular and, in each column,
-    |X - X̂ - D| = |C (I - C)⁻¹ D| ≤ G w max(|D| / w) / (1 - q).
+    |X - X̂ - D| = |C (I - C)⁻¹ D| ≤ G w max(|D| / w) / (1 - q). w is |R| times the sizes of A's rows, or those of D's
+    rows: one of them fits rows and columns of very different sizes.
     """
     number, at = type(a), a.approximate
     by_row = np.ldexp(1.0, -np.frexp(np.abs(at).max(-1, keepdims=True))[1])
     inverse = np.linalg.inv(by_row * at) * np.swapaxes(by_row, -1, -2)
     r, guess = number.of(inverse), number.of(inverse @ b.approximate)
     step = r @ b.less_product(a, guess)
-    w = np.abs(inverse) @ (1 / by_row)
-    grown = _sizes(number.of(np.eye(at.shape[-1])).less_product(r, a)) @ w * GROWN + TINY
+    c, d = _sizes(number.of(np.eye(at.shape[-1])).less_product(r, a)), _sizes(step)
+    weights = np.abs(inverse) @ (1 / by_row), d.max(-1, keepdims=True)
+    return (guess + step).widened(np.fmin(*(_remainder(c, d, w) for w in weights)))
+
+
+def _remainder(g: Floats, d: Floats, w: Floats) -> Floats:
+    """G w max(|D| / w) / (1 - q), infinite unless q < 1."""
+    grown = g @ w * GROWN + TINY
     q = (grown / w).max((-2, -1), keepdims=True) * UP
-    moved = (_sizes(step) / w).max(-2, keepdims=True) * UP + TINY
-    return (guess + step).widened(np.where(q < 1, grown * moved / (1 - q) * UP, math.inf))
+    moved = (d / w).max(-2, keepdims=True) * UP + TINY
+    return np.where(q < 1, grown * moved / (1 - q) * UP, math.inf)
 
 
 def cholesky(a: Value) -> Value:
@@ -63,19 +70,21 @@ def lu(a: Value) -> tuple[Value, Any]:
     The triangles N, with ones on its diagonal, and V approximate L and U, and P A = N (I + E) V. For a positive
     diagonal D, let E' = D⁻¹ E D = K + M + K M, where K is the part below the diagonal. The last pivot is in E' and M
     alone, not in K M. Let ε be the norm of E' without it. If ε < 1/2, then ‖K‖² + ‖M‖² ≤ 4 ε² without it, because both
-    are continuous in E. So K and M are the parts of E' to 2 ε². L = N D (I + K) D⁻¹, and U = D (I + M) D⁻¹ V. With
-    |V|'s diagonal as D, the sizes of rows do not matter. If A may be singular, V has another last pivot.
+    are continuous in E. So K and M are the parts of E' to 2 ε². L = N D (I + K) D⁻¹, and U = D (I + M) D⁻¹ V. D is
+    the sizes of V's rows, for columns of one size. If A may be singular, V has another last pivot.
     """
     number = type(a)
     packed, order = eliminated(a.approximate)
-    below, column = np.tri(packed.shape[-1], k=-1) > 0, np.abs(np.triu(packed)[..., -1]).max(-1)
-    last = packed[..., -1, -1]
-    packed[..., -1, -1] = np.where(np.abs(last) > 2.0**-40 * column, last, np.where(column > 0, column, 1.0))
+    below, last = np.tri(packed.shape[-1], k=-1) > 0, packed[..., -1, -1]
+    terms = np.abs(last) + np.abs(packed[..., -1, :-1] * packed[..., :-1, -1]).sum(-1)
+    packed[..., -1, -1] = np.where(np.abs(last) > 2.0**-40 * terms, last, np.where(terms > 0, terms, 1.0))
     lower, upper = number.of(np.tril(packed, -1) + np.eye(packed.shape[-1])), number.of(np.triu(packed))
+    sizes = np.abs(np.triu(packed))
+    d = (sizes / sizes.max(-2, keepdims=True)).max(-1)
     e = _between(lower, a.take(rows_in(a.shape, order)).less_product(lower, upper), upper)
     but_last = np.ones(below.shape)
     but_last[-1, -1] = 0.0
-    near = e.widened(_second_order(e, np.abs(np.diagonal(packed, axis1=-2, axis2=-1)), but_last))
+    near = e.widened(_second_order(e, d, but_last))
     of_lower, of_upper = lower + lower @ masked(near, below), upper + masked(near, ~below) @ upper
     return of_lower.where(below, of_upper), order
 
