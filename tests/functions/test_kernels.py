@@ -362,3 +362,13 @@ def test_a_kernel_may_refuse_numbers_outside_its_domain() -> None:
 
     table = adbench.check(kernel, torch.tensor([1.5, 1.7]), definition=lambda x: torch.log(x).sum())
     assert table.is_right, str(table)
+
+
+def test_errors_of_a_derivative_that_is_zero_fit_into_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the definition's library, too: in units of the smallest number they have 44 digits."""
+    monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
+    monkeypatch.setattr("adbench.execution.precision.enclosed.CONVENTIONS", {})
+    symmetric = 60 * torch.eye(30) + torch.ones(30, 30)
+    table = adbench.check(torch.linalg.cholesky, symmetric, definition=torch.linalg.cholesky)
+    assert max(map(len, str(table).splitlines())) <= 80
+    assert any(entry.expected == 0 for entry in table.shown()[0])

@@ -111,10 +111,10 @@ def _between(left: Value, inner: Value, right: Value) -> Value:
 
 def _second_order(e: Value, d: Floats, weights: Floats) -> Floats:
     """2 ‖weights D⁻¹ E D‖² D D⁻¹, entry by entry; infinite if the norm may be above 1/2."""
-    ratio = d[..., None] / d[..., None, :] * UP
+    ratio = np.maximum(d[..., None] / d[..., None, :], TINY) * UP
     scaled = _sizes(e) * weights * np.swapaxes(ratio, -1, -2) * UP
     square = (scaled * scaled).sum((-2, -1), keepdims=True) * GROWN + TINY
-    return np.where(square < 0.249, 2 * square * ratio * UP, math.inf)
+    return np.where(square < 0.249, 2 * square * ratio * UP + TINY, math.inf)
 
 
 def _sizes(x: Value) -> Floats:
