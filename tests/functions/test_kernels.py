@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import adbench  # noqa: E402 - torch comes first
-from adbench.execution.precision.enclosed import MOST  # noqa: E402
+from adbench.execution.precision.enclosed import MOST, Enclosed  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
 from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures  # noqa: E402
@@ -147,6 +147,15 @@ def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pyt
     row = KERNELS[name]
     table = adbench.check(kernel_of(row), *arguments_of(row, torch.float32), definition=row.definition)
     assert (table.is_right, table.proved) == (True, True), str(table)
+
+
+def test_the_tighter_of_two_proved_bounds_counts() -> None:
+    of_balls = np.array([1.05, 2.1]), np.array([0.01, 0.2])
+    both = Enclosed((np.array([1.0, 2.0]),), (np.array([0.1, 1e-9]),), "", {}, [of_balls])
+    (mid,), (rad,) = both.tightest
+    assert (mid.tolist(), rad.tolist()) == ([1.05, 2.0], [0.01, 1e-9])
+    (mid,), (rad,) = Enclosed(both.mids, both.radii, "", {}).tightest
+    assert (mid.tolist(), rad.tolist()) == ([1.0, 2.0], [0.1, 1e-9])
 
 
 def normalised(x: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,25 @@ Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 class Enclosed:
     """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words.
 
-    shifts: see `Enclosures`
+    shifts      see `Enclosures`
+    of_balls    midpoints and radii by balls; none if there are too many numbers
     """
 
     mids: Numbers
     radii: Numbers
     balls: str
     shifts: dict[int, bool]
+    of_balls: Bounds = field(default_factory=list)
+
+    @property
+    def tightest(self) -> tuple[Numbers, Numbers]:
+        """Midpoints and radii by enclosures or by balls, whichever bound the number more tightly."""
+        pairs = list(zip(self.mids, self.radii, strict=True))
+        tight = [
+            (np.where(radius < rad, middle, mid), np.minimum(radius, rad))
+            for (mid, rad), (middle, radius) in zip(pairs, self.of_balls or pairs, strict=True)
+        ]
+        return tuple(mid for mid, _ in tight), tuple(rad for _, rad in tight)
 
     @staticmethod
     def of(definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Enclosed:
@@ -73,7 +85,7 @@ class Enclosed:
             return Enclosed(mids, radii, "balls confirm none: some of their radii are infinite", shifts)
         if not _meet(found, again):
             raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
-        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts)
+        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts, again)
 
     def told(self, names: Sequence[str]) -> str:
         """Which numbers are proved how, for a note below the table."""
