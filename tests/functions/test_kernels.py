@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -381,3 +382,11 @@ def test_errors_of_a_derivative_that_is_zero_fit_into_the_table(monkeypatch: pyt
     table = adbench.check(torch.linalg.cholesky, symmetric, definition=torch.linalg.cholesky)
     assert max(map(len, str(table).splitlines())) <= 80
     assert any(entry.expected == 0 for entry in table.shown()[0])
+
+
+def test_a_definition_that_names_no_library_runs_in_the_type_of_the_kernel() -> None:
+    """Also where several libraries are imported: torch's reverse sweep of it loses three digits in float32."""
+    code = (lambda x: x.logcumsumexp(-1)).__code__
+    f = FunctionType(code, {"torch": torch, "jax": pytest.importorskip("jax")})
+    table = adbench.check(f, torch.randn(8, 24, 24, generator=torch.Generator().manual_seed(0)), definition=f)
+    assert (table.is_wrong, table.proved) == (False, True), str(table)
