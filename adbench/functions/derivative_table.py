@@ -377,12 +377,13 @@ class FunctionCheck:
         if not self.precision:
             return self._sign(entry), entry.place, number(entry.got), expected(entry), digits
         shown = SHOWN[self._type_of(entry).name]
-        ulps = [f"{ulp:.1f}" if ulp < 1e4 else f"{ulp:.0e}" for ulp in self._in_ulp(entry)]
-        ulps = ulps if entry.expected else ["–", "–"]  # a unit of the smallest number says nothing
+        ulps = list(self._in_ulp(entry))
         if self.deciding.beside:
             other = self.deciding.beside.get(entry.place, math.nan)
-            ulps.append("" if math.isnan(other) else f"{self._in_ulp(replace(entry, got=other))[0]:.1f}")
-        return self._sign(entry), entry.place, number(entry.got, shown), expected(entry, shown + 2), digits, *ulps
+            ulps.append(self._in_ulp(replace(entry, got=other))[0])
+        texts = ["" if math.isnan(ulp) else f"{ulp:.1f}" if ulp < 1e4 else f"{ulp:.0e}" for ulp in ulps]
+        texts = texts if entry.expected else ["–" if text else "" for text in texts]  # a unit of 0 says nothing
+        return self._sign(entry), entry.place, number(entry.got, shown), expected(entry, shown + 2), digits, *texts
 
     def _sign(self, entry: EntryEvidence) -> str:
         """The entry's sign; "" for methods that are inexact by design, which are judged as a whole."""

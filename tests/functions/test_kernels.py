@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import adbench  # noqa: E402 - torch comes first
-from adbench.execution.precision.enclosed import MOST  # noqa: E402
+from adbench.execution.precision.enclosed import MOST, Enclosed  # noqa: E402
 from adbench.model.errors import UsageError  # noqa: E402
 from adbench.oracle.enclosures.ball_arrays import BallArray  # noqa: E402
+from adbench.oracle.enclosures.enclosed_namespace import Enclosures  # noqa: E402
 from adbench.oracle.enclosures.midpoint_radius import Enclosure  # noqa: E402
 from adbench.oracle.series.namespace import namespace_of  # noqa: E402
 from adbench.oracle.series.number import Real  # noqa: E402
@@ -92,6 +94,53 @@ def test_every_entry_of_a_large_kernel_is_proved() -> None:
     assert wrong.worst.place == "x[77, 31]"
 
 
+class Solving(torch.autograd.Function):
+    """A batch of linear solves by hand; one entry of a gradient is `factor` times the right one."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, x = ctx.saved_tensors
+        of_b = torch.linalg.solve(a.mT, g)
+        of_a = -of_b @ x.mT
+        of_a[1, 30, 50] *= Solving.factor
+        return of_a, of_b
+
+
+def solving(a: Any, b: Any) -> Any:
+    return Solving.apply(a, b)
+
+
+def test_every_entry_of_a_batch_of_large_systems_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    jax, draws = pytest.importorskip("jax"), torch.Generator().manual_seed(0)
+    a, b = torch.randn(3, 60, 60, generator=draws) + 20 * torch.eye(60), torch.randn(3, 60, 2, generator=draws)
+    for definition in (lambda a, b: torch.linalg.solve(a, b), lambda a, b: jax.numpy.linalg.solve(a, b)):
+        monkeypatch.setattr(Solving, "factor", 1.0)
+        right = adbench.check(solving, a, b, definition=definition)
+        assert (right.is_wrong, right.proved) == (False, True), str(right)
+        assert "prove 360 of the value, 10,800 of a" in " ".join(str(right).split())
+        monkeypatch.setattr(Solving, "factor", 1.001)
+        wrong = adbench.check(solving, a, b, definition=definition)
+        assert (wrong.is_wrong, wrong.worst.place) == (True, "a[1, 30, 50]"), str(wrong)
+
+
+def test_a_large_symmetric_argument_is_read_as_its_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
+    x = torch.randn(30, 30, generator=torch.Generator().manual_seed(0))
+    product = x @ x.mT + 30 * torch.eye(30)
+    table = adbench.check(torch.linalg.cholesky, product + product.mT, definition=torch.linalg.cholesky)
+    assert (table.is_wrong, table.proved) == (False, True), str(table)
+    with pytest.raises(UsageError, match="contradicts its values"):
+        adbench.check(torch.linalg.cholesky, product + torch.triu(x, 1), definition=torch.linalg.cholesky)
+
+
 @pytest.mark.parametrize("name", ["layer norm", "cross entropy", "gelu", "swiglu", "attention"])
 def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
@@ -99,6 +148,15 @@ def test_enclosures_prove_the_definitions_of_kernels(name: str, monkeypatch: pyt
     row = KERNELS[name]
     table = adbench.check(kernel_of(row), *arguments_of(row, torch.float32), definition=row.definition)
     assert (table.is_right, table.proved) == (True, True), str(table)
+
+
+def test_the_tighter_of_two_proved_bounds_counts() -> None:
+    of_balls = np.array([1.05, 2.1]), np.array([0.01, 0.2])
+    both = Enclosed((np.array([1.0, 2.0]),), (np.array([0.1, 1e-9]),), "", {}, [of_balls])
+    (mid,), (rad,) = both.tightest
+    assert (mid.tolist(), rad.tolist()) == ([1.05, 2.0], [0.01, 1e-9])
+    (mid,), (rad,) = Enclosed(both.mids, both.radii, "", {}).tightest
+    assert (mid.tolist(), rad.tolist()) == ([1.0, 2.0], [0.1, 1e-9])
 
 
 def normalised(x: Any) -> Any:
@@ -117,7 +175,7 @@ def test_a_large_kernel_is_judged_by_a_definition_of_another_library(kind: str) 
         assert (table.is_right, table.proved) == (True, True), str(table)
         assert adbench.check(planted, x, definition=definition).is_wrong
     with pytest.raises(UsageError, match=r"is not proved .*write it for the kernel's library"):
-        adbench.check(kernel_of(row), x, definition=lambda x: np.exp(np.cumprod(x, -1)))
+        adbench.check(kernel_of(row), x, definition=lambda x: np.fft.fft(x).real)
 
 
 @pytest.mark.parametrize("kind", [Enclosure, BallArray])
@@ -129,7 +187,8 @@ def test_enclosures_stop_before_they_take_too_much(kind: Any, monkeypatch: pytes
     assert "more than 5,000" in " ".join(str(table).split())
 
 
-def test_a_definition_without_enclosures_is_held_against_differences() -> None:
+def test_a_definition_without_enclosures_is_held_against_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Enclosures, "cumulative_prod")
     x = torch.rand(80, 60, generator=torch.Generator().manual_seed(0)).bfloat16()
     table = adbench.check(lambda x: x.cumprod(-1), x, definition=lambda x: x.cumprod(-1))
     assert (table.is_right, table.proved) == (True, False), str(table)
@@ -313,3 +372,21 @@ def test_a_kernel_may_refuse_numbers_outside_its_domain() -> None:
 
     table = adbench.check(kernel, torch.tensor([1.5, 1.7]), definition=lambda x: torch.log(x).sum())
     assert table.is_right, str(table)
+
+
+def test_errors_of_a_derivative_that_is_zero_fit_into_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the definition's library, too: in units of the smallest number they have 44 digits."""
+    monkeypatch.setattr("adbench.execution.precision.kernel.MOST_PROVED", 0)
+    monkeypatch.setattr("adbench.execution.precision.enclosed.CONVENTIONS", {})
+    symmetric = 60 * torch.eye(30) + torch.ones(30, 30)
+    table = adbench.check(torch.linalg.cholesky, symmetric, definition=torch.linalg.cholesky)
+    assert max(map(len, str(table).splitlines())) <= 80
+    assert any(entry.expected == 0 for entry in table.shown()[0])
+
+
+def test_a_definition_that_names_no_library_runs_in_the_type_of_the_kernel() -> None:
+    """Also where several libraries are imported: torch's reverse sweep of it loses three digits in float32."""
+    code = (lambda x: x.logcumsumexp(-1)).__code__
+    f = FunctionType(code, {"torch": torch, "jax": pytest.importorskip("jax")})
+    table = adbench.check(f, torch.randn(8, 24, 24, generator=torch.Generator().manual_seed(0)), definition=f)
+    assert (table.is_wrong, table.proved) == (False, True), str(table)

@@ -41,6 +41,22 @@ def test_enclosures_prove_what_series_cannot_follow() -> None:
         assert judge(text(np, X), (spoiled,), found).word == "wrong"
 
 
+def test_linear_algebra_of_large_matrices_is_proved() -> None:
+    a = np.random.default_rng(6).normal(size=(2, 100, 100))
+
+    def systems(xp: Any, a: Any) -> Any:
+        return xp.sum(xp.linalg.solve(a, np.ones((2, 100, 1)))) + xp.sum(xp.linalg.slogdet(a)[1])
+
+    row = large(systems, a, max_seconds=0.5)
+    assert (row.method, row.proved) == (enclosed_row.METHOD, True)
+    x, inverse = np.linalg.solve(a, np.ones((2, 100, 1))), np.swapaxes(np.linalg.inv(a), -1, -2)
+    gradient = inverse - inverse @ np.ones((2, 100, 1)) @ np.swapaxes(x, -1, -2)
+    assert judge(systems(np, a), (gradient,), row).word in ("right", "verified")
+    index = row.leaves[0].entries[2].index
+    gradient.flat[index] *= 1 + 1e-4
+    assert judge(systems(np, a), (gradient,), row).word == "wrong"
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_enclosures_and_series_agree(name: str) -> None:
     """On the numbers, and on what rounding explains to a factor."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,17 @@ from adbench.oracle.enclosures.enclosed_row import METHOD
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
 from adbench.oracle.enclosures.recorded import EnclosedArray, TooManyNumbers, gradient
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
+from adbench.oracle.series import triangles
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 
 MOST: Mapping[Any, int] = {Enclosure: 200_000_000, BallArray: 25_000_000}
 """Numbers on the way to the value: with more, enclosures take too much memory, and balls too much time."""
+
+CONVENTIONS: Mapping[str, Mapping[str, triangles.Convention]] = {
+    "torch": {"cholesky": "symmetrised"},
+    "jax": {"cholesky": "unsymmetrised"},
+}
+"""How the gradients of libraries read symmetric matrices; the others read one triangle."""
 
 Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -37,13 +44,25 @@ Bounds = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 class Enclosed:
     """The value and the gradient: midpoints, and radii; how balls bound the same numbers, in words.
 
-    shifts: see `Enclosures`
+    shifts      see `Enclosures`
+    of_balls    midpoints and radii by balls; none if there are too many numbers
     """
 
     mids: Numbers
     radii: Numbers
     balls: str
     shifts: dict[int, bool]
+    of_balls: Bounds = field(default_factory=list)
+
+    @property
+    def tightest(self) -> tuple[Numbers, Numbers]:
+        """Midpoints and radii by enclosures or by balls, whichever bound the number more tightly."""
+        pairs = list(zip(self.mids, self.radii, strict=True))
+        tight = [
+            (np.where(radius < rad, middle, mid), np.minimum(radius, rad))
+            for (mid, rad), (middle, radius) in zip(pairs, self.of_balls or pairs, strict=True)
+        ]
+        return tuple(mid for mid, _ in tight), tuple(rad for _, rad in tight)
 
     @staticmethod
     def of(definition: UserFunction, leaves: Sequence[Any], weights: Any) -> Enclosed:
@@ -62,9 +81,11 @@ class Enclosed:
                 again = evaluated(BallArray, definition, leaves, weights)
         except TooManyNumbers as error:
             return Enclosed(mids, radii, f"balls confirm none: {error}", shifts)
+        if not all(np.isfinite(radius).all() for _, radius in again):
+            return Enclosed(mids, radii, "balls confirm none: some of their radii are infinite", shifts)
         if not _meet(found, again):
             raise Unsupported("enclosures in float64 contradict balls: BLAS does not add as IEEE 754 does")
-        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts)
+        return Enclosed(mids, radii, f"balls of {BITS} bits confirm them all", shifts, again)
 
     def told(self, names: Sequence[str]) -> str:
         """Which numbers are proved how, for a note below the table."""
@@ -80,15 +101,19 @@ def evaluated(
 ) -> Bounds:
     """Midpoints and radii of the value, and of the gradient by each active leaf, in this arithmetic.
 
-    Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax.
+    Raises Unsupported if numbers that the definition declares constant change them, unlike the largest in a softmax, or
+    if a matrix of which it reads one triangle is not symmetric.
     """
-    with declaring(str, held=True) as declared:
+    conventions = CONVENTIONS.get(definition.library.name, {})
+    with declaring(str, held=True) as declared, triangles.watching() as read, triangles.reading(conventions):
         bounds = _evaluated(kind, definition, leaves, weights, shifts)
     if declared.met and kind is Enclosure:
-        with declaring(str, held=False):
+        with declaring(str, held=False), triangles.reading(conventions):
             moving = _evaluated(kind, definition, leaves, weights, None)
         if not _meet(bounds, moving):
             raise Unsupported(f"it declares numbers constant: {declared}")
+    if not all(read.values()) and kind is Enclosure:
+        raise Unsupported(f"it reads one triangle of a matrix that is not symmetric: {', '.join(read)}")
     return bounds
 
 

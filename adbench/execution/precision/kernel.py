@@ -93,7 +93,8 @@ class KernelCheck:
             rng, shape = np.random.default_rng([seed, 0x6B]), self.f.shape
             self.weights: Any = random_weights(rng, shape, BITS) if shape else 1.0
             self.kernel, low = self._called(kernel, args, kwargs, wrt)
-            self.definition = self._in_own_type(definition, *own, wrt)
+            named = (args, kwargs) if self.f.library.name in ("torch", "jax") else own  # if its text names no library
+            self.definition = self._in_own_type(definition, *named, wrt)
             self.gradient_case = self.case
             if self.f.shape:
                 self.gradient_case = function_case(_total_of(definition, self.weights, self.f), *own, wrt, seed=seed)

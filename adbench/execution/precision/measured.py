@@ -72,7 +72,7 @@ class Measured:
         try:
             bounds = Enclosed.of(f, leaves, weights)
             shifts = bounds.shifts
-            truth, radii, proof = bounds.mids, bounds.radii, bounds.told(names)
+            (truth, radii), proof = bounds.tightest, bounds.told(names)
         except Unsupported as refusal:
             if double is None:
                 raise

@@ -73,7 +73,7 @@ def _running(name: str) -> Rule:
         axis, is_reversed = equation.params["axis"], equation.params["reverse"]
         array = np.flip(x, axis) if is_reversed else x
         if isinstance(x, EnclosedArray):
-            found = {"sum": xp.cumulative_sum}[name](array, axis)
+            found = xp.cumulative_sum(array, axis) if name == "sum" else xp.running(getattr(xp, name), array, axis)
         else:
             step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
             found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
@@ -211,17 +211,17 @@ def _triangle(xp: Any, params: Mapping[str, Any], a: Any) -> Any:
     """The triangle that jax reads."""
     a = np.tril(a) if params["lower"] else np.triu(a)
     if params["unit_diagonal"]:
-        a = np.where(np.eye(a.shape[-1], dtype=np.bool_), xp.number.of(1), a)
+        a = xp.where(np.eye(a.shape[-1], dtype=np.bool_), xp.number.of(1), a)
     return xp.reals(a)
 
 
 def _triangular_solve(xp: Any, equation: Equation, a: Any, b: Any) -> Any:
     """x with a x = b, or x a = b; ``transpose_a``: with the transpose of a."""
     params = equation.params
-    a, left = _triangle(xp, params, a), params["left_side"]
+    a, left, lower = _triangle(xp, params, a), params["left_side"], params["lower"]
     if params["transpose_a"] == left:  # x a = b is aᵀ xᵀ = bᵀ
-        a = np.swapaxes(a, -1, -2)
-    found = xp.linalg.solve(a, b if left else np.swapaxes(b, -1, -2))
+        a, lower = np.swapaxes(a, -1, -2), not lower
+    found = xp.linalg.solve_triangular(a, b if left else np.swapaxes(b, -1, -2), lower=lower)
     return found if left else np.swapaxes(found, -1, -2)
 
 

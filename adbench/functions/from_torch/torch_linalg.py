@@ -79,7 +79,7 @@ def solve_triangular(xp: Any, a: Any, b: Any, *, upper: bool, left: bool = True,
     if not left:
         return swapped(solve_triangular(xp, swapped(a), swapped(b), upper=not upper, unitriangular=unitriangular))
     if unitriangular:
-        a = np.where(np.eye(a.shape[-1], dtype=bool), xp.reals(1), a)
+        a = xp.where(np.eye(a.shape[-1], dtype=bool), xp.reals(1), a)
     return xp.linalg.solve_triangular(plain(a), b, lower=not upper)
 
 

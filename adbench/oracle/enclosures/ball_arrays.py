@@ -21,6 +21,7 @@ UNIT = arb(0.5, 0.5)
 _exact = np.frompyfunc(arb, 1, 1)
 _larger = np.frompyfunc(lambda a, b: a.max(b), 2, 1)
 _exp = np.frompyfunc(lambda a: a.exp() if a.is_finite() or a > 0 else arb(0) if a < 0 else a.exp(), 1, 1)
+_wider = np.frompyfunc(lambda a, radius: a + arb(0, radius), 2, 1)
 _signs = np.frompyfunc(lambda a: 1 if a > 0 else -1 if a < 0 else 0 if a == 0 else 2, 1, 1)
 _middles = np.frompyfunc(lambda a: float(a.mid()), 1, 1)
 _radii = np.frompyfunc(lambda a: float(a.rad()), 1, 1)
@@ -48,6 +49,10 @@ class BallArray(Parts):
         """Midpoints and radii in float64."""
         mid = self.approximate
         return mid, np.asarray(_radii(self.balls), dtype=np.float64) * UP + np.abs(mid) * 2.0**-52
+
+    def widened(self, radii: Floats) -> BallArray:
+        """With these radii added."""
+        return BallArray(_array(_wider(self.balls, radii)))
 
     def __neg__(self) -> BallArray:
         return BallArray(_array(-self.balls))
@@ -96,6 +101,10 @@ class BallArray(Parts):
             a, b = (arb_mat(x[place].tolist()) for x in (left, right))
             product[place] = np.array((a * b).entries(), dtype=object).reshape(rows, columns)
         return BallArray(product)
+
+    def less_product(self, a: BallArray, b: BallArray) -> BallArray:
+        """These numbers less a @ b."""
+        return self + -(a @ b)
 
     def sum(self, axis: Axes, keepdims: bool) -> BallArray:
         """Sums along axes."""

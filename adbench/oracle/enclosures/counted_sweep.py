@@ -55,7 +55,11 @@ class CountedArray(RoundedArray):
 
 
 class CountingEnclosures(Enclosures):
-    """The namespace, which adds each sum once: that of enclosures also adds it for its shape."""
+    """The namespace, which adds each sum once: that of enclosures also adds it for its shape. It has no `linalg`."""
+
+    def __init__(self) -> None:
+        super().__init__(CountedArray)
+        del self.linalg
 
     def sum(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """Sums along axes."""
@@ -71,7 +75,7 @@ def operations_with_gradient(subject: Subject) -> float:
     """
     EnclosedArray.left, CountedArray.operations = np.inf, 0.0
     assert subject.text is not None
-    point, xp = subject.point, CountingEnclosures(CountedArray)
+    point, xp = subject.point, CountingEnclosures()
     inputs = [EnclosedArray(CountedArray.of(leaf.values), is_input=True) for leaf in point.leaves]
     try:
         with np.errstate(all="ignore"):

@@ -1,93 +1,115 @@
-"""`xp.linalg` over enclosures: one small matrix, by loops over its entries (Golub and Van Loan (2013), 3.4 and 4.2)."""
+"""`xp.linalg` over enclosures: recorded systems and factors of batches of matrices, and the rules of the reverse sweep.
+
+Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008); Murray,
+"Differentiation of the Cholesky decomposition" (2016).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
 from typing import Any
 
 import numpy as np
 
-MOST_ROWS = 16
-"""Of a matrix: its n³ operations are recorded one by one."""
+from adbench.oracle.enclosures import rounded_linalg, verified_linalg
+from adbench.oracle.enclosures.recorded import fitted
+from adbench.oracle.enclosures.rounded_arrays import RoundedArray
+from adbench.oracle.enclosures.verified_linalg import masked, rows_in, transposed
+from adbench.oracle.series import triangles
+from adbench.oracle.series.linalg import Linalg, SlogdetSeries
 
-Rows = list[list[Any]]
+MOST_ROWS = 256
+"""Of a matrix: products of larger ones take balls minutes."""
+
+TURNED = {"": "", "lower": "upper", "upper": "lower"}
 
 
-class EnclosedLinalg:
-    """The functions of `xp.linalg`; `xp` is its `Enclosures` namespace. Raises TypeError for batches."""
+class EnclosedLinalg(Linalg):
+    """The functions of `xp.linalg`; `xp` is its `Enclosures` namespace."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp = xp
-
-    def cholesky(self, a: Any, *, upper: Any = False) -> Any:
-        """L with L L' = A, or with ``upper`` L'; reads that triangle only."""
-        rows = self._rows(np.swapaxes(a, -1, -2) if upper else a)
-        lower: Rows = [[self._xp.of(0.0)] * len(rows) for _ in rows]
-        for i, row in enumerate(rows):
-            for j in range(i + 1):
-                rest = _reduced(row[j], zip(lower[i][:j], lower[j][:j], strict=True))
-                lower[i][j] = rest / lower[j][j] if j < i else self._xp.sqrt(rest)
-        made = self._array(lower)
-        return np.swapaxes(made, -1, -2) if upper else made
-
-    def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
-        """x with a x = b, reading one triangle only."""
-        rows, right = self._rows(np.swapaxes(a, -1, -2) if trans else a), self._xp.of(b)
-        places = range(len(rows)) if bool(lower) != bool(trans) else reversed(range(len(rows)))
-        found: dict[int, Any] = {}
-        for i in places:
-            found[i] = _reduced(right[i], [(rows[i][k], x) for k, x in found.items()]) / rows[i][i]
-        return self._xp.stack([found[i] for i in range(len(rows))])
+        self._xp, self.matmul = xp, xp.matmul
+        self._values: Any = rounded_linalg if issubclass(xp.arithmetic, RoundedArray) else verified_linalg
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
-        rows, order, _ = self._eliminated(a)
-        lower = [[*row[:i], self._xp.of(1.0), *row[i + 1 :]] for i, row in enumerate(rows)]
-        half = self.solve_triangular(self._array(lower), self._xp.of(b)[order], lower=True)
-        return self.solve_triangular(self._array(rows), half)
+        return self._solved(self._matrices(a), self._xp.of(b))
+
+    def solve_triangular(self, a: Any, b: Any, *, lower: Any = False, trans: Any = 0) -> Any:
+        """x with a x = b, reading one triangle only."""
+        triangle = (np.tril if lower else np.triu)(self._matrices(a))
+        triangle = np.swapaxes(triangle, -1, -2) if trans else triangle
+        return self._solved(triangle, self._xp.of(b), "lower" if bool(lower) != bool(trans) else "upper")
 
     def inv(self, a: Any) -> Any:
         """The inverse."""
         return self.solve(a, np.eye(np.shape(a)[-1]))
 
+    def cholesky(self, a: Any, *, upper: Any = False) -> Any:
+        """L with L L' = A, or with ``upper`` L'; reads that triangle only."""
+        half, skew = triangles.read("cholesky", self._matrices(np.swapaxes(a, -1, -2) if upper else a))
+        a = np.tril(half) + np.swapaxes(np.tril(half, -1), -1, -2)
+        a = a if skew is None else a + skew
+        lower = self._values.cholesky(a.value)
+
+        def pullback(g: Any) -> Any:
+            half = type(g).of(np.tri(a.shape[-1]) - np.eye(a.shape[-1]) / 2)
+            inner = masked(transposed(lower) @ g * half, half.approximate > 0)
+            return self._between(lower, inner, lower)
+
+        made = self._xp.array(lower, [(a, pullback)])
+        return np.swapaxes(made, -1, -2) if upper else made
+
     def lu(self, a: Any) -> tuple[Any, Any]:
-        """L and U in one matrix with P A = L U, and the order of A's rows in P A."""
-        rows, order, _ = self._eliminated(a)
-        return self._array(rows), order
+        """L and U in one matrix with P A = L U, and the order of A's rows in P A.
+
+        Its reverse sweep needs no last pivot, which cancels: U has a 1 there.
+        """
+        a = self._matrices(a)
+        packed, order = self._values.lu(a.value)
+        number, below, last = type(packed), np.tri(a.shape[-1], k=-1) > 0, np.zeros(a.shape[-1])
+        last[-1] = 1.0
+        lower = masked(packed, below) + number.of(np.eye(a.shape[-1]))
+        upper = masked(packed, ~below).where(last[:, None] == 0, number.of(last))
+
+        def pullback(g: Any) -> Any:
+            left = masked(transposed(lower) @ masked(g, below), below)
+            right = masked(masked(g, ~below) @ transposed(upper), ~below)
+            return self._between(lower, left + right, transposed(upper)).put(rows_in(a.shape, order), a.shape)
+
+        return self._xp.array(packed, [(a, pullback)]), order
 
     def det(self, a: Any) -> Any:
         """The product of the pivots, with the sign of their order."""
-        rows, _, product = self._eliminated(a)
-        for i, row in enumerate(rows):
-            product = row[i] * product
-        return product
+        pivots, signs = self._pivots(a)
+        return self._xp.prod(pivots, -1) * signs
 
-    def _eliminated(self, a: Any) -> tuple[Rows, Any, Any]:
-        """`lu` by rows, and the sign of the order."""
-        rows, sign = self._rows(a), 1.0
-        order = np.arange(len(rows))
-        for k in range(len(rows)):
-            best = k + int(np.argmax([abs(float(row[k].approximate)) for row in rows[k:]]))
-            if best != k:
-                rows[k], rows[best], sign = rows[best], rows[k], -sign
-                order[[k, best]] = order[[best, k]]
-            for row in rows[k + 1 :]:
-                row[k] = row[k] / rows[k][k]
-                row[k + 1 :] = [x - row[k] * y for x, y in zip(row[k + 1 :], rows[k][k + 1 :], strict=True)]
-        return rows, order, sign
+    def slogdet(self, a: Any) -> SlogdetSeries:
+        """The sign of the determinant, and the logarithm of its size."""
+        pivots, signs = self._pivots(a)
+        xp = self._xp
+        return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
 
-    def _rows(self, a: Any) -> Rows:
+    def _pivots(self, a: Any) -> tuple[Any, Any]:
+        packed, order = self.lu(a)
+        return np.diagonal(packed, axis1=-2, axis2=-1), np.rint(np.linalg.det(np.eye(order.shape[-1])[order]))
+
+    def _solved(self, a: Any, b: Any, triangle: str = "") -> Any:
+        vector = b.ndim == 1
+        b = b.reshape(-1, 1) if vector else b
+        x = self._values.solve(a.value, b.value, triangle)
+        back = functools.cache(lambda g: self._values.solve(transposed(a.value), g, TURNED[triangle]))
+        parents = [(a, lambda g: fitted(-(back(g) @ transposed(x)), a.shape)), (b, lambda g: fitted(back(g), b.shape))]
+        solution = self._xp.array(x, parents)
+        return solution.squeeze(-1) if vector else solution
+
+    def _between(self, left: Any, inner: Any, right: Any) -> Any:
+        """left'⁻¹ inner right⁻¹, for lower triangles."""
+        half = self._values.solve(transposed(left), inner, "upper")
+        return transposed(self._values.solve(transposed(right), transposed(half), "upper"))
+
+    def _matrices(self, a: Any) -> Any:
         array = self._xp.of(a)
-        if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) > MOST_ROWS:
+        if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] > MOST_ROWS:
             raise TypeError(f"enclosures of linear algebra on an array of shape {array.shape}")
-        return [[array[i, j] for j in range(len(array))] for i in range(len(array))]
-
-    def _array(self, rows: Sequence[Sequence[Any]]) -> Any:
-        return self._xp.stack([self._xp.stack(row) for row in rows])
-
-
-def _reduced(value: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """The value less the products of these pairs."""
-    for x, y in pairs:
-        value = value - x * y
-    return value
+        return array

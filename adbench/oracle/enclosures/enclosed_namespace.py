@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -182,7 +182,26 @@ class Enclosures:
         turned = np.flip(np.arange(a.size).reshape(a.shape), axis)
         return self.array(a.value.running(axis), [(a, lambda g: g.take(turned).running(axis).take(turned))])
 
-    cumsum = cumulative_sum
+    def running(self, join: Callable[[Any, Any], Any], x: Any, axis: int = -1) -> EnclosedArray:
+        """The results of an associative operation on all numbers up to each one, along an axis."""
+        rows = _running(join, arranged(np.moveaxis, self.of(x), axis, 0))
+        result: EnclosedArray = arranged(np.moveaxis, rows, 0, axis)
+        return result
+
+    def cumulative_prod(self, x: Any, axis: int = -1) -> EnclosedArray:
+        """Running products along an axis."""
+        return self.running(operator.mul, x, axis)
+
+    cumsum, cumprod = cumulative_sum, cumulative_prod
+
+    def prod(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
+        """Products along axes."""
+        a = self.of(x)
+        axes = np.arange(a.ndim)[axis if axis is None else np.atleast_1d(axis)].ravel()
+        kept = [1 if k in axes else n for k, n in enumerate(a.shape)]
+        rows = arranged(np.moveaxis, a, axes, range(len(axes)))
+        total: EnclosedArray = _running(operator.mul, rows.reshape(-1, *rows.shape[len(axes) :]))[-1]
+        return total.reshape(kept) if keepdims else total
 
     def put(self, x: Any, places: NDArray[np.int64], updates: Any) -> EnclosedArray:
         """x with the updates added at flat indices; none at those below 0."""
@@ -253,3 +272,13 @@ class Enclosures:
     def matmul(self, x: Any, y: Any) -> EnclosedArray:
         """The product of matrices."""
         return self.of(x) @ self.of(y)
+
+
+def _running(join: Callable[[Any, Any], Any], rows: Any) -> Any:
+    """`running` along the first axis, by pairs: twice as many operations, in a tree (Blelloch, "Prefix sums", 1990)."""
+    n = len(rows)
+    if n < 2:
+        return rows
+    odd = _running(join, join(rows[: n - 1 : 2], rows[1::2]))
+    even = np.concatenate([rows[:1], join(odd[: (n - 1) // 2], rows[2::2])]) if n > 2 else rows[:1]
+    return np.concatenate([even, odd])[np.argsort([*range(0, n, 2), *range(1, n, 2)])]

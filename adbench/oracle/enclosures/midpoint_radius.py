@@ -20,6 +20,7 @@ from adbench.oracle.enclosures.taylor import TINY, UP, U
 Floats = NDArray[np.float64]
 Axes = int | Sequence[int] | None
 
+LONG = np.longdouble
 NO_UNDERFLOW = 2.0**-900
 
 
@@ -81,6 +82,10 @@ class Enclosure(Parts):
     def bounds(self) -> tuple[Floats, Floats]:
         """Midpoints and radii."""
         return self.mid, self.rad
+
+    def widened(self, radii: Floats) -> Enclosure:
+        """With these radii added."""
+        return Enclosure(self.mid, (self.rad + radii) * UP)
 
     # Elementwise, with numpy's broadcasting ------------------------------------------------------------------------
 
@@ -144,6 +149,15 @@ class Enclosure(Parts):
         if _least(a) * _least(b) * gamma < NO_UNDERFLOW:
             rad = rad + terms * TINY
         return Enclosure(self.mid @ other.mid, rad)
+
+    def less_product(self, a: Enclosure, b: Enclosure) -> Enclosure:
+        """These numbers less a @ b, whose midpoints have the precision of `LONG`."""
+        x, y, terms = np.abs(a.mid), np.abs(b.mid), a.shape[-1]
+        rest = self.mid - a.mid.astype(LONG) @ b.mid.astype(LONG)
+        mid = np.asarray(rest, dtype=np.float64)
+        gamma = 1.01 * (terms + 2) * float(np.finfo(LONG).eps)
+        rad = self.rad + x @ b.rad + a.rad @ (y + b.rad) + gamma * (x @ y + np.abs(self.mid)) + U * np.abs(mid)
+        return Enclosure(mid, rad * ((1 + 3 * terms * U) * UP) + terms * TINY)
 
     def sum(self, axis: Axes, keepdims: bool) -> Enclosure:
         """Sums along axes, by halves: each is off by at most a rounding for every doubling of the number of terms."""

@@ -64,7 +64,10 @@ def read(operation: str, a: Any) -> tuple[Any, Any]:
 
 
 def _are_equal(a: Any, b: Any) -> bool:
-    """Whether two arrays of numbers may be equal, coefficient by coefficient."""
+    """Whether two arrays of numbers may be equal, coefficient by coefficient; of enclosures, the values."""
+    if hasattr(a, "approximate"):
+        mid, rad = (a - b).value.bounds()
+        return bool((np.abs(mid) <= rad).all())
     return np.shape(a) == np.shape(b) and all(
         ball.meet(x.ball, y.ball) for x, y in zip(np.ravel(a), np.ravel(b), strict=True)
     )
