@@ -28,11 +28,6 @@ class Findings:
         self.margin = margin_of(run)
 
     @cached_property
-    def ratios(self) -> tuple[Ratio, ...]:
-        """Every pair of right backends."""
-        return analysis.ratios(self.run, self.margin)
-
-    @cached_property
     def floor(self) -> Floor:
         """The control of each group and of the run."""
         return analysis.floor(self.run, self.margin)
@@ -49,8 +44,8 @@ class Findings:
 
     def pair(self, a: Job, b: Job) -> Ratio | None:
         """a compared with b: below 1 a is faster; None where the two are not compared."""
-        found = self._by_pair.get((b, a.backend))
-        return self._by_pair.get((a, b.backend)) or (found and inverse(found))
+        found = self._by_pair.get((b, a))
+        return self._by_pair.get((a, b)) or (found and inverse(found))
 
     def growth(self, case: str, backend: str, operator: str, quantity: Quantity) -> Growth | None:
         """How that figure grows with n; None if it was not measured."""
@@ -58,11 +53,11 @@ class Findings:
 
     def break_even(self, a: Job, b: Job) -> BreakEven | None:
         """The call from which a costs less than b in total; None if a starts faster."""
-        return self._break_even.get((a, b.backend))
+        return self._break_even.get((a, b))
 
     @cached_property
-    def _by_pair(self) -> dict[tuple[Job, str], Ratio]:
-        return {(Job(r.case, r.size, r.a, r.operator, r.seed), r.b): r for r in self.ratios}
+    def _by_pair(self) -> dict[tuple[Job, Job], Ratio]:
+        return {(ratio.a, ratio.b): ratio for ratio in analysis.ratios(self.run, self.margin)}
 
     @cached_property
     def _growth(self) -> dict[tuple[str, str, str, str], Growth]:
@@ -70,9 +65,9 @@ class Findings:
         return {(s.case, s.backend, s.operator, s.quantity): s.growth for s in reversed(found)}
 
     @cached_property
-    def _break_even(self) -> dict[tuple[Job, str], BreakEven]:
-        found = analysis.break_even(self.run, self.ratios)
-        return {(Job(b.case, b.size, b.a, b.operator, b.seed), b.b): b for b in found}
+    def _break_even(self) -> dict[tuple[Job, Job], BreakEven]:
+        found = analysis.break_even(self.run, tuple(self._by_pair.values()))
+        return {(paid.a, paid.b): paid for paid in found}
 
 
 def inverse(ratio: Ratio) -> Ratio:

@@ -16,7 +16,8 @@ from adbench import tape
 from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
-from adbench.model.case import Case, function_of
+from adbench.model.backend import of_active
+from adbench.model.case import function_of
 from adbench.model.errors import UsageError, contained
 from adbench.optional import MissingLibrary
 from adbench.tape.explain.explanation import Explanation, Node
@@ -68,7 +69,12 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
         raise UsageError(f"{name} has no size {size}; use {case.takes}")
     names, args, active = case.bind(size, seed)
     labels = [names[k] for k in active]
-    f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
+    of_points = of_active(function_of(case, names, files.load(catalog.backends["tape"]).xp, size), args, active)
+
+    def f(*points: Any) -> Any:
+        return of_points(points)
+
+    f.__name__ = case.name
     points = [args[k] for k in active]
     try:
         with contained():
@@ -96,22 +102,6 @@ def _code(f: Callable[..., Any], points: Sequence[Any], labels: Sequence[str]) -
 def value_shape(explanation: Explanation) -> tuple[int, ...]:
     """The shape of the function's value."""
     return tuple(getattr(explanation.value, "shape", ()))
-
-
-def _of_active(
-    case: Case, names: tuple[str, ...], args: tuple[Any, ...], active: tuple[int, ...], xp: Any, size: int
-) -> Callable[..., Any]:
-    """The case as a function of its active inputs, the others as they are."""
-    f = function_of(case, names, xp, size)
-
-    def of_active(*points: Any) -> Any:
-        given = list(args)
-        for k, point in zip(active, points, strict=True):
-            given[k] = point
-        return f(*given)
-
-    of_active.__name__ = case.name
-    return of_active
 
 
 def ends(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Sequence[Row], int, Sequence[Row]]:

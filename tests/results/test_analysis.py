@@ -79,7 +79,7 @@ def test_every_pair_of_correct_backends_in_a_group_is_compared_once(rng: np.rand
     records = [record(b, time(1e-6, rng), size=n) for n in (1, 10) for b in ("jax", "tape", "torch")]
     found = ratios(run(records))
     pairs = [("jax", "tape"), ("jax", "torch"), ("tape", "torch")]
-    assert [(r.size, r.a, r.b) for r in found] == [(n, *pair) for n in (1, 10) for pair in pairs]
+    assert [(r.a.size, r.a.backend, r.b.backend) for r in found] == [(n, *pair) for n in (1, 10) for pair in pairs]
 
 
 def test_a_ratio_is_time_of_a_over_time_of_b(rng: np.random.Generator) -> None:
@@ -407,7 +407,7 @@ def test_break_even_is_the_call_with_equal_total_cost(rng: np.random.Generator) 
     slow = time(1e-3, rng, prepare=0.0, first=1e-3)
     for order in (1, -1):
         (found,) = break_even(run([record("jax", fast), record("autograd", slow)][::order]))
-        assert (found.a, found.b, found.reason) == ("jax", "autograd", None)
+        assert (found.a.backend, found.b.backend, found.reason) == ("jax", "autograd", None)
         assert found.calls is not None
         total = [
             t.prepare_seconds + t.first_call_seconds + (found.calls - 1) * t.seconds_per_call for t in (fast, slow)
@@ -418,13 +418,13 @@ def test_break_even_is_the_call_with_equal_total_cost(rng: np.random.Generator) 
 
 def test_a_slower_preparation_with_slower_calls_never_breaks_even(rng: np.random.Generator) -> None:
     (found,) = break_even(run([record("jax", time(1e-3, rng, prepare=1)), record("tape", time(1e-6, rng))]))
-    assert (found.a, found.calls) == ("jax", None)
+    assert (found.a.backend, found.calls) == ("jax", None)
     assert found.reason == "never: jax costs more until its first result, and for each call"
 
 
 def test_calls_without_a_significant_difference_have_no_break_even(rng: np.random.Generator) -> None:
     (found,) = break_even(run([record("jax", time(1e-6, rng, prepare=1)), record("tape", time(1e-6, rng))]))
-    assert (found.a, found.calls) == ("jax", None)
+    assert (found.a.backend, found.calls) == ("jax", None)
     assert found.reason == "the calls of the two do not differ significantly"
 
 
