@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import Interval
@@ -15,7 +15,6 @@ from adbench.results import analysis, scaling
 from adbench.results.analysis import BreakEven, Floor, Ratio, Speedup
 from adbench.results.scaling import Cost, Quantity
 
-QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 USUAL_MARGIN = 0.02
 INVERSE: dict[Comparison, Comparison] = {"faster": "slower", "slower": "faster"}
 
@@ -60,9 +59,8 @@ class Findings:
         return {(ratio.a, ratio.b): ratio for ratio in analysis.ratios(self.run, self.margin)}
 
     @cached_property
-    def _growth(self) -> dict[tuple[str, str, str, str], Growth]:
-        found = scaling.growth(self.run, QUANTITIES)
-        return {(s.case, s.backend, s.operator, s.quantity): s.growth for s in reversed(found)}
+    def _growth(self) -> dict[tuple[str, str, str, Quantity], Growth]:
+        return scaling.growth(self.run)
 
     @cached_property
     def _break_even(self) -> dict[tuple[Job, Job], BreakEven]:

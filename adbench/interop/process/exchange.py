@@ -28,7 +28,7 @@ class BadValue(ValueError):
 class Exchange:
     """A folder in memory for large arrays, that both sides can access. It is removed with this object."""
 
-    def __init__(self, large: int) -> None:
+    def __init__(self, large: int = LARGE) -> None:
         self.large = large
         home = Path("/dev/shm")
         place = home if home.is_dir() and os.access(home, os.W_OK) else Path(tempfile.gettempdir())
