@@ -18,7 +18,6 @@ EXTRAS = {
     "cloudpickle": "notebook",
     "distributed": "dask",
     "llvmlite": "compiled",
-    "matplotlib": "plots",
     "pandas": "notebook",
     "pytest_benchmark": "benchmark",
     "scipy": "scipy",
