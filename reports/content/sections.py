@@ -104,7 +104,8 @@ def memory_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[Metho
         found, reason = panels.memory_bytes(cell, method)
         each = bytes_per_operation(cell.record, flops, method).value if found and cell.record else None
         more = f"{formatting.digits(each)} B per operation" if each else ""
-        return replace(_figure(footnotes, cell, found, reason, _in_bytes), more=more)
+        shown = formatting.byte_size if found else lambda _: NO_GROWTH
+        return replace(_figure(footnotes, cell, found, reason, shown), more=more)
 
     for method, title in panels.MEMORY_METHODS:
         if _has_memory(cells, case, method):
@@ -397,10 +398,6 @@ def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | Non
         return TableEntry("never" if never else "unknown", cell, missing=missing)
     more = f"compared with {formatting.short(quickest.job.backend, 24)}"
     return TableEntry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
-
-
-def _in_bytes(size: float) -> str:
-    return formatting.byte_size(size) if size else NO_GROWTH
 
 
 def _figure(
