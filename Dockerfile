@@ -5,7 +5,7 @@ COPY . /source
 RUN python -m build --wheel --outdir /wheel /source
 
 FROM python:3.13-slim
-ARG EXTRAS=compiled,jax,autograd
+ARG EXTRAS=plots,compiled,jax,autograd
 COPY --from=build /wheel /wheel
 COPY constraints.txt /wheel/
 RUN pip install --no-cache-dir --constraint /wheel/constraints.txt "$(echo /wheel/*.whl)[$EXTRAS]"

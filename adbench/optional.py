@@ -18,6 +18,7 @@ EXTRAS = {
     "cloudpickle": "notebook",
     "distributed": "dask",
     "llvmlite": "compiled",
+    "matplotlib": "plots",
     "pandas": "notebook",
     "pytest_benchmark": "benchmark",
     "scipy": "scipy",

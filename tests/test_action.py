@@ -183,7 +183,7 @@ def test_a_pull_request_that_breaks_a_gradient_fails_and_names_it(job: Job) -> N
     installed = (job.folder / "pip.log").read_text("utf-8").split("\n")
     both = [str(job.checkout / "sub"), str(file.parent / "base/sub")]
     assert [line for line in installed if line in both] == both
-    assert installed[1:7] == ["install", "--quiet", str(ROOT), "-e", ".", "jax"]
+    assert installed[1:8] == ["install", "--quiet", str(ROOT), "matplotlib", "-e", ".", "jax"]
 
 
 @pytest.mark.exhaustive  # six processes under Callgrind

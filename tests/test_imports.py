@@ -208,6 +208,7 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
     assert not loaded & {
         "numpy",
         "scipy",
+        "matplotlib",
         "rich",
         "jax",
         "torch",
@@ -220,7 +221,7 @@ def test_the_version_needs_neither_numpy_nor_any_backend() -> None:
 
 def test_the_parent_imports_no_backend_and_no_optional_library_to_plan_a_run() -> None:
     loaded = modules_after("from adbench.execution.session import prepare\nprepare(quick=True)")
-    assert not loaded & {"jax", "jaxlib", "torch", "autograd", "scipy", "llvmlite"}
+    assert not loaded & {"jax", "jaxlib", "torch", "autograd", "scipy", "matplotlib", "llvmlite"}
 
 
 def test_a_worker_that_only_measures_does_not_import_what_computes_references() -> None:

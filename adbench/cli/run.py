@@ -106,11 +106,14 @@ def run(
     """
     from adbench.execution import session as sessions
     from adbench.model.atomic_file import write_whole
+    from adbench.optional import require
     from adbench.reports.html import page
     from adbench.reports.text import planned
     from adbench.results.store import PAGE, default_folder, write_run
 
     refuse_contradictions(context)
+    if not plan_only:
+        require("matplotlib", "the page of a run")  # before minutes of measuring
     everything, own = with_function(asked)
     session = sessions.resume(resume, on) if resume else make_session(everything, time=True)
     if not resume:

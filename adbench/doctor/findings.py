@@ -30,7 +30,7 @@ QUIET = 0.01  # share of a second that other processes may take
 EVEN = 0.02  # share by which equal work may differ: the margin of a local comparison
 MEGABYTE = 1 << 20
 UNBROKEN = "\u00a0"  # a no-break space, between a number and its unit
-OPTIONAL = ("llvmlite", "scipy")
+OPTIONAL = ("llvmlite", "matplotlib", "scipy")
 
 
 @dataclass(frozen=True)
@@ -300,9 +300,9 @@ def memray(system: System) -> Answer:
     return (version, None) if version else ("not installed", "pip install memray")
 
 
-@check("optional libraries", "A compiled tape needs llvmlite, special functions scipy.")
+@check("optional libraries", "The page of a run needs matplotlib, a compiled tape llvmlite, special functions scipy.")
 def optional_libraries(system: System) -> Answer:
-    """Whether the libraries of the extras compiled and scipy are there."""
+    """Whether the libraries of the extras plots, compiled and scipy are there."""
     missing = [name for name in OPTIONAL if installed_version(name) is None]
     if not missing:
         return "all", None

@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..content import formatting
-from . import plots
-from .plots import LogAxis, Panel
+from . import plots, svg
+from .plots import Panel, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROW, ABOVE, BELOW = 21.0, 30.0, 26.0  # points
-LEFT, RIGHT = 141.12, 334.656  # the names end, the figures begin
+LEFT, RIGHT = 0.35, 0.83  # of the width: the names end, the figures begin
 MOST_TICKS = 4
 
 
 def draw(panel: Panel, limits: tuple[float, float]) -> str:
     """The panel as an SVG element, the least figure at the top; `limits` bound the axis, both positive."""
+    from matplotlib.figure import Figure
+
     rows = sorted(panel.series, key=lambda series: series.there[0].middle)
-    bottom = ABOVE + ROW * len(rows)
-    drawing = replace(panel, series=tuple(rows)).drawing(bottom + BELOW)
-    axis, ticks = LogAxis(*limits, LEFT, RIGHT), plots.ticks(*limits, most=MOST_TICKS)
-    for value in ticks:
-        text = formatting.tick(value, panel.quantity)
-        drawing.text(axis.at(value), bottom + plots.APART + plots.ASCENT, "middle", text)
-    drawing.segments([((axis.at(value), ABOVE), (axis.at(value), bottom)) for value in ticks], 0.7, "grid-lines")
-    heights = [ABOVE + ROW * (place + 0.5) for place in range(len(rows))]
-    for y, series in zip(heights, rows, strict=True):
-        point = series.there[0]
-        name = plots.class_of(series, point)
-        if point.low < point.high:
-            drawing.segments([((axis.at(point.low), y), (axis.at(point.high), y))], 1.1, f"{name} spread")
-        at = [(axis.at(point.middle), y)]
-        drawing.markers(drawing.group(name), at, plots.marker(series.look), filled=point.ranked)
-    shown = formatting.seconds if panel.quantity == "seconds" else formatting.byte_size
-    for y, series in zip(heights, rows, strict=True):
-        drawing.text(0, y + plots.MIDDLE, "start", series.name, "row")
-        drawing.text(plots.WIDTH, y + plots.MIDDLE, "end", shown(series.there[0].middle), "row")
-    size = formatting.count(rows[0].there[0].size)
-    drawing.text(0, 15, "start", f"{panel.title}, n = {size}", "heading")
-    return str(drawing)
+    height = ABOVE + ROW * len(rows) + BELOW
+    figure = Figure(figsize=(plots.WIDTH, height / 72))
+    axes = figure.add_axes((LEFT, BELOW / height, RIGHT - LEFT, ROW * len(rows) / height))
+    axes.set_xscale("log")
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    ticks = plots.ticks(*limits, most=MOST_TICKS)
+    plots.set_ticks(axes.xaxis, ticks, [formatting.tick(value, panel.quantity) for value in ticks])
+    plots.set_ticks(axes.yaxis, [], [])
+    rules = [((at, -0.5), (at, len(rows) - 0.5)) for at in ticks]
+    size = rows[0].there[0].size
+    plots.strip(figure, axes, rules, f"{panel.title}, n = {formatting.count(size)}", 1 - 15 / height)
+    for place, series in enumerate(rows):
+        _draw_row(axes, place, series, panel)
+    return plots.as_svg(figure, replace(panel, series=tuple(rows)))
+
+
+def _draw_row(axes: Axes, place: int, series: Series, panel: Panel) -> None:
+    point = series.there[0]
+    name = plots.class_of(series, ranked=point.ranked)
+    if point.low < point.high:
+        plots.draw_segments(axes, [((point.low, place), (point.high, place))], 1.1, f"{name} spread")
+    style = plots.marker_style(series.look, ranked=point.ranked)
+    axes.plot([point.middle], [place], linestyle="none", clip_on=False, gid=name, **style)
+    text = formatting.seconds if panel.quantity == "seconds" else formatting.byte_size
+    across = axes.get_yaxis_transform()  # x as a share of the axes' width
+    ends = (-LEFT / (RIGHT - LEFT), "left", series.name), ((1 - LEFT) / (RIGHT - LEFT), "right", text(point.middle))
+    for x, side, words in ends:
+        axes.text(
+            x, place, words, transform=across, ha=side, va="center_baseline", parse_math=False, gid=f"{svg.CLASS}row"
+        )

@@ -110,15 +110,16 @@ class CaseFigure:
 def case_figures(cells: Cells, *, small: bool) -> dict[int, CaseFigure]:
     """The charts of each case, by its number; nothing for a case without any figure. `small`: draw the first only."""
     found: dict[int, CaseFigure] = {}
-    for number, case in enumerate(cells.subjects):
-        charts = charts_of(cells, number)
-        if not charts or len(found) == MOST_FIGURES:
-            continue
-        sizes = sizes_of(cells, case)
-        svgs = [draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
-        gaps = tuple(left_out(cells, case, [chart.panel for chart in charts]))
-        keys = tuple(_keys(cells, case, charts))
-        found[number] = CaseFigure(svgs[0], tuple(svgs[1:]), keys, gaps, charts, tuple(sizes))
+    with plots.style():
+        for number, case in enumerate(cells.subjects):
+            charts = charts_of(cells, number)
+            if not charts or len(found) == MOST_FIGURES:
+                continue
+            sizes = sizes_of(cells, case)
+            svgs = [draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
+            gaps = tuple(left_out(cells, case, [chart.panel for chart in charts]))
+            keys = tuple(_keys(cells, case, charts))
+            found[number] = CaseFigure(svgs[0], tuple(svgs[1:]), keys, gaps, charts, tuple(sizes))
     return found
 
 
@@ -249,7 +250,7 @@ def left_out(cells: Cells, case: str, panels: Sequence[Panel]) -> Iterator[str]:
 
 
 def draw(panel: Panel, sizes: Sequence[int]) -> str:
-    """The panel as an element for a page."""
+    """The panel as an element for a page, inside `plots.style()`."""
     limits = plots.y_limits(values_of(panel))
     return plots.draw(panel, sizes, limits) if len(sizes) > 1 else dots.draw(panel, limits)
 

@@ -1,4 +1,4 @@
-"""Log–log plots as SVG text. panels.py decides the contents, dots.py draws what has one size.
+"""Log–log plots as SVG text, by matplotlib. panels.py decides the contents, dots.py draws what has one size.
 
 The same panel gives the same bytes. Colours come from the page's style sheet, by class: `s0`, `s1`, … for series (see
 looks.py), `grid-lines` for the rest.
@@ -6,24 +6,32 @@ looks.py), `grid-lines` for the rest.
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from adbench.optional import library
 
 from ..content import formatting
+from . import svg
 from .looks import Look
-from .svg import Drawing, Position
 
-WIDTH, HEIGHT = 403.2, 252.0  # points; the page scales the figure to its column
-LEFT, RIGHT, TOP, BOTTOM = 54.432, 395.136, 30.24, 219.24  # of the axes
-APART = 5.0  # between a label and its axis
-ASCENT, MIDDLE = 7.6, 3.8  # from the top and from the middle of a line of text down to the foot of its letters
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
 HALF_LETTER = 0.0125  # of the x axis, in the largest type that a page shows a figure in
-MARKER_RADIUS = 3.1
-DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1, 1.2), (5, 1.5, 1, 1.5))
-LOOSE = (1.5, 3.0)  # between points that are not ranked
+MARKER_SIZE = 6.2
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+Segment = tuple[tuple[float, float], tuple[float, float]]
+INK = "#123456"  # any colour but black, which matplotlib leaves unsaid: the page puts its own in its place
+LOOSE = (0, (1.5, 3))  # between points that are not ranked
 
 
 def _polygon(corners: int, turn: float, radius: float, inner: float = 1.0) -> tuple[tuple[float, float], ...]:
@@ -97,63 +105,46 @@ class Panel:
             lines.append(f"{series.name} {text}{'' if all(p.ranked for p in series.there) else ', in part not ranked'}")
         return f"{'; '.join(lines)}."
 
-    def drawing(self, height: float) -> Drawing:
-        """An empty figure for it."""
-        title = f"{self.case}. {self.title}" if self.case else self.title
-        return Drawing(WIDTH, height, self.key, title, self.in_words)
 
-
-@dataclass(frozen=True)
-class LogAxis:
-    """A logarithmic axis from `low`, at `first` in the figure, to `high`, at `last`."""
-
-    low: float
-    high: float
-    first: float
-    last: float
-
-    def at(self, value: float) -> float:
-        """The place of a value."""
-        return self.first + (self.last - self.first) * math.log(value / self.low) / math.log(self.high / self.low)
+@contextmanager
+def style() -> Iterator[None]:
+    """Our own settings, whatever the user's matplotlibrc says; entered once for all figures of a page."""
+    matplotlib = library("matplotlib", "a plot")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "svg.fonttype": "none",  # text stays text: it takes the page's font and colour
+                "svg.hashsalt": "adbench",
+                "font.size": 10,
+                "axes.axisbelow": True,
+                "path.simplify": False,
+            }
+        )
+        yield
 
 
 def draw(panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> str:
     """The panel as an SVG element. `sizes` are the places on the x axis; `limits` bound the y axis, both positive."""
-    drawing, pad = panel.drawing(HEIGHT), max(1.15, (max(sizes) / min(sizes)) ** 0.04)
-    across = LogAxis(min(sizes) / pad, max(sizes) * pad, LEFT, RIGHT)
-    up = LogAxis(*limits, BOTTOM, TOP)
-    for n, label in x_ticks(sizes):
-        drawing.text(across.at(n), BOTTOM + APART + ASCENT, "middle", label)
-    heights = {value: up.at(value) for value in ticks(*limits)}
-    for value, height in heights.items():
-        drawing.text(LEFT - APART, height + MIDDLE, "end", formatting.tick(value, panel.quantity))
-    stretches = [  # a line bridges neither a gap nor the border between ranked and other points
-        (series, [point for point in points if point is not None])
-        for series in panel.series
-        for ranked, points in groupby(series.points, key=lambda point: point and point.ranked)
-        if ranked is not None
-    ]
-    for series, points in stretches:
-        low, high = ([(across.at(p.size), up.at(getattr(p, end))) for p in points] for end in ("low", "high"))
-        if low != high:
-            drawing.area([*low, *high[::-1]], f"{class_of(series, points[0])} band")
-    drawing.segments([((LEFT, y), (RIGHT, y)) for y in heights.values()], 0.7, "grid-lines")
-    for series, points in stretches:
-        _draw_stretch(drawing, series, points, across, up)
-    drawing.text(RIGHT, HEIGHT - 7.245, "end", "n", "axis-name")
-    drawing.text(0, 11.34, "start", panel.title, "heading")
-    return str(drawing)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, HEIGHT))
+    axes = figure.add_axes((0.135, 0.13, 0.845, 0.75))
+    y = set_scales(axes, panel, sizes, limits)
+    left, right = axes.get_xlim()
+    strip(figure, axes, [((left, at), (right, at)) for at in y], panel.title, 0.955)
+    axes.text(1.0, -0.135, "n", transform=axes.transAxes, ha="right", va="baseline", gid=f"{svg.CLASS}axis-name")
+    for series in panel.series:
+        draw_series(axes, series)
+    return as_svg(figure, panel)
 
 
-def _draw_stretch(drawing: Drawing, series: Series, points: Sequence[DataPoint], across: LogAxis, up: LogAxis) -> None:
-    """Whiskers for the spread, a line and filled markers if ranked; hollow markers on dots if not."""
-    name, ranked = class_of(series, points[0]), points[0].ranked
-    spread = [((across.at(p.size), up.at(p.low)), (across.at(p.size), up.at(p.high))) for p in points]
-    if any(low != high for low, high in spread):
-        drawing.segments(spread, 1.1, f"{name} spread")
-    group, line = drawing.group(name), [(across.at(point.size), up.at(point.middle)) for point in points]
-    drawing.curve(group, line, *((1.6, DASHES[series.look.dashes]) if ranked else (1.1, LOOSE)))
-    drawing.markers(group, line, marker(series.look), filled=ranked)
+def as_svg(figure: Figure, panel: Panel) -> str:
+    """The figure as a part of a page."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    title = f"{panel.case}. {panel.title}" if panel.case else panel.title
+    return svg.embedded(buffer.getvalue(), panel.key, title, panel.in_words)
 
 
 def y_limits(values: Sequence[float]) -> tuple[float, float]:
@@ -189,14 +180,90 @@ def x_ticks(sizes: Sequence[int]) -> list[tuple[float, str]]:
     return [(10.0**k, formatting.power_of_ten(k)) for k in range(first, last + 1, step)]
 
 
-def class_of(series: Series, point: DataPoint) -> str:
-    """The class that has the colour of the series."""
-    return f"series s{series.look.colour} {'ranked' if point.ranked else 'unranked'}"
+def set_scales(axes: Axes, panel: Panel, sizes: Sequence[int], limits: tuple[float, float]) -> list[float]:
+    """Make both axes logarithmic, with our ticks; returns the ticks of the y axis."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    pad = max(1.15, (max(sizes) / min(sizes)) ** 0.04)
+    axes.set_xlim(min(sizes) / pad, max(sizes) * pad)
+    axes.set_ylim(*limits)
+    x, y = x_ticks(sizes), ticks(*limits)
+    set_ticks(axes.xaxis, [n for n, _ in x], [label for _, label in x])
+    set_ticks(axes.yaxis, y, [formatting.tick(value, panel.quantity) for value in y])
+    return y
 
 
-def marker(look: Look) -> list[Position]:
-    """The corners of a marker around 0, in points; down is positive."""
-    return [(MARKER_RADIUS * x, -MARKER_RADIUS * y) for x, y in MARKERS[look.marker]]
+def set_ticks(axis: Axis, at: Sequence[float], labels: Sequence[str]) -> None:
+    """These ticks and no others."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(at))
+    axis.set_major_formatter(FixedFormatter(labels))
+    axis.set_minor_locator(NullLocator())
+
+
+def strip(figure: Figure, axes: Axes, rules: Sequence[Segment], title: str, height: float) -> None:
+    """Leave grid lines instead of spines, paper and tick marks; the title begins at the left edge of the figure."""
+    figure.patch.set_visible(False)
+    axes.tick_params(length=0, pad=5)
+    axes.patch.set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    draw_segments(axes, rules, 0.7, f"{svg.CLASS}grid-lines")
+    figure.text(0, height, title, fontsize=10.5, parse_math=False, gid=f"{svg.CLASS}heading")
+
+
+def draw_series(axes: Axes, series: Series) -> None:
+    """A band and whiskers for the spread, a line and filled markers where ranked; hollow markers on dots where not."""
+    look = series.look
+    for ranked, group in groupby(series.points, key=lambda p: p and p.ranked):
+        points = [point for point in group if point is not None]
+        if not points:
+            continue
+        x = [p.size for p in points]
+        name = class_of(series, ranked=bool(ranked))
+        middle, low, high = ([getattr(p, f) for p in points] for f in ("middle", "low", "high"))
+        if low != high:
+            band = [*x, *x[::-1]], [*low, *high[::-1]]
+            axes.fill(*band, alpha=0.1, linewidth=0, color=INK, clip_on=False, gid=f"{name} band")
+            whiskers = [((p.size, p.low), (p.size, p.high)) for p in points]
+            draw_segments(axes, whiskers, 1.1, f"{name} spread")
+        axes.plot(
+            x,
+            middle,
+            linestyle=DASHES[look.dashes] if ranked else LOOSE,
+            linewidth=1.6 if ranked else 1.1,
+            clip_on=False,
+            gid=name,
+            **marker_style(look, ranked=bool(ranked)),
+        )
+
+
+def class_of(series: Series, *, ranked: bool) -> str:
+    """The gid that makes an artist a group of the class that has the colour of the series."""
+    return f"{svg.CLASS}series s{series.look.colour} {'ranked' if ranked else 'unranked'}"
+
+
+def marker_style(look: Look, *, ranked: bool) -> dict[str, Any]:
+    """Filled if ranked, else hollow."""
+    from matplotlib.path import Path
+
+    corners = MARKERS[look.marker]
+    return {
+        "marker": Path([*corners, corners[0]], closed=True),  # without its last edge a hollow one would look broken
+        "markersize": MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
+        "color": INK,
+        "markerfacecolor": INK if ranked else "none",
+        "markeredgecolor": "none" if ranked else INK,
+        "markeredgewidth": 0 if ranked else 1.1,
+    }
+
+
+def draw_segments(axes: Axes, segments: Sequence[Segment], width: float, name: str) -> None:
+    """Straight lines in one path: a path for each would make half of the elements of a page."""
+    x = [value for (a, _), (b, _) in segments for value in (a, b, math.nan)]
+    y = [value for (_, a), (_, b) in segments for value in (a, b, math.nan)]
+    axes.plot(x, y, linewidth=width, color=INK, clip_on=False, solid_capstyle="butt", gid=name)
 
 
 def _size_label(n: int) -> str:

@@ -1,78 +1,135 @@
-"""The SVG elements of a figure, a part of a page.
+"""Turns the SVG that matplotlib writes into a part of a page.
 
-The page's policy forbids style attributes, so that all are plain ones. A figure must be readable on light and on dark
-paper, so that every colour is `currentColor`: the style sheet says which, by the class of the group.
+Three things must change. A page may hold many figures, so ids get a prefix, and unused ids go. The
+page's policy forbids style attributes, so they become plain attributes. And a figure must be readable on light and on
+dark paper, so that every colour becomes `currentColor`: the style sheet says which, by the class of the group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from itertools import count
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element, SubElement
 
-Position = tuple[float, float]
-INK = {"stroke": "currentColor"}
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
+HREF = f"{{{XLINK}}}href"
 
+CLASS = "class:"
+"""An artist whose gid begins so becomes a group of the class that follows."""
 
-class Drawing:
-    """A figure; its ids begin with `key`, and title and description are for those who cannot see it."""
-
-    def __init__(self, width: float, height: float, key: str, title: str, description: str) -> None:
-        about = {"class": "plot", "role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
-        box = f"0 0 {_number(width)} {_number(height)}"
-        self._root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": box, **about})
-        for tag, words in (("title", title), ("desc", description)):
-            SubElement(self._root, tag, {"id": f"{key}-{tag}"}).text = words
-        self._key = key
-        self._markers: dict[tuple[str, bool], str] = {}  # shape, and whether it is filled -> its id
-
-    def __str__(self) -> str:
-        return ElementTree.tostring(self._root, encoding="unicode")
-
-    def group(self, name: str) -> Element:
-        """A new group of this class."""
-        return SubElement(self._root, "g", {"class": name})
-
-    def text(self, x: float, y: float, anchor: str, words: str, group: str = "") -> None:
-        """A text whose `anchor` is at x: "start", "middle" or "end"; in a group of its own if that has a name."""
-        place = {"x": _number(x), "y": _number(y), "text-anchor": anchor}
-        SubElement(self.group(group) if group else self._root, "text", place).text = words
-
-    def segments(self, ends: Iterable[tuple[Position, Position]], width: float, group: str) -> None:
-        """Straight lines in one path: a path for each would make half of the elements of a page."""
-        path = " ".join(_line(pair) for pair in ends)
-        SubElement(self.group(group), "path", {"d": path, "fill": "none", **INK, "stroke-width": f"{width:g}"})
-
-    def area(self, corners: Sequence[Position], group: str) -> None:
-        """A polygon that lets what is behind it through."""
-        SubElement(self.group(group), "path", {"d": f"{_line(corners)} z", "fill": "currentColor", "opacity": "0.1"})
-
-    def curve(self, group: Element, points: Sequence[Position], width: float, dashes: Sequence[float]) -> None:
-        """A line through the points; `dashes`: the lengths of dashes and gaps, in widths of the line."""
-        pattern = ",".join(f"{length * width:g}" for length in dashes)
-        dashed = {"stroke-dasharray": pattern, "stroke-dashoffset": "0"} if dashes else {}
-        ends = {} if dashes else {"stroke-linecap": "square"}
-        style = {"fill": "none", **dashed, **INK, "stroke-width": f"{width:g}", **ends}
-        SubElement(group, "path", {"d": _line(points), **style})
-
-    def markers(self, group: Element, points: Iterable[Position], corners: Sequence[Position], *, filled: bool) -> None:
-        """A polygon at each point, hollow if not filled; the same one is defined once in a figure."""
-        edge = {} if filled else {**INK, "stroke-width": "1.1"}
-        shape = f"{_line(corners)} z"
-        if (shape, filled) not in self._markers:
-            self._markers[shape, filled] = name = f"{self._key}-{len(self._markers) + 1}"
-            SubElement(SubElement(group, "defs"), "path", {"d": shape, "id": name, **edge})
-        inside = {"fill": "currentColor"} if filled else {"fill-opacity": "0"}
-        for x, y in points:
-            place = {"x": _number(x), "y": _number(y), "href": f"#{self._markers[shape, filled]}"}
-            SubElement(group, "use", place | inside | edge)
+KEPT = {
+    "fill",
+    "fill-opacity",
+    "opacity",
+    "stroke",
+    "stroke-dasharray",
+    "stroke-dashoffset",
+    "stroke-linecap",
+    "stroke-linejoin",
+    "stroke-opacity",
+    "stroke-width",
+    "text-anchor",
+}
+COLOURS = {"fill", "stroke"}
+NUMBER = re.compile(r"-?\d+\.\d+")
 
 
-def _line(points: Iterable[Position]) -> str:
-    return "M " + " L ".join(f"{_number(x)} {_number(y)}" for x, y in points)
+def embedded(text: str, key: str, title: str, description: str) -> str:
+    """The SVG as an element for a page: ids begin with `key`, title and description are for those who cannot see it."""
+    root = ElementTree.fromstring(text)
+    _drop(root, {f"{{{SVG}}}metadata", f"{{{SVG}}}style"})
+    _rename_ids(root, key)
+    for element in root.iter():
+        _style_to_attributes(element)
+        _round(element)
+        _trim(element)
+    _drop_empty(root)
+    _unwrap(root)
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.attrib |= {"class": "plot", "role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
+    for place, (tag, words) in enumerate((("title", title), ("desc", description))):
+        label = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{key}-{tag}"})
+        label.text = words
+        root.insert(place, label)
+    ElementTree.register_namespace("", SVG)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
-def _number(value: float) -> str:
-    """A tenth of a point from 10 on, which is enough for a line, else a hundredth: markers are drawn around 0."""
-    value = round(value, 6)  # without the rounding errors of products
-    return f"{round(value, 1 if abs(value) >= 10 else 2) + 0.0:.2f}".rstrip("0").rstrip(".")
+def _drop(root: ElementTree.Element, tags: set[str]) -> None:
+    for parent in root.iter():
+        for child in [child for child in parent if child.tag in tags]:
+            parent.remove(child)
+
+
+def _drop_empty(parent: ElementTree.Element) -> None:
+    """Groups and definitions in which nothing is left."""
+    for child in list(parent):
+        _drop_empty(child)
+        if child.tag in {f"{{{SVG}}}g", f"{{{SVG}}}defs"} and len(child) == 0:
+            parent.remove(child)
+
+
+def _unwrap(parent: ElementTree.Element) -> None:
+    """Puts the children of groups that say nothing in the places of these groups: a tenth of the elements is left."""
+    for child in list(parent):
+        _unwrap(child)
+        if child.tag == f"{{{SVG}}}g" and not child.attrib:
+            place = list(parent).index(child)
+            parent[place : place + 1] = list(child)
+
+
+def _rename_ids(root: ElementTree.Element, key: str) -> None:
+    """Numbers the ids that are referred to; an id that asks to be a class becomes one; the others go.
+
+    matplotlib derives ids from contents, so that equal markers in two figures of one page would share an id.
+    """
+    used = {element.attrib[HREF].removeprefix("#") for element in root.iter() if HREF in element.attrib}
+    numbers = count(1)
+    new: dict[str, str] = {}
+    for element in root.iter():
+        old = element.attrib.pop("id", None)
+        if old is None:
+            continue
+        if old.startswith(CLASS):
+            element.attrib["class"] = old.removeprefix(CLASS)
+        elif old in used:
+            new[old] = f"{key}-{next(numbers)}"
+            element.attrib["id"] = new[old]
+    for element in root.iter():
+        if HREF in element.attrib:
+            element.attrib["href"] = f"#{new[element.attrib.pop(HREF).removeprefix('#')]}"
+
+
+def _style_to_attributes(element: ElementTree.Element) -> None:
+    style = element.attrib.pop("style", None)
+    if style is None:
+        return
+    for rule in style.split(";"):
+        name, _, value = (part.strip() for part in rule.partition(":"))
+        if name in COLOURS and value != "none":
+            value = "currentColor"
+        if name in KEPT:
+            element.attrib[name] = value
+
+
+def _trim(element: ElementTree.Element) -> None:
+    """White space between elements, and turns by nothing."""
+    element.text = element.text if element.text and element.text.strip() else None
+    element.tail = None
+    if element.attrib.get("transform", "").startswith("rotate(-0 "):
+        del element.attrib["transform"]
+
+
+def _round(element: ElementTree.Element) -> None:
+    """Two decimals are a hundredth of a point: half the size of the page at no visible cost."""
+    for name in ("d", "x", "y", "transform", "viewBox"):
+        if name in element.attrib:
+            element.attrib[name] = NUMBER.sub(_shorter, element.attrib[name]).replace("  ", " ").strip()
+
+
+def _shorter(match: re.Match[str]) -> str:
+    """Four digits: a tenth of a unit is a hundredth of a line's width, and markers are drawn in units near 0."""
+    number = float(match.group())
+    return f"{number:.{1 if abs(number) >= 10 else 2}f}".rstrip("0").rstrip(".")

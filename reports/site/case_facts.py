@@ -50,7 +50,7 @@ class CaseFacts:
 
 
 def facts(archive: Archive, case: str) -> CaseFacts:
-    """Everything about a case, with its curves drawn."""
+    """Everything about a case; draws its curves, inside `plots.style()`."""
     known = archive.catalog.cases.get(case)
     file = Path(known.file) if known else None
     summary = archive.merged.findings.run.cases.get(case, "")

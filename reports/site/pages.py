@@ -17,6 +17,7 @@ from ..content.formatting import OUTCOMES
 from ..content.run_findings import state
 from ..content.traps import trap_map
 from ..content.traps.trap_map import LEVELS, TrapMap
+from ..figures import plots
 from ..html import conform, embedding, input_page, over_time, page
 from . import addresses, backend_facts, bits_page, case_facts
 from .archive import Archive, Stored
@@ -71,9 +72,10 @@ class Site:
         for backend in archive.merged.backends:
             about = backend_facts.facts(archive, backend, self.traps, self.footnotes)
             yield self._page(addresses.backend_page(backend), "site_backend.html", backend, about=about)
-        for case in archive.cases:
-            of_case = case_facts.facts(archive, case)
-            yield self._page(addresses.case_page(case), "site_case.html", case, about=of_case)
+        with plots.style():
+            for case in archive.cases:
+                of_case = case_facts.facts(archive, case)
+                yield self._page(addresses.case_page(case), "site_case.html", case, about=of_case)
         for machine, stored in archive.machines.items():
             title = _machine_title(machine, stored)
             yield self._page(addresses.machine_page(machine), "site_machine.html", title, **_machine(machine, stored))

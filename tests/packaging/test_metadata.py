@@ -20,7 +20,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 SCHEMA = json.loads(Path(__file__).with_name("cff-1.2.0.schema.json").read_text(encoding="utf-8"))  # CC BY 4.0, by the
 # authors of github.com/citation-file-format/citation-file-format
-ON_CONDA = {"fastjsonschema": "python-fastjsonschema"}
+ON_CONDA = {"fastjsonschema": "python-fastjsonschema", "matplotlib": "matplotlib-base"}
 """Distribution -> its name on conda-forge, where that differs."""
 
 
@@ -40,7 +40,7 @@ def test_the_citation_is_valid_and_agrees_with_the_project() -> None:
 
 
 def on_conda(requirement: str) -> str:
-    """A requirement as conda-forge writes it: "fastjsonschema>=2.16" -> "python-fastjsonschema >=2.16"."""
+    """A requirement as conda-forge writes it: "matplotlib>=3.8" -> "matplotlib-base >=3.8"."""
     name, bound = re.fullmatch(r"([\w.-]+)(>=[\d.]+)", requirement).groups()  # type: ignore[union-attr]
     return f"{ON_CONDA.get(name, name)} {bound}"
 
@@ -73,7 +73,7 @@ def test_the_conda_recipe_bounds_and_builds_as_the_project_says() -> None:
     needed = found["requirements"]
     assert set(needed["run"][1:]) == set(map(on_conda, PROJECT["dependencies"]))
     assert set(map(on_conda, PYPROJECT["build-system"]["requires"])) < set(needed["host"])
-    of_extras = {one for extra in ("compiled", "scipy") for one in PROJECT["optional-dependencies"][extra]}
+    of_extras = {one for extra in ("plots", "compiled", "scipy") for one in PROJECT["optional-dependencies"][extra]}
     assert set(needed["run_constraints"]) == set(map(on_conda, of_extras))
     assert f">={found['context']['python_min']}" == PROJECT["requires-python"]
     assert (found["context"]["version"], found["about"]["license"]) == (__version__, PROJECT["license"])

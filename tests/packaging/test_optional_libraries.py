@@ -1,4 +1,4 @@
-"""The core installation: what works without llvmlite and scipy, and what says which extra it needs."""
+"""The core installation: what works without matplotlib, llvmlite and scipy, and what says which extra it needs."""
 
 import json
 import math
@@ -15,10 +15,10 @@ from tests.test_runs import RUN
 
 ROOT = Path(__file__).parents[2]
 
-# Every Python started with this, workers too, lacks both libraries.
+# Every Python started with this, workers too, lacks the three libraries.
 WITHOUT = """
 import importlib.metadata, sys
-absent = {"llvmlite", "scipy"}
+absent = {"llvmlite", "matplotlib", "scipy"}
 sys.modules.update(dict.fromkeys(absent))
 version = importlib.metadata.version
 def missing(name):
@@ -74,7 +74,7 @@ def test_a_check_needs_none_of_them_and_reports_what_the_compiled_tape_lacks(env
     assert (records["tape_compiled"]["status"], records["tape_compiled"]["reason"]) == ("unsupported", reason)
 
 
-def test_commands_work_and_one_that_compiles_names_the_extra_in_one_line(
+def test_commands_without_pictures_work_and_others_name_the_extra_in_one_line(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     run = tmp_path / "run.json"
@@ -82,18 +82,24 @@ def test_commands_work_and_one_that_compiles_names_the_extra_in_one_line(
         "explain": ["explain", "hypot"],
         "page of a tape": ["explain", "hypot", "--html", str(tmp_path / "hypot.html")],
         "markdown": ["report", str(run), "-o", str(tmp_path / "run.md")],
-        "page": ["report", str(run), "-o", str(tmp_path / "page.html")],
         "compiled": ["explain", "hypot", "--compiled"],
+        "run": ["run", "-c", "hypot", "-o", str(tmp_path / "out")],
+        "page": ["report", str(run), "-o", str(tmp_path / "page.html")],
     }
     write_run(tmp_path, RUN)
     told = json.loads(python(environment, COMMANDS, json.dumps(list(commands.values()))))
     found = dict(zip(commands, told, strict=True))
-    for name in ("explain", "page of a tape", "markdown", "page"):
+    for name in ("explain", "page of a tape", "markdown"):
         code, out, err = found[name]
         assert (code or 0, err, bool(out)) == (0, "", True), name
-    assert 'class="plot"' in (tmp_path / "page.html").read_text("utf-8")
-    message = "adbench.tape.compile needs llvmlite: pip install 'autodiff-bench[compiled]'"
-    assert found["compiled"] == [2, "", f"adbench: {message}\n"]
+    needs = {
+        "compiled": "adbench.tape.compile needs llvmlite: pip install 'autodiff-bench[compiled]'",
+        "run": "the page of a run needs matplotlib: pip install 'autodiff-bench[plots]'",
+        "page": "a plot needs matplotlib: pip install 'autodiff-bench[plots]'",
+    }
+    for name, message in needs.items():
+        assert found[name] == [2, "", f"adbench: {message}\n"]
+    assert not (tmp_path / "out").exists()
 
 
 TAPE = """

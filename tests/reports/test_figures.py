@@ -182,7 +182,7 @@ def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
         "from adbench.reports.figures import plots as f\n"
         "points = f.DataPoint(1, 1e-6, 9e-7, 2e-6), f.DataPoint(10, 1e-5, 1e-5, 1e-5)\n"
         "p = f.Panel('k', 'T', 'seconds', (f.Series(9, f.Look(9, 3, 1), points),))\n"
-        "print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
+        "with f.style(): print(f.draw(p, (1, 10), (1e-7, 1e-4)))\n"
     )
     environment = {"PYTHONHASHSEED": "1", "SOURCE_DATE_EPOCH": "0"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
@@ -191,6 +191,11 @@ def test_a_panel_gives_the_same_bytes_in_another_process() -> None:
         exec(code, {})
     assert done.stdout == here.getvalue()
     assert "T" in done.stdout
+
+
+def test_reports_load_without_matplotlib() -> None:
+    code = "import sys, adbench.reports.html.page, adbench.reports.text.terminal; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def suffixes() -> str:
 
 def text_of(run: Run, name: str) -> str:
     """The run in a format that is one file. Reports on stderr what the format cannot hold."""
-    if name == "html":  # alone: it takes the most modules
+    if name == "html":  # alone: it draws, and needs the extra `plots`
         from adbench.reports.html import page
 
         return page.render(run)
