@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from adbench.findings.every_input.input_judgement import LIMIT, ORDERS, REASONS, InputCurve
@@ -9,7 +10,6 @@ from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.model.record import grouped
 
 from ..content import formatting
-from ..figures.plots import LogAxis
 from ..text.terminal import input_table as shown
 from . import page
 
@@ -65,4 +65,5 @@ def curves(curve: Sequence[float]) -> list[str]:
 
 
 def _height(ulp: float) -> float:
-    return LogAxis(LOWEST, HIGHEST, HEIGHT - 5, 5).at(max(ulp, LOWEST))
+    share = math.log(max(ulp, LOWEST) / LOWEST) / math.log(HIGHEST / LOWEST)
+    return HEIGHT - 5 - share * (HEIGHT - 10)

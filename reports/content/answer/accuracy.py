@@ -11,7 +11,6 @@ from adbench.model.record import Job, Run
 from adbench.oracle.evidence import DOUBLE, PRECISIONS
 from adbench.oracle.verdict import UlpErrors
 
-from ...figures.plots import LogAxis
 from ..cells import Cell, Cells
 from ..footnotes import Footnotes
 from ..formatting import MISSING, count, seconds
@@ -91,11 +90,11 @@ def time_and_error(runs: Sequence[Run]) -> list[TimeAndError]:
 def _picture(job: Job, found: Sequence[tuple[str, Cell]]) -> TimeAndError:
     placed = [(cell.spread.median, _relative(dtype, cell), dtype, cell) for dtype, cell in found if cell.spread]
     times, errors = [time for time, *_ in placed], [error for _, error, *_ in placed]
-    across, up = _axis(times, EDGE, WIDTH - EDGE), _axis(errors, HEIGHT - EDGE, EDGE)
+    across, down = _Axis.of(times, WIDTH), _Axis.of(errors, HEIGHT)
     points = tuple(
         ErrorPoint(
-            round(across.at(time), 1),
-            round(up.at(min(error, up.high)), 1),
+            across.at(time),
+            round(HEIGHT - down.at(error), 1),
             cell.job.backend,
             dtype,
             f"{cell.job.backend} in {dtype}: {seconds(time)}, error {error:.1e}",
@@ -113,7 +112,20 @@ def _relative(dtype: str, cell: Cell) -> float:
     return max(found.median, LEAST_SHOWN) * 2 * PRECISIONS.get(dtype, DOUBLE).unit
 
 
-def _axis(values: Iterable[float], first: float, last: float) -> LogAxis:
-    """An axis that holds the finite values; it spans a factor of two at least."""
-    finite = [value for value in values if 0 < value < math.inf]
-    return LogAxis(min(finite), max(*finite, 2 * min(finite)), first, last)
+@dataclass(frozen=True)
+class _Axis:
+    """A logarithmic axis of a picture."""
+
+    least: float
+    span: float
+    length: float
+
+    @classmethod
+    def of(cls, values: Iterable[float], length: float) -> _Axis:
+        logs = [math.log(value) for value in values if 0 < value < math.inf]
+        return cls(min(logs), max(max(logs) - min(logs), math.log(2)), length)
+
+    def at(self, value: float) -> float:
+        """The place of a value; an infinite one is at the end."""
+        share = 1.0 if math.isinf(value) else (math.log(value) - self.least) / self.span
+        return round(EDGE + (self.length - 2 * EDGE) * share, 1)
