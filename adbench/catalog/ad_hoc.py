@@ -199,7 +199,8 @@ def named_function(name: str, path: Sequence[str], option: str, *, double: bool 
             value = getattr(holder, attribute)
         except AttributeError:
             of = ":".join(filter(None, (where, ".".join(parts[:place]))))
-            raise UnknownName("function or object", attribute, _callables(holder, known), of) from None
+            callables = [name for name in known if callable(getattr(holder, name, None))]
+            raise UnknownName("function or object", attribute, callables or known, of) from None
         if isclass(holder) and isfunction(value) and next(iter(signature(value).parameters), "") == "self":
             raise UsageError(
                 f"{name} is a method that needs an object; write `made = {holder.__name__}(...)` in {where} and name "
@@ -255,11 +256,6 @@ def fitted(
 
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _callables(holder: Any, names: Sequence[str]) -> list[str]:
-    """The names of callables, or, in a module without functions, all names."""
-    return [name for name in names if callable(getattr(holder, name, None))] or list(names)
 
 
 def _split(name: str, option: str) -> tuple[str, str]:

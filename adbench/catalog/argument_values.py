@@ -14,13 +14,12 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from adbench.model.errors import BadFile, UnknownName, UsageError
+from adbench.model.errors import BadFile, UnknownName, UsageError, nearest_names
 
 MOST_SHOWN = 40  # characters of a text around its fault
 COMPLEX = re.compile(r"\d[\d.]*j$")
@@ -115,7 +114,7 @@ def files_digest(texts: Iterable[str]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """ "; did you mean 'f'?" for the known name most like this one; "" where none is."""
-    close = get_close_matches(name, list(known), 1)
+    close = nearest_names(name, known, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

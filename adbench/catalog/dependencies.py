@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 OURS = ("adbench",)
@@ -62,19 +62,14 @@ def digest(digests: dict[str, str]) -> str:
 def file_of(module: str, path: Sequence[str]) -> Path | None:
     """The Python file of a module, found without importing anything; None for a built-in or missing one."""
     spec, places = None, list(path)
-    for depth in range(1, module.count(".") + 2):
-        name = ".".join(module.split(".")[:depth])
-        spec = _spec(name, places)
+    for name in _with_packages(module):
+        spec = None
+        with suppress(Exception):  # a folder on the path may be anything
+            spec = PathFinder.find_spec(name, places)
         if spec is None:
             return None
         places = list(spec.submodule_search_locations or ())
     return Path(spec.origin).resolve() if spec and spec.origin and spec.origin.endswith(".py") else None
-
-
-def _spec(name: str, places: list[str]) -> ModuleSpec | None:
-    with suppress(Exception):  # a folder on the path may be anything
-        return PathFinder.find_spec(name, places)
-    return None
 
 
 def _follow(file: Path, path: list[str], texts: dict[Path, bytes], libraries: set[str]) -> None:
@@ -106,7 +101,9 @@ def _imported(read: ast.Module, file: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (name for alias in node.names for name in _with_packages(alias.name))
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*_package(file, node.level), *([node.module] if node.module else [])])
+            around, _ = packages_of(file)  # none for one dot next to the file
+            above = around[: len(around) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
             if base:
                 yield from _with_packages(base)
             yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
@@ -116,12 +113,6 @@ def _with_packages(module: str) -> list[str]:
     """The module, after the packages around it: "a", "a.b"."""
     parts = module.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-
-
-def _package(file: Path, level: int) -> list[str]:
-    """The names of the packages around the file, as far up as `level` dots mean; none for one dot next to the file."""
-    names, _ = packages_of(file)
-    return names[: len(names) + 1 - level] if level else []
 
 
 def packages_of(file: Path) -> tuple[list[str], Path]:

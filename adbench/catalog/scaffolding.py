@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from adbench.catalog.discovery import builtin_folder
@@ -24,16 +23,8 @@ COMMANDS = {
 """The commands that run a new file, a first check first."""
 
 
-@dataclass(frozen=True)
-class NewFile:
-    """A file that was written, and the commands that run it."""
-
-    file: Path
-    commands: tuple[str, ...]
-
-
-def scaffold(kind: str, name: str, folder: Path) -> NewFile:
-    """Write `<name>.py` into the folder; `kind` is case or backend.
+def scaffold(kind: str, name: str, folder: Path) -> tuple[Path, list[str]]:
+    """Write `<name>.py` into the folder, and return it with the commands that run it; `kind` is case or backend.
 
     Raises UsageError for an unusable name or that of a built-in one; BadOutput if the file exists or cannot be
     written.
@@ -47,4 +38,4 @@ def scaffold(kind: str, name: str, folder: Path) -> NewFile:
         raise BadOutput(f"{file} already exists; choose another name, or remove the file")
     text = (STARTERS / f"{kind}.txt").read_text(encoding="utf-8")
     write_whole(file, text.replace("NAME", name))
-    return NewFile(file, tuple(command.format(file=file) for command in COMMANDS[kind]))
+    return file, [command.format(file=file) for command in COMMANDS[kind]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from adbench.cli.support.console import say
 from adbench.cli.support.execute import execute, make_session, print_plan, print_run, report_inactive_inputs
 from adbench.cli.support.function_options import (
     FunctionCommand,
@@ -22,9 +23,10 @@ from adbench.cli.support.function_options import (
 )
 from adbench.cli.support.options import (
     COUNT,
-    PATH,
+    RESULT_FILES,
     details_option,
     result_options,
+    scripts_option,
     selection,
     selection_options,
     worker_options,
@@ -53,12 +55,7 @@ from adbench.cli.support.options import (
     help="Check the eager and the compiled form of each library (torch, jax, tape), say which is closer to the truth, "
     "and which operation is the first whose results differ.",
 )
-@click.option(
-    "--scripts",
-    type=PATH,
-    metavar="DIR",
-    help="With --variants: write to DIR a program for each difference, which imports only the library.",
-)
+@scripts_option
 @click.option(
     *("--output", "part"),
     metavar="PART",
@@ -92,10 +89,6 @@ from adbench.cli.support.options import (
 @worker_options
 def check(
     as_json: bool,
-    junit: Path | None,
-    sarif: Path | None,
-    codequality: Path | None,
-    md: Path | None,
     fail_fast: bool,
     strict_known: bool,
     plan_only: bool,
@@ -128,6 +121,7 @@ def check(
     """
     if scripts is not None and not variants:
         raise click.UsageError("--scripts needs --variants")
+    files = {form: asked.pop(form) for form in RESULT_FILES}
     if bits:
         sys.exit(print_same_bits(asked, as_json))
     if definition is not None:
@@ -143,12 +137,12 @@ def check(
         from adbench.reports.text import planned
 
         faster = "for less: adbench check -b NAME, -c NAME or --suite quick"
-        click.echo(f"adbench: {planned.sentence(session)}; {faster}", err=True)
+        say(f"{planned.sentence(session)}; {faster}")
     needs = own is not None and not allow_nothing
     found, code = execute(session, None, on=on, fail_fast=fail_fast, allow_nothing=allow_nothing, needs_device=needs)
     # A function given on the command line may be flat at the given point.
     dead = report_inactive_inputs(session, "warning" if own else "dead input")
-    for form, output in (("junit", junit), ("sarif", sarif), ("codequality", codequality), ("md", md)):
+    for form, output in files.items():
         if output is not None:
             from adbench.cli.support.output_formats import write
 

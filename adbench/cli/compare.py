@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.console import colour, print_json, say, width
 from adbench.cli.support.options import PATH, json_option, margins_of, quantity, share_option
 
 
@@ -81,5 +81,5 @@ def compare(
     else:
         click.echo(comparison.text(found, width=width(), colour=colour()), nl=False)
     if code == 4:
-        click.echo(f"adbench: nothing was compared: {gates.not_compared(found, findings)}", err=True)
+        say(f"nothing was compared: {gates.not_compared(found, findings)}")
     sys.exit(code)

@@ -10,8 +10,17 @@ from typing import NoReturn
 
 import click
 
-from adbench.cli.support.console import colour, width
-from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_option, name_option
+from adbench.cli.support.console import colour, say, width
+from adbench.cli.support.options import (
+    COUNT,
+    PATH,
+    SECONDS,
+    SEED,
+    device_option,
+    json_option,
+    name_option,
+    scripts_option,
+)
 
 
 @click.command(short_help="Examine every operation of a library.")
@@ -32,10 +41,7 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_optio
 @click.option("--seconds", type=SECONDS, metavar="S", help="Begin no further operation after S seconds.")
 @click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
 @click.option("--variants", is_flag=True, help="Examine the eager and the compiled form, and compare their digits.")
-@click.option(
-    "--scripts", type=PATH, metavar="DIR",
-    help="With --variants: write to DIR a program for each difference, which imports only the library.",
-)  # fmt: skip
+@scripts_option
 @click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
 @click.option(
     *("--dtype", "types"),
@@ -55,7 +61,7 @@ from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_optio
     help="Examine only the operations that this unfinished result of --save lacks, and join both results.",
 )
 @click.option("--list", "listed", is_flag=True, help="List the operations and each library's own functions, and stop.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def conform(
     backends: tuple[str, ...],
     operations: tuple[str, ...],
@@ -157,7 +163,7 @@ def conform(
 
             click.echo("\n" + forms_table.text(found.forms, found.libraries, width=width(), colour=colour()), nl=False)
     for sentence in found.unjudged:
-        click.echo(f"adbench: {sentence}", err=True)
+        say(sentence)
     sys.exit(found.interrupted or (1 if faults else 4 if found.unjudged else 0))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.console import colour, print_json, say, width
 from adbench.cli.support.options import device_option, json_option
 from adbench.model.settings import PROCESSOR
 
@@ -34,7 +34,7 @@ def doctor(with_memory: bool, device: str, as_json: bool) -> None:
     from adbench.reports.text.doctor import text
 
     if with_memory:
-        click.echo("adbench: testing the memory measurements, about half a minute", err=True)
+        say("testing the memory measurements, about half a minute")
     rates = tuple(_rates(resolve().catalog, device)) if device != PROCESSOR else None
     found = replace(examine(with_memory=with_memory), rates=rates)
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.console import colour, print_json, say, width
 from adbench.cli.support.options import PATH, SEED, completion_of, folder_options
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _show_digits(case: Case, size: int | None, seed: int, backend: str, *, as_js
             click.echo(f"{name if len(name) < 40 else name[:38] + '…':<40}{line}{end}")
     if not any(one.worst for one in found):
         reason = found[0].reason if found else "the case has no operation"
-        click.echo(f"adbench: no operation was checked with {backend}: {reason}", err=True)
+        say(f"no operation was checked with {backend}: {reason}")
     if as_json:
         print_json([one.to_dict() for one in found])
     if not any(one.worst for one in found):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adbench.cli.support.options import folder_options, threads_option
+from adbench.cli.support.options import WholeNumber, folder_options
+from adbench.model.settings import MOST_THREADS
 
 if TYPE_CHECKING:
     from adbench.model.backend import Backend
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 @click.command("gradbench-tool", short_help="Serve a backend as a tool of gradbench.")
 @click.option("-b", "--backend", required=True, metavar="NAME", help="Answer with this backend: a name or a file.")
 @folder_options
-@threads_option
+@click.option(
+    "--threads",
+    type=WholeNumber(1, MOST_THREADS),
+    default=1,
+    show_default=True,
+    help="Allow every library this many threads.",
+)
 def gradbench_tool(backend: str, case_folders: tuple[str, ...], backend_folders: tuple[str, ...], threads: int) -> None:
     """Serve a backend as a gradbench tool: read messages on stdin, write responses to stdout.
 

@@ -19,8 +19,7 @@ def new(kind: str, name: str) -> None:
     """
     from adbench.catalog.scaffolding import scaffold
 
-    new_file = scaffold(kind, name, Path())
-    first, *later = new_file.commands
-    click.echo(f"Wrote {new_file.file}. Change it, then run it:\n\n    {first}\n\nNext:\n")
+    file, (first, *later) = scaffold(kind, name, Path())
+    click.echo(f"Wrote {file}. Change it, then run it:\n\n    {first}\n\nNext:\n")
     for command in later:
         click.echo(f"    {command}")

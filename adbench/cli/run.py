@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from adbench.cli.support.console import say
 from adbench.cli.support.execute import (
     execute,
     make_session,
@@ -148,7 +149,5 @@ def run(
     if as_json:
         click.echo(f"data: {data}\npage: {folder / PAGE}", err=True)
     if not session.is_complete:
-        click.echo(
-            f"adbench: interrupted; to resume: adbench run --resume {folder}{f' --on {on}' if on else ''}", err=True
-        )
+        say(f"interrupted; to resume: adbench run --resume {folder}{f' --on {on}' if on else ''}")
     sys.exit(code)

@@ -60,7 +60,8 @@ class Child:
         try:
             answer = read(answered)
         except Malformed as fault:
-            raise self.lost(f"sent {_shown(answered)}: {fault.reason}") from fault
+            shown = words(answered[:MOST_SHOWN].decode(errors="backslashreplace"))
+            raise self.lost(f"sent {shown!r}: {fault.reason}") from fault
         if number_of(answer) != number:
             raise self.lost(f"answered request {number} with the id {number_of(answer)}")
         return answer
@@ -125,11 +126,6 @@ def words(text: str | None) -> str:
     """A program's message, on one line of readable length."""
     line = " ".join((text or "").split())
     return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
-
-
-def _shown(line: bytes) -> str:
-    """An invalid line, for quoting."""
-    return repr(words(line[:MOST_SHOWN].decode(errors="backslashreplace")))
 
 
 def _last_error(since: int) -> str:

@@ -1,7 +1,7 @@
 """From launches to a verdict: the comparison of two calls, its uncertainty, and its word.
 
 The launch (a fresh process) is the unit: two processes of the same code differ by a stable amount, so rounds of one
-process tell nothing about the next. Each launch gives one number, `paired_log_ratio`. All methods here use only these
+process tell nothing about the next. Each launch gives one number, by `log_ratios`. All methods here use only these
 numbers, and assume only that they are independent and symmetric about their centre.
 
 Differences are logarithms of ratios: 0 means equal, and a against b is minus b against a.
@@ -60,27 +60,11 @@ class Interval:
         return Interval(math.exp(self.estimate), math.exp(self.low), math.exp(self.high), self.level)
 
 
-def paired_log_ratio(a: ArrayLike, b: ArrayLike) -> float:
-    """One launch: the median over rounds r of log(a[r] / b[r]).
-
-    Pairing removes effects on a whole round (a drift of the clock rate), the median effects on one call of a pair (an
-    interrupt).
-
-    Raises ValueError for rounds that do not pair, or a time that is not positive.
-    """
-    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if first.ndim != 1 or first.shape != second.shape or not first.size:
-        raise ValueError(f"each needs the same number of rounds, at least one; got {first.shape} and {second.shape}")
-    both = np.stack([first, second])
-    if not (np.isfinite(both).all() and (both > 0).all()):
-        raise ValueError(f"times must be positive; the smallest is {both.min()}")
-    return float(log_ratios(*np.log(both)))
-
-
 def log_ratios(log_a: Array, log_b: Array) -> Array:
     """The log ratios of many launches, shape (…, rounds) -> (…): the median of log_a - log_b, NaN if no round pairs.
 
-    A NaN marks a missing round.
+    A NaN marks a missing round. Pairing removes effects on a whole round (a drift of the clock rate), the median those
+    on one call of a pair (an interrupt).
     """
     difference = log_a - log_b
     missing = np.isnan(difference)

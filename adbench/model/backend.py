@@ -1,18 +1,13 @@
 """Backends: one short file describes how to trace, call and wait for a library.
 
 A backend file is a Python module. It must define `prepare`; the other names have defaults for libraries that work on
-numpy arrays.
+numpy arrays. docs/how-to/write-a-backend.md explains each of them, and those of variants, devices, types, C++ and
+second derivatives; `Source` in adbench/catalog/source.py lists those that are read without importing the file.
 
     '''My library: one line for lists.'''
     REQUIRES = ("mylib",)                 # distributions that must be installed; read without importing the file
-    LICENCE = "MIT"                       # the library's; also read without importing the file
-    ROLE = "comparison"                   # only where no library differentiates: see Role; default "library"
     CLAIMED_RELATIVE_ERROR = 1e-5         # only for methods that are approximate by nature
-    KNOWN = {"trap": "nan: the reason, and a link"}   # cases where the library is known to be wrong or to fail, also
-                                          # read without importing; "trap hvp hessian" limits it to these operators
-                                          # (or globs). With releases: known_faults/mylib.toml, next to the file
     LIMITS = {"thread": "why"}            # optional relations between calls that the library does not satisfy
-    PRECISION = "float32"                 # only for libraries that compute in single precision; default "float64"
 
     xp = Namespace(mylib.numpy)           # the array-API names that cases call
 
@@ -22,43 +17,9 @@ numpy arrays.
     def sync(result): ...                      # wait for the result
     def before_timing(): ...                   # load what only many calls need; not for `check --function`
 
-A second way to call the same library is a row of VARIANTS = {"mylib_eager": {"SUMMARY": ..., "prepare": ...}}: a name
-that the row leaves out is the file's, except KNOWN and DEFAULT. Or it is a separate file with VARIANT_OF = "mylib",
-which may import shared names, such as `from .mylib import xp`.
-
-DEBIAN = ("libadolc-dev",) lists required Debian packages. BUILDS = True means that the system's compiler is required;
-build(f, args, wrt) then compiles the file that `prepare` loads. It runs before `prepare` and has a longer time limit.
-HOME = "ADOLC_HOME" names the environment variable with the folder of a custom copy of the library, which takes
-precedence over packages.
-
-FUNCTIONS = {"lotka_volterra": f} are the backend's own implementations f(xp, **inputs), idiomatic for its library. Such
-a backend supports only these cases, and its records have "native" instead of "portable".
-
-NESTED = {"jvp": jvp, "vjp": vjp} are the library's two modes as transforms that accept transformed functions:
-jvp(g, x, v) is J v and vjp(g, x, w) is wᵀ J. x is a tuple of native arrays and numbers; v and wᵀ J are like x; g(x) is
-a number, or for jvp also a tuple like x. The harness composes H v from these in all four ways. Leave out a mode that
-the library lacks; if modes do not nest, give the reason: NESTED = "a gradient is a plain array".
-
-DEVICES = ("cuda",) names the devices that it can use besides the processor. use_device(name) then lets to_native and xp
-place arrays on that device, and returns a Device; it runs before the other names are read. It raises
-Unsupported(reason) if the device is not there.
-
-DTYPES = ("float32", "bfloat16") names the types below float64 in which it can compute. use_dtype(name) then lets
-to_native and xp make arrays of that type; it runs before the other names are read, after use_device.
-NO_DTYPES = "why" is the reason of a backend without them.
-
-THREADED = True means that it uses all the threads that it may: allowed_threads() in adbench.model.settings.
-
-SPARSE_JACOBIAN = True means that `prepare` uses `f.sparsity`: (rows, columns) of the nonzero entries of an array-valued
-function's Jacobian, or None. From other backends the harness requests J v in as few directions as the pattern allows.
-
-BATCHED = True means that `prepare` takes "batch_gradient", for all points in one call. For other backends the harness
-loops over the points.
-
 `f(*args)` is the case on `xp`, and `f.case` the Case (with its name and C++ implementation). `args` are native inputs,
 except Python ints, bools and strings, which are unchanged. `wrt` holds the positions of the active inputs. `prepare`
-may trace, record and compile; it is timed separately from the call. `REQUIRED_RELATIONS` lists laws that all operators
-must satisfy between calls, `OPTIONAL_RELATIONS` laws that LIMITS may decline. See docs/how-to/write-a-backend.md.
+may trace, record and compile; it is timed separately from the call.
 """
 
 from __future__ import annotations
@@ -312,7 +273,7 @@ def from_module(name: str, module: ModuleType) -> Backend:
         name=name,
         xp=getattr(module, "xp", None) or Namespace(np),
         prepare=_of_table(name, module.prepare),
-        to_native=getattr(module, "to_native", _identity),
+        to_native=getattr(module, "to_native", lambda leaf: leaf),
         to_numpy=getattr(module, "to_numpy", np.asarray),
         sync=getattr(module, "sync", None),
         claimed_relative_error=getattr(module, "CLAIMED_RELATIVE_ERROR", None),
@@ -346,7 +307,3 @@ def _of_table(name: str, prepare: Callable[..., Call]) -> Callable[..., Call]:
             raise Unsupported(f"{name} has no {operator}") from error
 
     return prepared
-
-
-def _identity(leaf: Any) -> Any:
-    return leaf

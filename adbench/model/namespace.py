@@ -122,14 +122,13 @@ class _Numpy:
         return function
 
 
-def _expm(x: Any) -> Any:
-    return importlib.import_module("scipy.linalg").expm(x)
-
-
 PLAIN = Namespace(
     _Numpy(),
     derivative=derivative,
     log1p_exp=lambda x: np.logaddexp(0.0, x),
-    linalg={"expm": _expm, "lstsq": lambda a, b: np.linalg.lstsq(a, b)[0]},
+    linalg={
+        "expm": lambda x: importlib.import_module("scipy.linalg").expm(x),
+        "lstsq": lambda a, b: np.linalg.lstsq(a, b)[0],
+    },
 )
 """numpy under the names of `xp`, with scipy's functions where it is installed: for values without derivatives."""

@@ -6,7 +6,7 @@ The growth of costs is in scaling.py. The contents of a run never raise: a missi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median_high
@@ -27,7 +27,7 @@ from adbench.measure.statistics import (
     sequential_p_rows,
     verdict_word,
 )
-from adbench.model.record import Job, Record, Run, Time, group_of, grouped
+from adbench.model.record import Group, Job, Record, Run, Time, group_of, grouped
 from adbench.results.matched_samples import Array, comparable, groups, is_loaded, log_seconds, second_smallest
 
 
@@ -43,12 +43,8 @@ class Ratio:
     reason     why there is no interval, or why a significant difference is "inconclusive"
     """
 
-    case: str
-    size: int
-    operator: str
-    seed: int
-    a: str
-    b: str
+    a: Job
+    b: Job
     interval: Interval | None
     p: float | None
     word: Word
@@ -65,10 +61,7 @@ class GroupFloor:
     reach      its largest distance from 1, as a share: identical code may seem to differ by up to this
     """
 
-    case: str
-    size: int
-    operator: str
-    seed: int
+    group: Group
     interval: Interval | None
     reach: float | None
     reason: str | None = None
@@ -119,12 +112,8 @@ class BreakEven:
             happens, or is unknown
     """
 
-    case: str
-    size: int
-    operator: str
-    seed: int
-    a: str
-    b: str
+    a: Job
+    b: Job
     calls: float | None
     reason: str | None = None
 
@@ -142,20 +131,22 @@ def ratios(run: Run, margin: float = 0.02) -> tuple[Ratio, ...]:
     check_margin(margin)
     right = comparable(run.records)
     loaded = is_loaded(right)
-    floors = {(f.case, f.size, f.operator, f.seed): f.reach for f in _controls(right, loaded)}
+    floors = {control.group: control.reach for control in _controls(right, loaded)}
     usual = _median_reach(floors.values()) or 0.0
-    pairs = [pair for group in groups(right).values() for pair in _pairs(group, loaded)]
-    intervals, p = _over_launches([differences for _, _, differences in pairs], _planned(run))
+    every = groups(right).values()
+    pairs = [pair for group in every for pair in combinations(group, 2)]
+    rows = [row for group in every for row in _differences([record.time for record in group if record.time], loaded)]
+    intervals, p = _over_launches(rows, _planned(run))
     adjusted = iter(holm([value for value in p if value is not None]))
     found = []
-    for (a, b, differences), interval in zip(pairs, intervals, strict=True):
-        key, held = group_of(a.job), None if interval is None else next(adjusted)
+    for (a, b), differences, interval in zip(pairs, rows, intervals, strict=True):
+        own_floor, held = floors.get(group_of(a.job)), None if interval is None else next(adjusted)
         word: Word = "inconclusive"
         reason: str | None = _too_few(differences)
         if interval is not None and held is not None:
-            word, reason = _judged(interval, verdict_word(interval, held, margin), max(floors.get(key) or 0.0, usual))
-        names, shown = (a.job.backend, b.job.backend), interval and interval.exp()
-        found.append(Ratio(*key, *names, shown, held, word, floors.get(key), len(differences), reason))
+            word, reason = _judged(interval, verdict_word(interval, held, margin), max(own_floor or 0.0, usual))
+        shown = interval and interval.exp()
+        found.append(Ratio(a.job, b.job, shown, held, word, own_floor, len(differences), reason))
     return tuple(found)
 
 
@@ -218,31 +209,25 @@ def break_even(run: Run, compared: Sequence[Ratio] | None = None) -> tuple[Break
 
     `calls` is a number only if its call is significantly faster than the other's. `compared`: the run's `ratios`,
     """
-    costs = {record.job: _costs(record.time) for record in comparable(run.records) if record.time}
-    found = []
-    for ratio in ratios(run) if compared is None else compared:
-        a, b = (Job(ratio.case, ratio.size, name, ratio.operator, ratio.seed) for name in (ratio.a, ratio.b))
-        if a in costs and b in costs:
-            found.append(_break_even(ratio, costs[a], costs[b]))
-    return tuple(found)
+    costs = {  # seconds until the first result, and seconds of each later call
+        record.job: (time.prepare_seconds + time.first_call_seconds, time.seconds_per_call)
+        for record in comparable(run.records)
+        if (time := record.time)
+    }
+    compared = ratios(run) if compared is None else compared
+    return tuple(_break_even(ratio, costs) for ratio in compared if ratio.a in costs and ratio.b in costs)
 
 
-def _costs(time: Time) -> tuple[float, float]:
-    """Seconds until the first result, and seconds of each later call."""
-    return time.prepare_seconds + time.first_call_seconds, time.seconds_per_call
-
-
-def _break_even(ratio: Ratio, a: tuple[float, float], b: tuple[float, float]) -> BreakEven:
-    names, cheaper, dearer = (ratio.a, ratio.b), "faster", "slower"
-    if a[0] < b[0]:
-        a, b, names, cheaper, dearer = b, a, (ratio.b, ratio.a), dearer, cheaper
+def _break_even(ratio: Ratio, costs: Mapping[Job, tuple[float, float]]) -> BreakEven:
+    a, b, cheaper, dearer = ratio.a, ratio.b, "faster", "slower"
+    if costs[a][0] < costs[b][0]:
+        a, b, cheaper, dearer = b, a, dearer, cheaper
     calls, reason = None, "the calls of the two do not differ significantly"
     if ratio.word == dearer:
-        reason = f"never: {names[0]} costs more until its first result, and for each call"
+        reason = f"never: {a.backend} costs more until its first result, and for each call"
     elif ratio.word == cheaper:
-        calls = fitting.break_even(*a, *b)
-    key = (ratio.case, ratio.size, ratio.operator, ratio.seed)
-    return BreakEven(*key, *names, None, reason) if calls is None else BreakEven(*key, *names, 1 + calls)
+        calls = fitting.break_even(*costs[a], *costs[b])
+    return BreakEven(a, b, None, reason) if calls is None else BreakEven(a, b, 1 + calls)
 
 
 def _controls(records: Iterable[Record], loaded: bool) -> list[GroupFloor]:
@@ -253,15 +238,8 @@ def _controls(records: Iterable[Record], loaded: bool) -> list[GroupFloor]:
     found = []
     for (record, _, _), row, interval in zip(twice, rows, intervals, strict=True):
         shown, reach = (interval.exp(), math.expm1(interval.reach)) if interval else (None, None)
-        found.append(GroupFloor(*group_of(record.job), shown, reach, None if interval else _too_few(row)))
+        found.append(GroupFloor(group_of(record.job), shown, reach, None if interval else _too_few(row)))
     return found
-
-
-def _pairs(group: Sequence[Record], loaded: bool) -> Iterator[tuple[Record, Record, Array]]:
-    """Every pair of a group, with the log ratio of each common launch."""
-    rows = _differences([record.time for record in group if record.time], loaded)
-    for (a, b), row in zip(combinations(group, 2), rows, strict=True):
-        yield a, b, row
 
 
 def _differences(times: Sequence[Time], loaded: bool) -> Iterator[Array]:

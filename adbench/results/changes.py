@@ -61,9 +61,14 @@ class Change:
         """Whether the clock agrees that the cell changed by more than `edge` in the direction of `sign`."""
         if not self.compared_to or self.clock is None:
             return True
-        if self.other is not None and not abs(self.other) < (edge / 2 if self.steady else abs(self.clock)):
-            return False
-        return sign * self.clock > edge
+        return clock_agrees(self.clock, self.other, sign, edge, steady=self.steady)
+
+
+def clock_agrees(clock: float, other: float | None, sign: int, edge: float, *, steady: bool) -> bool:
+    """Whether the clock shows a change by more than `edge` in the direction of `sign`; see `Change` for the others."""
+    if other is not None and not abs(other) < (edge / 2 if steady else abs(clock)):
+        return False
+    return sign * clock > edge
 
 
 def pairs(old: ComparisonInput, new: ComparisonInput) -> list[Pair]:

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -259,7 +259,8 @@ def _sample(record: Record) -> Sample:
     logs: dict[int, Array] = {}
     prepare: dict[int, float] = {}
     if record.time is not None:
-        for launch, row in zip(_in_order(record), log_seconds([record.time])[0], strict=True):
+        launches = sorted(record.time.launches, key=lambda launch: launch.number)  # as `log_seconds` has them
+        for launch, row in zip(launches, log_seconds([record.time])[0], strict=True):
             if np.isfinite(row).any():
                 logs[launch.number] = row
             first = launch.prepare_seconds + launch.first_call_seconds
@@ -276,11 +277,6 @@ def _state(outcome: Outcome) -> State:
     if outcome.word in ("wrong", "known"):
         return outcome.word
     return "right" if outcome.is_measured or outcome.word == "surprise" else "absent"
-
-
-def _in_order(record: Record) -> list[Any]:
-    """The launches as `log_seconds` has them."""
-    return sorted(record.time.launches, key=lambda launch: launch.number) if record.time else []
 
 
 def _memory(memory: Memory | None) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,18 +22,6 @@ Quantity = Literal["seconds", "allocated_peak_bytes", "resident_peak_bytes", "py
 
 LEAST_TREND = 0.1
 """The exponent above which the gradient cost counts as growing: a quarter more for each tenfold size."""
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """How a figure of one backend grows with the size of one case."""
-
-    case: str
-    backend: str
-    operator: str
-    seed: int
-    quantity: Quantity
-    growth: Growth
 
 
 @dataclass(frozen=True)
@@ -68,17 +56,16 @@ class Cost:
     reason: str | None = None
 
 
-def growth(run: Run, quantities: Sequence[Quantity] = ("seconds", "allocated_peak_bytes")) -> tuple[Scaling, ...]:
-    """The growth of each quantity, for each case, backend, operator and seed with figures at some size.
+def growth(run: Run) -> dict[tuple[str, str, str, Quantity], Growth]:
+    """(case, backend, operator, quantity) -> its growth, where there are figures at some size; of the first seed.
 
     Approximate results count, unlike in comparisons. Wrong ones do not.
     """
-    found = []
-    for (case, backend, operator, seed), records in _by_size(run.records).items():
-        for quantity in quantities:
-            fitted = _seconds(records) if quantity == "seconds" else _bytes(records, quantity)
-            found.append(Scaling(case, backend, operator, seed, quantity, fitted))
-    return tuple(found)
+    return {
+        (*key[:3], quantity): _seconds(records) if quantity == "seconds" else _bytes(records, quantity)
+        for key, records in reversed(_by_size(run.records).items())
+        for quantity in get_args(Quantity)
+    }
 
 
 def cost(run: Run) -> tuple[Cost, ...]:

@@ -192,6 +192,10 @@ def sizes(numbers: Sequence[int]) -> str:
     return f"n = {listed(map(count, sorted(numbers)), most=5)}"
 
 
+ACTING = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}  # categories of Unicode
+ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
 def visible(text: str, *, keep: str = "") -> str:
     """The text with every character shown that would otherwise act: controls, direction marks, unpaired surrogates.
 
@@ -200,7 +204,9 @@ def visible(text: str, *, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in keep or not _acts(c) else _escaped(c) for c in text)
+    return "".join(
+        c if c in keep or unicodedata.category(c) not in ACTING else ESCAPES.get(c, f"\\u{{{ord(c):x}}}") for c in text
+    )
 
 
 def short(text: str, most: int) -> str:
@@ -210,14 +216,6 @@ def short(text: str, most: int) -> str:
         return text
     head = (most - 1) // 2
     return f"{text[: most - 1 - head]}…{text[len(text) - head :] if head else ''}"
-
-
-def _acts(c: str) -> bool:
-    return unicodedata.category(c) in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
-
-
-def _escaped(c: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c, f"\\u{{{ord(c):x}}}")
 
 
 def _unit(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:

@@ -11,12 +11,12 @@ from adbench.measure.statistics import Interval
 from adbench.model.record import Run, grouped
 from adbench.model.settings import FLOAT64, PROCESSOR, backend_and_device
 from adbench.oracle.evidence import FLOAT64_DIGITS
-from adbench.results.analysis import Floor, Ratio
+from adbench.results.analysis import Ratio
 
 from . import formatting, ranking
 from .cells import Cell, Cells
 from .formatting import OUTCOMES, Word
-from .ranking import Lead, Score
+from .ranking import Score
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,9 @@ class GradientCost:
 class Headline:
     """What the first screen says. `growing_costs`: backend -> the cases on which its gradient's cost grows with n."""
 
-    total: int
-    traps: int
     scores: list[Score]
-    leads: tuple[Lead, ...]
-    wins: list[tuple[str, int]]
-    contested: int
     gradient_costs: list[GradientCost]
     growing_costs: dict[str, list[str]]
-    floor: Floor
-    margin: float
     background: str | None
 
     def backends(self, word: Word) -> list[str]:
@@ -93,21 +86,8 @@ def _alarm(found: Sequence[Cell]) -> Alarm:
 
 
 def headline(cells: Cells) -> Headline:
-    """Who is right on how much, who is fastest, who failed."""
-    races = ranking.leads(cells)
-    return Headline(
-        total=cells.total,
-        traps=len(cells.traps),
-        scores=ranking.scores(cells),
-        leads=races,
-        wins=ranking.wins(races),
-        contested=sum(bool(race.winner or race.compared) for race in races),
-        gradient_costs=_gradient_costs(cells),
-        growing_costs=_growing_costs(cells),
-        floor=cells.findings.floor,
-        margin=cells.findings.margin,
-        background=_background(cells),
-    )
+    """Who is right on how much, what a gradient costs, who failed."""
+    return Headline(ranking.scores(cells), _gradient_costs(cells), _growing_costs(cells), _background(cells))
 
 
 def _background(cells: Cells) -> str | None:
@@ -206,10 +186,10 @@ def wins_of_devices(cells: Cells) -> list[str]:
 def _device_wins(device: str, pairs: Sequence[Ratio]) -> str:
     """In words; the pairs compare the device with the processor, at ascending sizes."""
     won = list(itertools.takewhile(lambda pair: pair.word == "faster", reversed(pairs)))
-    last = formatting.count(pairs[-1].size)
+    last = formatting.count(pairs[-1].a.size)
     if won:
         every = ", at every measured size" if len(won) == len(pairs) > 1 else ""
-        return f"{device} is faster from n = {formatting.count(won[-1].size)}{every}"
+        return f"{device} is faster from n = {formatting.count(won[-1].a.size)}{every}"
     if pairs[-1].word == "slower":
         return f"{device} is slower, up to n = {last}"
     same = f"{device} and cpu differ too little to tell at n = {last}"

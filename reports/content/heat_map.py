@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -12,9 +11,7 @@ from . import formatting, ranking, standings
 from .cells import Cell, Cells
 from .footnotes import Footnotes
 from .ranking import Lead, Place
-
-STEPS = (1.1, 2.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
-"""The slowdowns at which the colour changes: step 0 is up to 1.1, step 7 above 1,000."""
+from .standings import Standing
 
 
 @dataclass(frozen=True)
@@ -48,18 +45,13 @@ class HeatMapRow:
 
 @dataclass(frozen=True)
 class HeatMapColumn:
-    """A backend of the map.
+    """A backend of the map; `own`: whether it is adbench's own engine.
 
-    own     whether it is adbench's own engine
-    mean    of its slowdowns, "" without any; `step` is its colour, `ranked` on how many cases it has one
     apart   "first" for the first that is ranked on few cases only, "yes" for the others of this kind, else ""
     """
 
-    backend: str
+    standing: Standing
     own: bool
-    mean: str
-    step: int | None
-    ranked: int
     apart: Literal["", "first", "yes"]
 
 
@@ -74,7 +66,7 @@ class HeatMap:
     @property
     def is_complete(self) -> bool:
         """Whether every backend with a mean is ranked on every case."""
-        return all(column.ranked in (0, len(self.lines)) for column in self.columns)
+        return all(column.standing.ranked in (0, len(self.lines)) for column in self.columns)
 
     @property
     def words(self) -> list[formatting.Word]:
@@ -106,30 +98,20 @@ def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
     return HeatMap(tuple(lines), tuple(_columns(cells)), title)
 
 
-def step(slowdown: float) -> int:
-    """The number of the colour of a slowdown."""
-    return bisect.bisect_left(STEPS, slowdown)
-
-
 def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquare:
     found = standings.slowdown(race, cell)
     if race is None or found is None:
         number, missing = footnotes.number(cell), footnotes.untimed_number(cell)
         note = f"note-{number}" if number else f"missing-{missing}" if missing else ""
         return HeatMapSquare(cell, cell.sign, note=note)
-    return HeatMapSquare(cell, formatting.slowdown(found), step(found), race.place(cell))
+    return HeatMapSquare(cell, formatting.slowdown(found), standings.step(found), race.place(cell))
 
 
 def _columns(cells: Cells) -> Iterator[HeatMapColumn]:
     """In the order of the cells' backends, which is that of their means."""
     found = {standing.backend: standing for standing in standings.standings(cells)}
-    some_apart = False
+    apart: Literal["", "first", "yes"] = ""
     for backend in cells.backends:
-        standing, own = found[backend], cells.is_own(backend)
-        apart: Literal["", "first", "yes"] = ""
-        if standing.is_apart:
-            apart, some_apart = "yes" if some_apart else "first", True
-        if standing.mean is None:
-            yield HeatMapColumn(backend, own, "", None, 0, apart)
-        else:
-            yield HeatMapColumn(backend, own, standing.number, step(standing.mean), standing.ranked, apart)
+        if found[backend].is_apart:
+            apart = "yes" if apart else "first"
+        yield HeatMapColumn(found[backend], cells.is_own(backend), apart if found[backend].is_apart else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import Interval
@@ -15,7 +15,6 @@ from adbench.results import analysis, scaling
 from adbench.results.analysis import BreakEven, Floor, Ratio, Speedup
 from adbench.results.scaling import Cost, Quantity
 
-QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 USUAL_MARGIN = 0.02
 INVERSE: dict[Comparison, Comparison] = {"faster": "slower", "slower": "faster"}
 
@@ -26,11 +25,6 @@ class Findings:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.margin = margin_of(run)
-
-    @cached_property
-    def ratios(self) -> tuple[Ratio, ...]:
-        """Every pair of right backends."""
-        return analysis.ratios(self.run, self.margin)
 
     @cached_property
     def floor(self) -> Floor:
@@ -49,8 +43,8 @@ class Findings:
 
     def pair(self, a: Job, b: Job) -> Ratio | None:
         """a compared with b: below 1 a is faster; None where the two are not compared."""
-        found = self._by_pair.get((b, a.backend))
-        return self._by_pair.get((a, b.backend)) or (found and inverse(found))
+        found = self._by_pair.get((b, a))
+        return self._by_pair.get((a, b)) or (found and inverse(found))
 
     def growth(self, case: str, backend: str, operator: str, quantity: Quantity) -> Growth | None:
         """How that figure grows with n; None if it was not measured."""
@@ -58,21 +52,20 @@ class Findings:
 
     def break_even(self, a: Job, b: Job) -> BreakEven | None:
         """The call from which a costs less than b in total; None if a starts faster."""
-        return self._break_even.get((a, b.backend))
+        return self._break_even.get((a, b))
 
     @cached_property
-    def _by_pair(self) -> dict[tuple[Job, str], Ratio]:
-        return {(Job(r.case, r.size, r.a, r.operator, r.seed), r.b): r for r in self.ratios}
+    def _by_pair(self) -> dict[tuple[Job, Job], Ratio]:
+        return {(ratio.a, ratio.b): ratio for ratio in analysis.ratios(self.run, self.margin)}
 
     @cached_property
-    def _growth(self) -> dict[tuple[str, str, str, str], Growth]:
-        found = scaling.growth(self.run, QUANTITIES)
-        return {(s.case, s.backend, s.operator, s.quantity): s.growth for s in reversed(found)}
+    def _growth(self) -> dict[tuple[str, str, str, Quantity], Growth]:
+        return scaling.growth(self.run)
 
     @cached_property
-    def _break_even(self) -> dict[tuple[Job, str], BreakEven]:
-        found = analysis.break_even(self.run, self.ratios)
-        return {(Job(b.case, b.size, b.a, b.operator, b.seed), b.b): b for b in found}
+    def _break_even(self) -> dict[tuple[Job, Job], BreakEven]:
+        found = analysis.break_even(self.run, tuple(self._by_pair.values()))
+        return {(paid.a, paid.b): paid for paid in found}
 
 
 def inverse(ratio: Ratio) -> Ratio:

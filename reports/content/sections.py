@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from adbench.model.operator import BATCH, batch_points
-from adbench.model.record import Job, Run
+from adbench.model.record import Job
 from adbench.model.settings import PROCESSOR
-from adbench.results.scaling import Quantity, bytes_per_operation, limits
+from adbench.results.scaling import Cost, Quantity, bytes_per_operation, limits
 
 from ..figures import panels
 from . import formatting, operator_support, ranking
@@ -74,45 +74,50 @@ class Group:
     rows: tuple[MethodRow, ...]
 
 
-def verdict_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """One row for each case and size, one entry for each backend: the word, and the time of the leading operator."""
-
-    return _groups(run, cells, lambda case: verdict_rows(cells, case, footnotes))
+Rows = Callable[[Cells, Footnotes, str], Iterator[MethodRow]]
+"""The rows of a case in a table."""
 
 
-def verdict_rows(cells: Cells, case: str, footnotes: Footnotes) -> Iterator[MethodRow]:
-    """The rows of one case in that table."""
+def table(rows: Rows, cells: Cells, footnotes: Footnotes) -> list[Group]:
+    """The cases that have a row."""
+    summaries = cells.findings.run.cases
+    every = ((case, number, tuple(rows(cells, footnotes, case))) for number, case in enumerate(cells.subjects))
+    return [Group(case, number, summaries.get(case, ""), found) for case, number, found in every if found]
+
+
+def verdict_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """One row for each size, one entry for each backend: the word, and the time of the leading operator."""
     for size in cells.sizes[case]:
         race = ranking.race(cells, case, size)
         yield MethodRow(size, tuple(_verdict(cells, footnotes, cell, race) for cell in cells.row(case, size)))
 
 
-def memory_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """For each case a row for each method and size, one entry for each backend: the bytes of one call.
+def memory_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """A row for each method and size, one entry for each backend: the bytes of one call.
 
     Below them the bytes per elementary operation, where the case tells how many operations it takes. A method without
     any figure in a case has no rows there; see `without_memory`.
     """
+    flops = cells.findings.run.flops
 
     def entry(cell: Cell, method: Quantity) -> TableEntry:
         found, reason = panels.memory_bytes(cell, method)
-        each = bytes_per_operation(cell.record, run.flops, method).value if found and cell.record else None
+        each = bytes_per_operation(cell.record, flops, method).value if found and cell.record else None
         more = f"{formatting.digits(each)} B per operation" if each else ""
-        return replace(_figure(footnotes, cell, found, reason, _in_bytes), more=more)
+        shown = formatting.byte_size if found else lambda _: NO_GROWTH
+        return replace(_figure(footnotes, cell, found, reason, shown), more=more)
 
-    def rows(case: str) -> Iterator[MethodRow]:
-        for method, title in panels.MEMORY_METHODS:
-            if _has_memory(cells, case, method):
-                for size in cells.sizes[case]:
-                    entries = tuple(entry(cell, method) for cell in cells.row(case, size))
-                    yield MethodRow(size, entries, label=title.lower())
-
-    return _groups(run, cells, rows)
+    for method, title in panels.MEMORY_METHODS:
+        if _has_memory(cells, case, method):
+            for size in cells.sizes[case]:
+                entries = tuple(entry(cell, method) for cell in cells.row(case, size))
+                yield MethodRow(size, entries, label=title.lower())
 
 
-def limits_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """For each case and size and each backend: the least bytes of a call in shares of the copy rate, and its operations
-    in shares of the arithmetic rate. None without measured rates."""
+def limits_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """For each size and backend: the least bytes of a call in shares of the copy rate, and its operations in shares of
+    the arithmetic rate. None without measured rates."""
+    run = cells.findings.run
 
     def entry(cell: Cell) -> TableEntry:
         if cell.record is None:
@@ -122,13 +127,10 @@ def limits_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
         more = f"at least {formatting.byte_size(cell.record.least_bytes or 0.0)}{arithmetic}"
         return replace(_figure(footnotes, cell, found.copy.value, found.copy.reason, formatting.percent), more=more)
 
-    def rows(case: str) -> Iterator[MethodRow]:
-        for size in cells.sizes[case]:
-            entries = tuple(entry(cell) for cell in cells.row(case, size))
-            if any(one.value is not None for one in entries):
-                yield MethodRow(size, entries)
-
-    return _groups(run, cells, rows) if run.rates else []
+    for size in cells.sizes[case] if run.rates else ():
+        entries = tuple(entry(cell) for cell in cells.row(case, size))
+        if any(one.value is not None for one in entries):
+            yield MethodRow(size, entries)
 
 
 def without_memory(cells: Cells) -> list[tuple[str, str]]:
@@ -147,47 +149,40 @@ def _has_memory(cells: Cells, case: str, method: Quantity) -> bool:
     return any(panels.memory_bytes(cell, method)[0] is not None for cell in every)
 
 
-def cost_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """One row for each case and size: the gradient's cost relative to the function; and one for its trend."""
+def cost_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """One row for each size: the gradient's cost relative to the function; and one for its trend."""
+    costs = {backend: cells.findings.cost.get((case, backend)) for backend in cells.backends}
 
     def at(cell: Cell) -> TableEntry:
-        cost = cells.findings.cost.get((cell.job.case, cell.job.backend))
+        cost = costs[cell.job.backend]
         here = next((at for at in cost.at if at.size == cell.job.size), None) if cost else None
         if here is None or here.ratio is None:
             reason = here.reason if here else "gradient and function were not both timed here"
             return _dash(footnotes, cell, reason)
         return TableEntry(formatting.between(here.ratio), cell, here.ratio.estimate)
 
-    def trend(case: str, backend: str) -> TableEntry:
-        cost = cells.findings.cost.get((case, backend))
+    def trend(cost: Cost | None) -> TableEntry:
         if cost is None or cost.trend is None:
             missing = footnotes.missing_number(cost.reason or "no trend") if cost else None
             return TableEntry(formatting.MISSING, missing=missing)
         more = "grows with n" if cost.grows else ""
         return TableEntry(formatting.power(cost.trend), value=cost.trend.estimate, more=more)
 
-    def rows(case: str) -> Iterator[MethodRow]:
-        if not any((case, backend) in cells.findings.cost for backend in cells.backends):
-            return
-        for size in cells.sizes[case]:
-            yield MethodRow(size, tuple(at(cell) for cell in cells.row(case, size)))
-        if len(cells.sizes[case]) > 2:
-            yield MethodRow(0, tuple(trend(case, backend) for backend in cells.backends), label="trend")
-
-    return _groups(run, cells, rows)
+    if not any(costs.values()):
+        return
+    for size in cells.sizes[case]:
+        yield MethodRow(size, tuple(at(cell) for cell in cells.row(case, size)))
+    if len(cells.sizes[case]) > 2:
+        yield MethodRow(0, tuple(map(trend, costs.values())), label="trend")
 
 
-def phase_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
+def phase_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
     """One row for each backend at the largest common size: import, prepare, first call, steady call, break-even."""
-
-    def rows(case: str) -> Iterator[MethodRow]:
-        race = ranking.lead(cells, case)
-        size = race.size if race else cells.sizes[case][-1]
-        for cell in cells.row(case, size):
-            entries = (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race))
-            yield MethodRow(size, entries, cell.job.backend)
-
-    return _groups(run, cells, rows)
+    race = ranking.lead(cells, case)
+    size = race.size if race else cells.sizes[case][-1]
+    for cell in cells.row(case, size) if cells.timed else ():
+        entries = (*_phases(footnotes, cell), _break_even(cells, footnotes, cell, race))
+        yield MethodRow(size, entries, cell.job.backend)
 
 
 def batch_points_of(cells: Cells) -> tuple[int, ...]:
@@ -195,23 +190,20 @@ def batch_points_of(cells: Cells) -> tuple[int, ...]:
     return tuple(sorted({batch_points(operator) for operator in cells.operators} - {0}))
 
 
-def batch_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """One row for each backend on a case at a size: the time of a point in batches of each number of points.
+def batch_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """One row for each backend at a size: the time of a point in batches of each number of points.
 
     Then, of its largest correct batch, the time until its first result and its memory; and from how many points on a
     batch pays.
     `label` is "batch", or "loop" where the harness loops over the points.
     """
     points = batch_points_of(cells)
-
-    def rows(case: str) -> Iterator[MethodRow]:
-        for size in cells.sizes[case]:
-            single = _single_point(cells, case, size) if points else None
-            for backend in cells.backends:
-                if found := _batches(cells, case, size, backend):
-                    yield _batch_row(footnotes, [found.get(n) for n in points], points, single)
-
-    return _groups(run, cells, rows)
+    for size in cells.sizes[case] if points else ():
+        batches = {backend: _batches(cells, case, size, backend) for backend in cells.backends}
+        ones = [found[1] for found in batches.values() if 1 in found]
+        single = min((cell.spread.median for cell in ones if cell.ranked and cell.spread), default=None)
+        for found in filter(None, batches.values()):
+            yield _batch_row(footnotes, [found.get(n) for n in points], points, single)
 
 
 def fastest_batches(cells: Cells, case: str) -> list[tuple[float, str, int]]:
@@ -226,37 +218,42 @@ def fastest_batches(cells: Cells, case: str) -> list[tuple[float, str, int]]:
     return sorted(found)
 
 
-def thread_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """One row for each backend that uses threads, on a case at a size: the time of the leading operator with the run's
-    own number of threads; then, for each further number, the time, the speed-up with its interval, and the efficiency.
+def thread_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """One row for each backend that uses threads, at a size: the time of the leading operator with the run's own number
+    of threads; then, for each further number, the time, the speed-up with its interval, and the efficiency.
     """
-
-    def rows(case: str) -> Iterator[MethodRow]:
-        for size in cells.sizes[case]:
-            for cell in cells.row(case, size):
-                more = {n: at.cell(case, size, cell.job.backend) for n, at in cells.threaded.items()}
-                if any(other.word != "not_run" for other in more.values()):
-                    entries = [_figure(footnotes, cell, cell.seconds, NOT_TIMED)]
-                    entries += (entry for n, other in more.items() for entry in _scaled(cells, footnotes, other, n))
-                    yield MethodRow(size, tuple(entries), cell.job.backend)
-
-    return _groups(run, cells, rows)
+    for size in cells.sizes[case]:
+        for cell in cells.row(case, size):
+            more = {n: at.cell(case, size, cell.job.backend) for n, at in cells.threaded.items()}
+            if any(other.word != "not_run" for other in more.values()):
+                entries = [_figure(footnotes, cell, cell.seconds, NOT_TIMED)]
+                entries += (entry for n, other in more.items() for entry in _scaled(cells, footnotes, other, n))
+                yield MethodRow(size, tuple(entries), cell.job.backend)
 
 
-def device_table(run: Run, cells: Cells, footnotes: Footnotes) -> list[Group]:
-    """One row for each backend on a device, on a case at a size: latency, throughput, and what they measure."""
+def device_rows(cells: Cells, footnotes: Footnotes, case: str) -> Iterator[MethodRow]:
+    """One row for each backend on a device, at a size: latency, throughput, and what they measure."""
+    for size in cells.sizes[case]:
+        for cell in cells.row(case, size):
+            if cell.time and cell.time.throughput_seconds:
+                launches = size in launch_sizes(cells, case, cell.job.backend)
+                times = (cell.seconds, cell.time.throughput_seconds)
+                entries = [_figure(footnotes, cell, seconds, None) for seconds in times]
+                what = TableEntry("launch of kernels" if launches else "work")
+                yield MethodRow(size, (*entries, what), cell.job.backend)
 
-    def rows(case: str) -> Iterator[MethodRow]:
-        for size in cells.sizes[case]:
-            for cell in cells.row(case, size):
-                if cell.time and cell.time.throughput_seconds:
-                    launches = size in launch_sizes(cells, case, cell.job.backend)
-                    times = (cell.seconds, cell.time.throughput_seconds)
-                    entries = [_figure(footnotes, cell, seconds, None) for seconds in times]
-                    what = TableEntry("launch of kernels" if launches else "work")
-                    yield MethodRow(size, (*entries, what), cell.job.backend)
 
-    return _groups(run, cells, rows)
+TABLES: Mapping[str, Rows] = {
+    "verdicts": verdict_rows,
+    "cost": cost_rows,
+    "memory": memory_rows,
+    "limits": limits_rows,
+    "phases": phase_rows,
+    "batches": batch_rows,
+    "threads": thread_rows,
+    "devices": device_rows,
+}
+"""Name of a table in the page -> its rows; reasons for missing figures are numbered in this order."""
 
 
 def launch_sizes(cells: Cells, case: str, backend: str) -> list[int]:
@@ -308,12 +305,6 @@ def _batches(cells: Cells, case: str, size: int, backend: str) -> dict[int, Cell
     """The number of points -> its cell."""
     every = ((n, cells.single(Job(case, size, backend, f"{BATCH}_{n}"))) for n in batch_points_of(cells))
     return {n: cell for n, cell in every if cell.word != "not_run"}
-
-
-def _single_point(cells: Cells, case: str, size: int) -> float | None:
-    """The shortest time of a correct batch of one point; None if none is timed."""
-    found = [_batches(cells, case, size, backend).get(1) for backend in cells.backends]
-    return min((cell.spread.median for cell in found if cell and cell.ranked and cell.spread), default=None)
 
 
 def _batch_row(
@@ -409,10 +400,6 @@ def _break_even(cells: Cells, footnotes: Footnotes, cell: Cell, race: Lead | Non
     return TableEntry(f"from call {formatting.calls(found.calls)}", cell, found.calls, more=more)
 
 
-def _in_bytes(size: float) -> str:
-    return formatting.byte_size(size) if size else NO_GROWTH
-
-
 def _figure(
     footnotes: Footnotes,
     cell: Cell,
@@ -432,9 +419,3 @@ def _dash(footnotes: Footnotes, cell: Cell, reason: str | None) -> TableEntry:
         return TableEntry(formatting.MISSING, cell, note=footnotes.number(cell))
     missing = footnotes.untimed_number(cell) or footnotes.missing_number(reason or "no reason was recorded")
     return TableEntry(formatting.MISSING, cell, missing=missing)
-
-
-def _groups(run: Run, cells: Cells, rows: Callable[[str], Iterator[MethodRow]]) -> list[Group]:
-    """The cases that have a row."""
-    every = ((case, number, tuple(rows(case))) for number, case in enumerate(cells.subjects))
-    return [Group(case, number, run.cases.get(case, ""), found) for case, number, found in every if found]

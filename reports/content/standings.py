@@ -7,6 +7,7 @@ that are ranked (right and timed) have one, so that a wrong or approximate resul
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from dataclasses import dataclass
 from . import formatting, ranking
 from .cells import Cell, Cells
 from .ranking import Lead
+
+STEPS = (1.1, 2.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
+"""The slowdowns at which the colour changes: step 0 is up to 1.1, step 7 above 1,000."""
 
 MOSTLY = 0.5
 """A backend that is ranked on less than this share of the cases comes after all others."""
@@ -44,6 +48,11 @@ class Standing:
         return self.slowdown if self.is_apart else self.counted
 
     @property
+    def step(self) -> int | None:
+        """The number of its colour; None if it is ranked nowhere."""
+        return None if self.mean is None else step(self.mean)
+
+    @property
     def number(self) -> str:
         """The mean slowdown alone."""
         return formatting.MISSING if self.mean is None else formatting.slowdown(self.mean)
@@ -52,6 +61,11 @@ class Standing:
     def text(self) -> str:
         """The mean slowdown, with the number of cases if it is not ranked on all of them."""
         return self.number + (f" on {self.ranked}" if self.mean is not None and self.ranked < self.cases else "")
+
+
+def step(slowdown: float) -> int:
+    """The number of the colour of a slowdown."""
+    return bisect.bisect_left(STEPS, slowdown)
 
 
 def slowdown(race: Lead | None, cell: Cell) -> float | None:

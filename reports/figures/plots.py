@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.path import Path
 
 WIDTH, HEIGHT = 5.6, 3.5  # inches of 72 points; the page scales the figure to its column
 HALF_LETTER = 0.0125  # of the x axis, in the largest type that a page shows a figure in
@@ -247,9 +246,11 @@ def class_of(series: Series, *, ranked: bool) -> str:
 
 def marker_style(look: Look, *, ranked: bool) -> dict[str, Any]:
     """Filled if ranked, else hollow."""
+    from matplotlib.path import Path
+
     corners = MARKERS[look.marker]
     return {
-        "marker": _marker(corners),
+        "marker": Path([*corners, corners[0]], closed=True),  # without its last edge a hollow one would look broken
         "markersize": MARKER_SIZE * max(abs(c) for corner in corners for c in corner),  # matplotlib scales to this
         "color": INK,
         "markerfacecolor": INK if ranked else "none",
@@ -263,13 +264,6 @@ def draw_segments(axes: Axes, segments: Sequence[Segment], width: float, name: s
     x = [value for (a, _), (b, _) in segments for value in (a, b, math.nan)]
     y = [value for (_, a), (_, b) in segments for value in (a, b, math.nan)]
     axes.plot(x, y, linewidth=width, color=INK, clip_on=False, solid_capstyle="butt", gid=name)
-
-
-def _marker(corners: Sequence[tuple[float, float]]) -> Path:
-    """A closed polygon: without its last edge it would look broken where it is hollow."""
-    from matplotlib.path import Path
-
-    return Path([*corners, corners[0]], closed=True)
 
 
 def _size_label(n: int) -> str:

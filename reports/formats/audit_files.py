@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from adbench.audit.audited import AuditedTest, document, sentences
+from adbench.audit.audited import NOT_TRIED, AuditedTest, document, ranked, sentences
+from adbench.audit.spoils import SPOILS
 from adbench.model.atomic_file import refuse_file, write_whole
 from adbench.model.errors import UsageError
 
 from ..content import formatting
-from ..html import audit as page
+from ..html.page import rendered
+from ..text.terminal.audit import LEGEND, MARKS
 
 
 def junit(tests: Sequence[AuditedTest]) -> str:
@@ -36,8 +38,25 @@ def junit(tests: Sequence[AuditedTest]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
+def page(tests: Sequence[AuditedTest]) -> str:
+    """A line for each gradient test, first those that notice least; complete in itself."""
+    judged = ranked(tests)
+    facts = {
+        "title": f"What {len(judged)} gradient tests notice",
+        "sentences": sentences(tests),
+        "legend": LEGEND,
+        "labels": [spoil.label for spoil in SPOILS],
+        "lines": [
+            (test, [MARKS[test.answers.get(spoil.name, NOT_TRIED)] for spoil in SPOILS], "ten_percent" in test.missed)
+            for test in judged
+        ],
+        "aside": [test for test in tests if test.set_aside],
+    }
+    return rendered("audit.html", ["conform.css"], ["tables.js"], **facts)
+
+
 WRITERS: Mapping[str, Callable[[Sequence[AuditedTest]], str]] = {
-    ".html": page.render,
+    ".html": page,
     ".json": lambda tests: json.dumps(document(tests), indent=1) + "\n",
     ".xml": junit,
 }

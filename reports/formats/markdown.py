@@ -6,7 +6,7 @@ A check, which times nothing, is shown as counts of results for each backend.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from adbench.model.record import Run
 
@@ -14,7 +14,7 @@ from ..content import formatting, ranking
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
 from ..content.formatting import OUTCOMES, Word
-from ..content.headline import Headline, headline
+from ..content.headline import headline
 from ..text.marks import UNBROKEN
 from ..text.terminal import slowdowns
 from ..text.terminal.summary import sentences
@@ -37,13 +37,13 @@ def render(run: Run) -> str:
     if not cells.timed:
         return _checked(run, cells, footnotes)
     faults = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
-    lines = [f"### {_title(headline(cells))}", "", *_incomplete(run)]
-    lines += [*map(_footnote, faults[:MOST_FAULTS]), *_more(len(faults), MOST_FAULTS), ""] if faults else []
+    lines = [f"### {_title(cells)}", "", *_incomplete(run)]
+    lines += [*_footnotes(faults, MOST_FAULTS), ""] if faults else []
     facts = [f"{one.about}: {one.text}".translate(_ACTIVE) for one in sentences(cells) if one.about not in LEFT_OUT]
     lines += [*(f"* {fact.replace(UNBROKEN, ' ').replace('&#58; ', ': ')}" for fact in facts), ""]
     lines += _overview(cells)
     lines += _folded("Every cell", _table(cells))
-    lines += _folded("Failures and reasons", list(_footnotes(footnotes)))
+    lines += _folded("Failures and reasons", _footnotes(footnotes.failures))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -51,23 +51,18 @@ def _checked(run: Run, cells: Cells, footnotes: Footnotes) -> str:
     """A check: how many results of each backend came out with each word, and every failure with its place."""
     counts = cells.outcomes
     total = sum(counts.values(), Counter[Word]())
-    bad = [
-        f"{OUTCOMES[word].sign} {total[word]} {OUTCOMES[word].label}"
-        for word in OUTCOMES
-        if OUTCOMES[word].bad and total[word]
-    ]
     words = [word for word in OUTCOMES if total[word]]
+    bad = [f"{OUTCOMES[word].sign} {total[word]} {OUTCOMES[word].label}" for word in words if OUTCOMES[word].bad]
     proved, compared = cells.proved
     head = ["backend", *(f"{OUTCOMES[word].sign} {OUTCOMES[word].label}" for word in words)]
     rows = [[escaped(b), *(str(counts[b][word] or "") for word in words)] for b in counts]
-    failures = [note for note in footnotes.failures if OUTCOMES[note.word].bad]
     said = ", ".join(bad) or ("none wrong, but not everything was checked" if run.unjudged else "none wrong")
     lines = [f"### adbench: {formatting.plural(total.total(), 'result')}, {said}", ""]
     lines += [*_incomplete(run), *_table_of(head, rows), ""]
     lines += [f"* compared with proved values: {proved} of {formatting.plural(compared, 'result')}"] if compared else []
-    lines += _failures(failures)
+    lines += _failures([note for note in footnotes.failures if OUTCOMES[note.word].bad])
     others = [note for note in footnotes.failures if not OUTCOMES[note.word].bad]
-    lines += _folded("Other reasons", [*map(_footnote, others[:MOST_FOOTNOTES]), *_more(len(others), MOST_FOOTNOTES)])
+    lines += _folded("Other reasons", _footnotes(others))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -103,11 +98,12 @@ def escaped(text: str, most: int = 60) -> str:
     return formatting.short(text, most).translate(_ACTIVE)
 
 
-def _title(found: Headline) -> str:
+def _title(cells: Cells) -> str:
+    found = headline(cells)
     wrong = sum(score.words["wrong"] for score in found.scores)
     parts = [f"{OUTCOMES['wrong'].sign} {formatting.plural(wrong, 'cell')} wrong"] if wrong else ["no cell wrong"]
     parts += [f"{found.broken} failing"] if found.broken else []
-    return f"adbench: {', '.join(parts)}, {formatting.plural(found.total, 'cell')} for each backend"
+    return f"adbench: {', '.join(parts)}, {formatting.plural(cells.total, 'cell')} for each backend"
 
 
 def _overview(cells: Cells) -> list[str]:
@@ -157,14 +153,12 @@ def _table(cells: Cells) -> list[str]:
     return [*head, *rows[:MOST_ROWS], *_more(len(rows), MOST_ROWS)]
 
 
-def _footnotes(footnotes: Footnotes) -> Iterator[str]:
-    yield from map(_footnote, footnotes.failures[:MOST_FOOTNOTES])
-    yield from _more(len(footnotes.failures), MOST_FOOTNOTES)
-
-
-def _footnote(note: Footnote) -> str:
-    who = f"{OUTCOMES[note.word].sign} {note.label}, {escaped(note.backend)}"
-    return f"* {who} on {formatting.plural(len(note.cells), 'cell')}: {escaped(note.reason, 300)}"
+def _footnotes(notes: Sequence[Footnote], most: int = MOST_FOOTNOTES) -> list[str]:
+    lines = []
+    for note in notes[:most]:
+        who = f"{OUTCOMES[note.word].sign} {note.label}, {escaped(note.backend)}"
+        lines.append(f"* {who} on {formatting.plural(len(note.cells), 'cell')}: {escaped(note.reason, 300)}")
+    return [*lines, *_more(len(notes), most)]
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:

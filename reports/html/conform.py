@@ -49,17 +49,6 @@ class ConformSquare:
 
 
 @dataclass(frozen=True)
-class OperationRow:
-    """An operation of a library: one square for each column."""
-
-    library: str
-    name: str
-    family: str
-    squares: tuple[ConformSquare, ...]
-    is_faulty: bool
-
-
-@dataclass(frozen=True)
 class Detail:
     """The faults of an operation on a library, each with its program, and the curves of digits over exponents."""
 
@@ -85,7 +74,7 @@ def facts(found: Conformance) -> dict[str, Any]:
         "title": _title(found),
         "libraries": [(name, found.libraries[name], *_counts(found, name)) for name in libraries],
         "columns": [title for title, _ in columns],
-        "lines": [_line(cell, [of for _, of in columns]) for cell in cells],
+        "lines": [(cell, [_square(cell, operators) for _, operators in columns]) for cell in cells],
         "details": [_detail(cell) for cell in cells if cell.faults],
         "kinds": KINDS,
         "width": WIDTH,
@@ -119,11 +108,6 @@ def _gravity(cell: ConformanceCell) -> tuple[int, float, int]:
     if cell.faults:
         return *min(map(_fault_gravity, cell.faults)), -len(cell.faults)
     return len(GRAVITY) + (not cell.checked), 0.0, 0
-
-
-def _line(cell: ConformanceCell, columns: list[tuple[str, ...]]) -> OperationRow:
-    squares = tuple(_square(cell, operators) for operators in columns)
-    return OperationRow(cell.library, cell.operation, cell.family, squares, bool(cell.faults))
 
 
 def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> ConformSquare:

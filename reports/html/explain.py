@@ -7,7 +7,7 @@ differentiation library", section 1.1, figures 1 to 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,8 @@ from adbench import tape
 from adbench.catalog import discovery as files
 from adbench.catalog import inventory as cases
 from adbench.catalog.discovery import Catalog, first_line
-from adbench.model.case import Case, function_of
+from adbench.model.backend import of_active
+from adbench.model.case import function_of
 from adbench.model.errors import UsageError, contained
 from adbench.optional import MissingLibrary
 from adbench.tape.explain.explanation import Explanation, Node
@@ -68,12 +69,21 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
         raise UsageError(f"{name} has no size {size}; use {case.takes}")
     names, args, active = case.bind(size, seed)
     labels = [names[k] for k in active]
-    f = _of_active(case, names, args, active, files.load(catalog.backends["tape"]).xp, size)
+    of_points = of_active(function_of(case, names, files.load(catalog.backends["tape"]).xp, size), args, active)
+
+    def f(*points: Any) -> Any:
+        return of_points(points)
+
+    f.__name__ = case.name
     points = [args[k] for k in active]
     try:
         with contained():
             explanation = tape.explain(f, *points, names=labels)
-        code = _code(f, points, labels) if compiled else None
+        code = None
+        if compiled:
+            from adbench.tape.compiled.inspection import listing
+
+            code = listing(f, *points, names=labels, wrt=tuple(range(len(points))))
     except MissingLibrary:
         raise
     except (MemoryError, RecursionError) as error:
@@ -86,32 +96,9 @@ def explained(catalog: Catalog, name: str, size: int | None, *, seed: int = 0, c
     return Explained(name, summary, formula, size, seed, value_shape(explanation) != (), explanation, code)
 
 
-def _code(f: Callable[..., Any], points: Sequence[Any], labels: Sequence[str]) -> Listing:
-    """The compiled recording. Raises MissingLibrary without LLVM."""
-    from adbench.tape.compiled.inspection import listing
-
-    return listing(f, *points, names=labels, wrt=tuple(range(len(points))))
-
-
 def value_shape(explanation: Explanation) -> tuple[int, ...]:
     """The shape of the function's value."""
     return tuple(getattr(explanation.value, "shape", ()))
-
-
-def _of_active(
-    case: Case, names: tuple[str, ...], args: tuple[Any, ...], active: tuple[int, ...], xp: Any, size: int
-) -> Callable[..., Any]:
-    """The case as a function of its active inputs, the others as they are."""
-    f = function_of(case, names, xp, size)
-
-    def of_active(*points: Any) -> Any:
-        given = list(args)
-        for k, point in zip(active, points, strict=True):
-            given[k] = point
-        return f(*given)
-
-    of_active.__name__ = case.name
-    return of_active
 
 
 def ends(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Sequence[Row], int, Sequence[Row]]:
@@ -125,13 +112,14 @@ def text(found: Explained, *, colour: bool, width: int) -> str:
     """For a terminal of this width: the graph, the forward and the reverse table, then what is compiled. Rows are as
     long as they are: a table that wraps cannot be read."""
     recorded = found.tape
-    forward = recorded.forward(width if len(recorded.nodes) <= MOST_ROWS else None)  # a row left out is an operation
+    # A row left out is an operation.
+    forward = recorded.forward(width if len(recorded.nodes) <= MOST_ROWS else None).splitlines()
     parts = [_title(found, colour)]
-    graph = recorded.graph().splitlines()
+    graph, reverse = recorded.graph().splitlines(), recorded.reverse().splitlines()
     parts += [
         _headed("Expression graph", _clipped(graph, 0), colour),
-        _headed("Forward: each operation, its value, and its partial derivatives", _table(forward), colour),
-        _headed("Reverse: additions to each adjoint, from the value back", _table(recorded.reverse()), colour),
+        _headed("Forward: each operation, its value, and its partial derivatives", _clipped(forward, 2), colour),
+        _headed("Reverse: additions to each adjoint, from the value back", _clipped(reverse, 2), colour),
         _headed("Gradient", "\n".join(f"∂f/∂{name} = {value}" for name, value in gradient_of(found)), colour),
     ]
     if found.listing is not None:
@@ -176,11 +164,6 @@ def _code_parts(code: Listing, colour: bool) -> list[str]:
     if code.python:
         parts.append(_headed("Called in Python", ", ".join(code.python), colour))
     return [*parts, _headed("Native code", _clipped(code.assembly.splitlines(), 0, MOST_LINES), colour)]
-
-
-def _table(text: str) -> str:
-    """A table of the engine's, its first and last rows where it is long."""
-    return _clipped(text.splitlines(), 2)
 
 
 def _clipped(lines: Sequence[str], heads: int, most: int = MOST_ROWS) -> str:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from adbench.model.record import Run
 
 from ..content import ranking, standings
-from ..content.cells import Cell, Cells
+from ..content.cells import Cells
 from ..content.footnotes import Footnotes
 from ..content.formatting import OUTCOMES, Word, seconds
+from ..text.marks import FASTEST, mark
 from .page import environment
 
 MOST_ROWS = 40
@@ -54,11 +55,10 @@ def render(run: Run) -> str:
 
 
 def _row(cells: Cells, case: str, size: int) -> list[Shown]:
-    race = ranking.race(cells, case, size)
-    signs = {"fastest": "★", "tie": "☆", "": ""}
-    return [_shown(cell, signs[race.place(cell)] if race else "") for cell in cells.row(case, size)]
-
-
-def _shown(cell: Cell, leading: str) -> Shown:
-    figure = seconds(cell.spread.median) if cell.spread else cell.label
-    return Shown(f"{leading or cell.sign} {figure}", COLOURS.get(cell.word, ""), cell.reason or "", leading == "★")
+    race, row = ranking.race(cells, case, size), []
+    for cell in cells.row(case, size):
+        sign = mark(race, cell)
+        figure = seconds(cell.spread.median) if cell.spread else cell.label
+        text = f"{sign or cell.sign} {figure}"
+        row.append(Shown(text, COLOURS.get(cell.word, ""), cell.reason or "", sign == FASTEST))
+    return row

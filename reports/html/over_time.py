@@ -13,7 +13,7 @@ from adbench.results.timeline.cell_series import CellSeries, Timeline, timelines
 from ..content import formatting
 from ..content.answer import accuracy
 from ..content.timeline import over_runs
-from . import embedding, page
+from . import page
 
 WIDTH, HEIGHT, EDGE = 150.0, 30.0, 5.0
 
@@ -64,13 +64,10 @@ def page_of(
     found: Sequence[Timeline], margin: float, home: str = "", pictures: Sequence[accuracy.TimeAndError] = ()
 ) -> str:
     """The page of these runs, machine by machine; `pictures` of cases in several types."""
-    from markupsafe import Markup
-
     sides = [side for timeline in found for side in timeline.runs]
     jobs = [series.job for timeline in found for series in timeline.cells]
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
     types = list(dict.fromkeys(timeline.dtype for timeline in found))
-    names = {"cases": list(map(formatting.visible, cases)), "backends": list(map(formatting.visible, backends))}
     numbers = {case: k for k, case in enumerate(cases)}
     versions = (side.conditions.get("adbench", "") for side in sorted(sides, key=lambda side: side.created or ""))
     context = {
@@ -88,7 +85,7 @@ def page_of(
         "width": WIDTH,
         "height": HEIGHT,
         "order": {backend: k for k, backend in enumerate(backends)},
-        "names_json": Markup(embedding.plain_json(names)),
+        "names_json": page.names_json(cases=cases, backends=backends),
     }
     return page.rendered("over_time.html", [], ["tables.js", "page.js"], **context)
 

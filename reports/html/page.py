@@ -18,7 +18,7 @@ from adbench.model.record import Run
 from adbench.version import __version__
 
 from ..content import formatting, headline, heat_map, matrices, operator_support, sections, standings
-from ..content.answer.accuracy import accuracy_table
+from ..content.answer.accuracy import accuracy_rows
 from ..content.answer.in_words import fastest_in_words, summary_in_words
 from ..content.cells import Cells
 from ..content.footnotes import Footnotes
@@ -102,20 +102,13 @@ def render(run: Run, home: str = "") -> str:
         "titles": [fastest_in_words(cells, case) for case in cells.subjects],
         "drawn": [b for k, b in enumerate(cells.backends) if any(k in figure.in_legend for figure in figures.values())],
         "scores": sorted(found.scores, key=lambda score: cells.backends.index(score.backend)),
-        "verdicts": sections.verdict_table(run, cells, footnotes),
-        "accuracy": accuracy_table(cells),
+        **{name: sections.table(rows, cells, footnotes) for name, rows in sections.TABLES.items()},
+        "accuracy": sections.table(accuracy_rows, cells, footnotes),
         "matrices": matrices.matrices(cells),
-        "cost": sections.cost_table(run, cells, footnotes),
-        "memory": sections.memory_table(run, cells, footnotes),
-        "limits": sections.limits_table(run, cells, footnotes),
         "rates": {device: in_words(of) for device, of in run.rates.items()},
         "without_memory": sections.without_memory(cells),
-        "phases": sections.phase_table(run, cells, footnotes) if cells.timed else [],
-        "batches": sections.batch_table(run, cells, footnotes),
         "batch_points": sections.batch_points_of(cells),
-        "threads": sections.thread_table(run, cells, footnotes),
         "device": headline.device_of(run),
-        "devices": sections.device_table(run, cells, footnotes),
         "device_wins": headline.wins_of_devices(cells),
         "traps": trap_map.trap_map(cells),
         "operators": [op for op in cells.operators if any(key[1] == op for key in offers)],
@@ -131,7 +124,7 @@ def render(run: Run, home: str = "") -> str:
         # Ours, not the run's: these, the figures, sheets and scripts are the only texts that are not escaped.
         "data": Markup(data.text),
         "all_rounds": data.whole,
-        "names_json": Markup(_names(cells)),
+        "names_json": names_json(cases=cells.subjects, backends=cells.backends),
         "charts": Markup(_charts(cells, figures)),
     }
     return rendered("page.html", ["trap_map.css"], ["tables.js", "page.js", "charts.js"], **context)
@@ -179,10 +172,11 @@ def _charts(cells: Cells, figures: dict[int, panels.CaseFigure]) -> str:
     return embedding.packed(embedding.plain_json(found))
 
 
-def _names(cells: Cells) -> str:
-    """What the page's filters look through, in the order of the numbers that its lines carry."""
-    shown = {"cases": cells.subjects, "backends": cells.backends}
-    return embedding.plain_json({kind: [formatting.visible(name) for name in names] for kind, names in shown.items()})
+def names_json(**names: Sequence[str]) -> Markup:
+    """What the page's filters look through, cases and backends, in the order of the numbers that its lines carry."""
+    from markupsafe import Markup
+
+    return Markup(embedding.plain_json({kind: [*map(formatting.visible, of)] for kind, of in names.items()}))
 
 
 def settings(run: Run, *, internal: bool = False) -> list[tuple[str, str]]:

@@ -59,7 +59,9 @@ def facts(archive: Archive, backend: str, traps: TrapMap | None, footnotes: Foot
         family: [bug for of in lists if backend in of.backends for bug in of.bugs]
         for family, lists in (traps.lists.items() if traps else ())
     }
-    mine = [note for note in footnotes.failures if note.backend == backend and not _of_traps(note, cells.traps)]
+    own_notes = (note for note in footnotes.failures if note.backend == backend)
+    # `bugs` has those about traps alone
+    mine = [note for note in own_notes if any(cell.job.case not in cells.traps for cell in note.cells)]
     return BackendFacts(
         backend=backend,
         words={word: own.count(word) for word in OUTCOMES if word in own},
@@ -69,11 +71,6 @@ def facts(archive: Archive, backend: str, traps: TrapMap | None, footnotes: Foot
         failures=[note for note in mine if OUTCOMES[note.word].bad or note.word == "known"],
         others=[note for note in mine if not OUTCOMES[note.word].bad and note.word != "known"],
     )
-
-
-def _of_traps(note: Footnote, traps: tuple[str, ...]) -> bool:
-    """Whether it is about traps only, which the list of bugs has."""
-    return all(cell.job.case in traps for cell in note.cells)
 
 
 def _speed(race: Race, backend: str) -> Speed:

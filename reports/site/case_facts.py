@@ -96,7 +96,7 @@ def _on_machine(stored: Stored, case: str, others: list[Stored]) -> OnMachine:
 
 def _rows(cells: Cells, case: str, footnotes: Footnotes, race: Lead | None) -> list[tuple[str, list[TableEntry]]]:
     """A row for each backend, from the table of the run's page, whose rows are sizes."""
-    sizes = list(sections.verdict_rows(cells, case, footnotes))
+    sizes = list(sections.verdict_rows(cells, footnotes, case))
     columns = [[_unnumbered(row.entries[k]) for row in sizes] for k in range(len(cells.backends))]
     rows = list(zip(cells.backends, columns, strict=True))
     ranked = [cell.job.backend for cell in race.ranked] if race else []

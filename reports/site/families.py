@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adbench.model.case import ONE_BY_ONE
 
-from ..content import heat_map, standings
+from ..content import standings
 from ..content.standings import Standing
 
 FAMILIES = (
@@ -32,32 +32,15 @@ def family_of(tags: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class FamilySquare:
-    """A backend in a family, or over all: its slowdown in words, the number of its colour (None: not ranked)."""
-
-    text: str
-    step: int | None
-
-
-@dataclass(frozen=True)
-class FamilyRow:
-    """A backend: all cases together, then each family. `is_apart`: on too few cases to be compared with the others."""
-
-    backend: str
-    total: FamilySquare
-    squares: tuple[FamilySquare, ...]
-    is_apart: bool
-
-
-@dataclass(frozen=True)
 class Ranking:
     """Families with their number of races, and a line for each ranked backend, the fastest over all cases first.
 
+    lines      how the backend stands over all cases, then in each family
     unranked   backends without a correct and timed result
     """
 
     families: tuple[tuple[str, int], ...]
-    lines: tuple[FamilyRow, ...]
+    lines: tuple[tuple[Standing, ...], ...]
     unranked: tuple[str, ...]
 
 
@@ -70,18 +53,9 @@ def ranking(
     by_family = {name: found for name, found in by_family.items() if found}
     every = standings.of_races(backends, [of for _, of in races])
     lines = tuple(
-        FamilyRow(
-            found.backend,
-            _square(found),
-            tuple(_square(standings.standing(found.backend, of)) for of in by_family.values()),
-            found.is_apart,
-        )
+        (found, *(standings.standing(found.backend, of) for of in by_family.values()))
         for found in every
         if found.slowdown is not None
     )
     families = tuple((name, len(of)) for name, of in by_family.items())
     return Ranking(families, lines, tuple(found.backend for found in every if found.slowdown is None))
-
-
-def _square(found: Standing) -> FamilySquare:
-    return FamilySquare(found.text, None if found.mean is None else heat_map.step(found.mean))

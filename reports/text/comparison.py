@@ -95,7 +95,10 @@ def data(found: Comparison, exit_code: int) -> dict[str, Any]:
         "notes": list(found.notes),
         "untimed": found.untimed,
         "exit_code": exit_code,
-        "cells": [_cell(row) for row in found.rows],
+        "cells": [
+            {"name": row.name} | {name: value for name, value in asdict(row).items() if name != "key"}
+            for row in found.rows
+        ],
     }
 
 
@@ -287,9 +290,3 @@ def _escaped(line: str) -> str:
     shown = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     shown = "".join(f"\\{c}" if c in "\\`*_[]|" else c for c in shown)
     return shown.replace("@", f"@{APART}").replace("#", f"#{APART}")
-
-
-def _cell(row: ComparedCell) -> dict[str, Any]:
-    figures = asdict(row)
-    del figures["key"]
-    return {"name": row.name} | figures

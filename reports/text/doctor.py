@@ -38,7 +38,8 @@ def _parts(found: Examination) -> Iterable[RenderableType]:
         yield "The device, by library"
         yield _findings(found.rates)
     yield ""
-    yield _summary((*found.findings, *(found.memory or ())))
+    count = sum(finding.state == "warning" for finding in (*found.findings, *(found.memory or ())))
+    yield f"{count or 'no'} warning{'' if count == 1 else 's'}; nothing was changed"
 
 
 def _findings(findings: Sequence[MachineFinding]) -> RenderableType:
@@ -55,8 +56,3 @@ def _findings(findings: Sequence[MachineFinding]) -> RenderableType:
             said.append(f"\n→ {finding.do}")
         table.add_row(Text(sign, style=style), Text(finding.name), said)
     return table
-
-
-def _summary(findings: Sequence[MachineFinding]) -> str:
-    count = sum(finding.state == "warning" for finding in findings)
-    return f"{count or 'no'} warning{'' if count == 1 else 's'}; nothing was changed"

@@ -54,7 +54,9 @@ def _parts(entry: HistoryEntry) -> tuple[str, ...]:
         return path, "", "", "", "", "", "", f"unreadable: {formatting.short(entry.reason or '', 200)}"
     made = formatting.moment(entry.created or "", None)
     floor = formatting.MISSING if entry.floor is None else _percent(entry.floor)
-    return path, made, entry.machine or "", _what(entry), _cells(entry), str(entry.wrong), floor, entry.state
+    what = f"{_few(entry.cases, 'case')} × {_few(entry.backends, 'backend')}"
+    cells = str(entry.done) if entry.done == entry.cells else f"{entry.done}/{entry.cells}"
+    return path, made, entry.machine or "", what, cells, str(entry.wrong), floor, entry.state
 
 
 def _stacked(entry: HistoryEntry) -> str:
@@ -69,16 +71,8 @@ def _percent(share: float) -> str:
     return "< 1 %" if 0 < share < 0.005 else f"{formatting.count(round(100 * share))} %"
 
 
-def _cells(entry: HistoryEntry) -> str:
-    return str(entry.done) if entry.done == entry.cells else f"{entry.done}/{entry.cells}"
-
-
-def _what(entry: HistoryEntry) -> str:
-    """The names where they are few, else how many."""
-    return f"{_few(entry.cases, 'case')} × {_few(entry.backends, 'backend')}"
-
-
 def _few(names: Sequence[str], kind: str) -> str:
+    """The names where they are few, else how many."""
     if len(names) > 2:
         return formatting.plural(len(names), kind)
     return formatting.listed([formatting.short(name, 24) for name in names]) or f"no {kind}"

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,7 +230,9 @@ def test_history_lists_what_is_below_a_folder(base: Path) -> None:
 def test_a_report_is_drawn_from_a_folder_or_from_the_journal_of_an_unfinished_run(base: Path) -> None:
     found = session(1)
     plan = tuple(record.job for record in found.records)
-    with Journal.create(base.parent / "cut" / "journal.jsonl", Head(replace(found, records=()), plan)) as journal:
+    with closing(
+        Journal.create(base.parent / "cut" / "journal.jsonl", Head(replace(found, records=()), plan))
+    ) as journal:
         journal.write(Checked(Record(plan[0], "ok", verdict=runs.verdict())))
     for path in ("base", "cut", "cut/journal.jsonl"):
         done = adbench(base.parent, "report", path)

@@ -33,7 +33,7 @@ from adbench.reports.content.cells import Cells
 from adbench.reports.content.footnotes import Footnotes
 from adbench.reports.content.formatting import count
 from adbench.reports.content.headline import wins_of_devices
-from adbench.reports.content.sections import device_table, launch_sizes
+from adbench.reports.content.sections import device_rows, launch_sizes, table
 from adbench.reports.figures import looks, panels
 from adbench.reports.html import page
 from adbench.reports.text import terminal
@@ -375,7 +375,7 @@ def test_reports_say_where_a_small_size_measures_the_launch_of_kernels(both: Run
     run = replace(both, records=(*both.records, larger))
     cells, name = Cells(run), "fake_device (cuda)"
     assert launch_sizes(cells, "softplus", name) == [10, 20, 1000, 2000]
-    (group,) = device_table(run, cells, Footnotes(cells))
+    (group,) = table(device_rows, cells, Footnotes(cells))
     assert [(row.size, row.entries[2].text) for row in group.rows] == [
         *((size, "launch of kernels") for size in (10, 20, 1000, 2000)), (10**6, "work")
     ]  # fmt: skip

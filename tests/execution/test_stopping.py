@@ -138,7 +138,7 @@ def test_of_a_hundred_sessions_without_differences_at_most_five_have_a_false_one
     false, launches = 0, []
     for _ in range(200):
         found = session_with_early_stops(rng, names, layout=layout, changes=equal)
-        verdicts = [ratio.word for ratio in ratios(found, MARGIN) if "b4" not in (ratio.a, ratio.b)]
+        verdicts = [ratio.word for ratio in ratios(found, MARGIN) if "b4" not in (ratio.a.backend, ratio.b.backend)]
         false += "faster" in verdicts or "slower" in verdicts
         launches += [len(r.time.launches) for r in found.records if r.time and r.job.backend == "b4"]
     assert false <= 17, "10 of 200 are 5 %; more than 17 have a chance of 1 in 100"

@@ -24,7 +24,7 @@ from adbench import Unsupported
 from adbench.catalog.discovery import catalog
 from adbench.execution.session import prepare
 from adbench.interop.process import process_backend as driving
-from adbench.interop.process.exchange import BadValue, Exchange
+from adbench.interop.process.exchange import LARGE, BadValue, Exchange
 from adbench.model.case import function_of
 from tests.interop.programs import command
 
@@ -72,9 +72,9 @@ def asked(used: Any, name: str, operator: str, size: int, vector: Any = None) ->
     return used(operator, function_of(case, names, np), given, wrt)(*given)
 
 
-@pytest.mark.parametrize("large", [None, 1])  # in base64, and in files
+@pytest.mark.parametrize("large", [LARGE, 1])  # in base64, and in files
 @pytest.mark.parametrize("name", ["log_sum_exp", "rosenbrock"])
-def test_the_examples_are_correct(example: str, name: str, large: int | None) -> None:
+def test_the_examples_are_correct(example: str, name: str, large: int) -> None:
     used, case = driving.driven(example, str(Path.cwd()), large), KNOWN.cases[name]
     names, args, _ = case.bind(7, 0)
     assert asked(used, name, "value", 7) == pytest.approx(function_of(case, names, np)(*args))

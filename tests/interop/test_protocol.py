@@ -125,7 +125,7 @@ for number, (asked, answer) in enumerate({used!r}):
     print(json.dumps(answer), flush=True)
 """.replace("true", "True").replace("false", "False")
     case = KNOWN.cases["log_sum_exp"]
-    driver = driving.Driver(driving.Child(command(tmp_path, script), str(tmp_path)))
+    driver = driving.Driver(command(tmp_path, script), str(tmp_path))
     more = {"x": [0.0] * 4, "min_runs": 3, "min_seconds": 0}
     assert driver.evaluate("lse", "primal", more).output == pytest.approx(np.log(4))
     found = driver.evaluate("lse", "gradient", more)

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from adbench.model.record import Record, Run
 from adbench.oracle.verdict import UlpErrors
-from adbench.reports.content.answer.accuracy import accuracy_table, in_ulp, time_and_error
+from adbench.reports.content.answer.accuracy import accuracy_rows, in_ulp, time_and_error
 from adbench.reports.content.cells import Cells
+from adbench.reports.content.footnotes import Footnotes
+from adbench.reports.content.sections import MethodRow, table
 from adbench.reports.html import over_time, page
 from tests.reports import runs
 
@@ -22,12 +24,17 @@ def in_type(dtype: str, *records: Record) -> Run:
     return replace(plain, settings=plain.settings | {"dtype": dtype})
 
 
+def accuracy(run: Run) -> list[MethodRow]:
+    cells = Cells(run)
+    return [row for group in table(accuracy_rows, cells, Footnotes(cells)) for row in group.rows]
+
+
 SINGLE = in_type("float32", known("torch", 2e-6, 0.4), known("jax", 1e-6, 0.2))
 BRAIN = in_type("bfloat16", known("torch", 1e-6, 0.3), known("jax", 3e-6, float("inf"), "verified"))
 
 
 def test_the_page_has_the_errors_of_each_library_next_to_its_time() -> None:
-    (row,) = accuracy_table(Cells(SINGLE))
+    (row,) = accuracy(SINGLE)
     assert [(entry.text, entry.more) for entry in row.entries] == [
         ("0.4 / 1.2", "2.00\xa0µs"),
         ("0.2 / 0.6", "1.00\xa0µs"),
@@ -42,13 +49,13 @@ def test_the_page_has_the_errors_of_each_library_next_to_its_time() -> None:
 
 def test_a_run_of_an_earlier_adbench_has_no_errors() -> None:
     earlier = runs.run([runs.record(backend="jax")])
-    assert not accuracy_table(Cells(earlier))
+    assert not accuracy(earlier)
     assert 'id="accuracy"' not in page.render(earlier)
 
 
 def test_a_wrong_result_has_no_error_in_the_table() -> None:
     wrong = in_type("float32", known("torch", 2e-6, 0.4), runs.record(backend="jax", status="wrong"))
-    (row,) = accuracy_table(Cells(wrong))
+    (row,) = accuracy(wrong)
     assert [entry.text for entry in row.entries] == ["0.4 / 1.2", "—"]
 
 

@@ -37,7 +37,9 @@ RECORDS = [
 def rows(records: list[Record]) -> dict[str, sections.MethodRow]:
     run = runs.run(records)
     cells = Cells(run)
-    return {row.backend: row for group in sections.batch_table(run, cells, Footnotes(cells)) for row in group.rows}
+    return {
+        row.backend: row for group in sections.table(sections.batch_rows, cells, Footnotes(cells)) for row in group.rows
+    }
 
 
 def texts(row: sections.MethodRow) -> list[str]:

@@ -48,7 +48,7 @@ def run_of(records: list[Record] | None = None, more: tuple[Record, ...] = MORE)
 
 def texts(run: Run) -> dict[str, list[str]]:
     cells = Cells(run)
-    groups = sections.thread_table(run, cells, Footnotes(cells))
+    groups = sections.table(sections.thread_rows, cells, Footnotes(cells))
     return {row.backend: [" ".join(e.text.split()) for e in row.entries] for group in groups for row in group.rows}
 
 
@@ -90,7 +90,9 @@ def test_no_ranking_comparison_or_export_changes_with_further_numbers() -> None:
     assert len(compared.rows) == len(OWN)
     for file in (spreadsheet, markdown):
         assert file.render(with_more) == file.render(without)
-    verdicts = (sections.verdict_table(run, Cells(run), Footnotes(Cells(run))) for run in (with_more, without))
+    verdicts = (
+        sections.table(sections.verdict_rows, Cells(run), Footnotes(Cells(run))) for run in (with_more, without)
+    )
     first, second = ([row.entries for group in groups for row in group.rows] for groups in verdicts)
     assert [[e.text for e in row] for row in first] == [[e.text for e in row] for row in second]
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import zlib
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def sealed(text: str) -> bytes:
 def written(folder: Path) -> Path:
     """The journal of a run of two backends and two launches, ended."""
     path = folder / "out" / "journal.jsonl"
-    with Journal.create(path, HEAD) as journal:
+    with closing(Journal.create(path, HEAD)) as journal:
         journal.write(Checked(Record(A, "ok")))
         journal.write(Checked(Record(B, "ok")))
         journal.write(Timed(1, (Launched(A, launch(1)), Launched(A, launch(1, 2000), True), Launched(B, launch(1)))))
@@ -75,7 +76,7 @@ def test_a_lost_cell_keeps_its_measurements_unless_it_is_wrong(
     tmp_path: Path, status: Status, kept: Time | None
 ) -> None:
     path = tmp_path / "journal.jsonl"
-    with Journal.create(path, HEAD) as journal:
+    with closing(Journal.create(path, HEAD)) as journal:
         journal.write(Checked(Record(A, "ok")))
         journal.write(Checked(Record(B, "ok")))
         journal.write(Timed(0, (Launched(A, launch(0)), Launched(B, launch(0)))))
@@ -90,7 +91,7 @@ def test_every_line_is_on_the_disk_before_the_next_begins(tmp_path: Path, monkey
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_size))
     path = tmp_path / "journal.jsonl"
-    with Journal.create(path, HEAD) as journal:
+    with closing(Journal.create(path, HEAD)) as journal:
         for _ in range(3):
             journal.write(Checked(Record(A, "ok")))
             assert synced[-1] == path.stat().st_size

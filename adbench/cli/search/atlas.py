@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.console import colour, print_json, say, width
 from adbench.cli.support.options import COUNT, PATH, environment_options, json_option, library_option, name_option
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def atlas(
         write_whole(path, known_faults.text_of(faults))
         new = {fault.trap for fault in faults.faults if not fault.reason and fault not in known.faults}
         add = f"; add reasons to entries of {', '.join(sorted(new))}" if new else ""
-        click.echo(f"adbench: wrote {path}{add}", err=True)
+        say(f"wrote {path}{add}")
     if as_json:
         print_json(shown.data(found))
     else:
@@ -100,11 +100,7 @@ def _make(library: str, operations: bool, before: Atlas | None, stored: Callable
     interrupt.listen()
     try:
         today = datetime.now(UTC).date().isoformat()
-        stored(made(plan, environments, _told, stored, today, operations, before=before))
+        stored(made(plan, environments, say, stored, today, operations, before=before))
     except interrupt.Interrupted:
-        click.echo("adbench: interrupted; the same command resumes", err=True)
+        say("interrupted; the same command resumes")
         raise
-
-
-def _told(text: str) -> None:
-    click.echo(f"adbench: {text}", err=True)

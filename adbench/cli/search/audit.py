@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from adbench.cli.support.console import say
 from adbench.cli.support.options import PATH, SECONDS, json_option
 
 
@@ -66,6 +67,6 @@ def audit(arguments: tuple[str, ...], reports: tuple[Path, ...], limit: float, a
             click.echo(found.read_text("utf-8"), nl=False)
         tests: list[AuditedTest] = read(found)
     for file in reports:
-        click.echo(f"adbench: wrote {file}", err=True)
+        say(f"wrote {file}")
     judged = [test for test in tests if not test.set_aside]
     sys.exit(4 if not judged else int(any("ten_percent" in test.missed for test in judged)))

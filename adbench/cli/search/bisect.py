@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from adbench.cli.support.console import print_json, width
+from adbench.cli.support.console import print_json, say, width
 from adbench.cli.support.options import (
     PATH,
     environment_options,
@@ -68,12 +68,12 @@ def bisect(wrong: bool, plan_only: bool, as_json: bool, **asked: Any) -> None:
         return
     interrupt.listen()
     try:
-        found = bisection.bisect(question, environments, lambda text: click.echo(f"adbench: {text}", err=True))
+        found = bisection.bisect(question, environments, say)
     except bisection.TooNoisy as noisy:
-        click.echo(f"adbench: {noisy}", err=True)
+        say(str(noisy))
         sys.exit(5)
     except interrupt.Interrupted:
-        click.echo("adbench: interrupted; the same command resumes", err=True)
+        say("interrupted; the same command resumes")
         raise
     if as_json:
         print_json(shown.data(found))

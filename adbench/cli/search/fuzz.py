@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import print_json, width
+from adbench.cli.support.console import print_json, say, width
 from adbench.cli.support.options import COUNT, PATH, SECONDS, SEED, device_option, json_option, name_option
 
 
@@ -94,5 +94,5 @@ def fuzz(
     if interrupted is not None:
         raise interrupted
     for sentence in campaign.unjudged:
-        click.echo(f"adbench: {sentence}", err=True)
+        say(sentence)
     sys.exit(1 if campaign.new else 4 if campaign.unjudged else 0)

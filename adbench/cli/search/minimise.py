@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from adbench.cli.support.console import print_json
+from adbench.cli.support.console import print_json, say
 from adbench.cli.support.options import PATH, SECONDS, json_option
 
 
@@ -48,7 +48,7 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
                 seen = laboratory.examine(given.program, (given.operator,))
                 if given.library not in seen.answered:
                     reason = "; ".join(seen.refused.values()) or "the library gave no answer"
-                    click.echo(f"adbench: {given.library} cannot be judged on this program: {reason}", err=True)
+                    say(f"{given.library} cannot be judged on this program: {reason}")
                     sys.exit(4)
                 click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
                 return

@@ -21,6 +21,11 @@ def colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
+def say(text: str) -> None:
+    """Print a line of adbench's own on stderr: results alone go to stdout."""
+    click.echo(f"adbench: {text}", err=True)
+
+
 def print_json(data: Any) -> None:
     """Print plain data as JSON."""
     click.echo(json.dumps(data, indent=1))

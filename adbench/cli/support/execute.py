@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from adbench.cli.support.console import colour, print_json, width
+from adbench.cli.support.console import colour, print_json, say, width
 from adbench.cli.support.options import given_options
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def make_session(asked: dict[str, Any], **settings: Any) -> Session:
     with redirect_stdout(sys.stderr):  # the output of a user's function is not a result
         session = prepare(**asked, **settings)
     for text in session.plan.sentences:
-        click.echo(f"adbench: {text}", err=True)
+        say(text)
     return session
 
 
@@ -38,7 +38,7 @@ def report_inactive_inputs(session: Session, word: str = "warning") -> bool:
     with redirect_stdout(sys.stderr):
         remarks = session.remarks
     for notice in remarks:
-        click.echo(f"adbench: {word if notice.inactive else 'warning'}: {notice.text}", err=True)
+        say(f"{word if notice.inactive else 'warning'}: {notice.text}")
     return any(notice.inactive for notice in remarks)
 
 
@@ -108,11 +108,11 @@ def execute(
         except interrupt.Interrupted as interrupted:
             code = interrupted.code
         except LostCluster as lost:
-            click.echo(f"adbench: {lost}", err=True)
+            say(str(lost))
             code = 4
     found = session.result()
     if found.interruption is not None:
-        click.echo(f"adbench: {found.interruption}", err=True)
+        say(found.interruption)
     absent = {record.job.backend: record.reason or "" for record in found.records if record.status == "skipped"}
     if needs_device and absent and all(record.status in ("skipped", "unsupported") for record in found.records):
         raise no_device(absent)
@@ -120,7 +120,7 @@ def execute(
         from adbench.reports.content.formatting import visible
 
         advice = "" if allow_nothing else "; --allow-nothing accepts this"
-        click.echo(f"adbench: {visible(text)}{advice}", err=True)  # a reason must not act on the terminal
+        say(f"{visible(text)}{advice}")  # a reason must not act on the terminal
     if allow_nothing:  # then it is no fault in any file either
         found = replace(found, unjudged=())
     return found, code or exit_code(found.every_record, found.unjudged)

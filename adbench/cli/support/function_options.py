@@ -16,6 +16,7 @@ from adbench.cli.support.options import combined, given_options
 from adbench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from adbench.catalog.ad_hoc import AdHoc
     from adbench.execution.session import Session
     from adbench.functions.own_function import OwnFunction
     from adbench.model.record import Run
@@ -186,14 +187,12 @@ def print_kernel(asked: Mapping[str, Any], definition: str, as_json: bool) -> in
 
     Raises UsageError, in one line, for a fault in the kernel, its definition or the options.
     """
-    from adbench.catalog.ad_hoc import ad_hoc
     from adbench.execution.precision.kernel import kernel_checks
     from adbench.execution.python_check import REFERENCE_SECONDS
     from adbench.functions.own_function import exit_code
 
-    _refuse_for("--definition", asked, OF_KERNELS)
+    named = _named("--definition", asked, OF_KERNELS)
     with redirect_stdout(sys.stderr):
-        named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
         how = {name: asked[name] for name in ("sizes", "points", "seed", "device")}
         tables = kernel_checks(named, definition, **how, seconds=REFERENCE_SECONDS)
     if as_json:
@@ -208,14 +207,12 @@ def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
 
     Raises UsageError, in one line, for a fault in the function, its arguments or the options.
     """
-    from adbench.catalog.ad_hoc import ad_hoc
     from adbench.execution import interrupt
     from adbench.findings.same_bits.same_bits import same_bits
 
-    _refuse_for("--same-bits", asked, OF_SAME_BITS)
+    named = _named("--same-bits", asked, OF_SAME_BITS)
     interrupt.listen()
     with redirect_stdout(sys.stderr):
-        named = ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
         how = (asked[name] for name in ("sizes", "backends", "backend_folders", "seed", "device"))
         found = same_bits(named, *how)
     if as_json:
@@ -225,13 +222,16 @@ def print_same_bits(asked: Mapping[str, Any], as_json: bool) -> int:
     return 1 if any(one.differs for one in found) else 0
 
 
-def _refuse_for(option: str, asked: Mapping[str, Any], meaningful: Collection[str]) -> None:
-    """Raise UsageError without --function, and for options without a meaning for this one."""
+def _named(option: str, asked: Mapping[str, Any], meaningful: Collection[str]) -> AdHoc:
+    """The function with its arguments. Raises UsageError without one, and for options without a meaning here."""
+    from adbench.catalog.ad_hoc import ad_hoc
+
     if asked["function"] is None:
         raise UsageError(f"{option} needs a function; add --function module:f")
     if ignored := [name for name in given_options(click.get_current_context()) if name not in meaningful]:
         raise UsageError(f"{ignored[0]} has no meaning with {option}; leave it out")
     _refuse_two_sources(asked)
+    return ad_hoc(asked["function"], asked["at"], asked["arg"], asked["wrt"], asked["inputs"], double=False)
 
 
 def _refuse_two_sources(asked: Mapping[str, Any]) -> None:

@@ -233,12 +233,11 @@ device_option = click.option(
     "--device", metavar="NAME", default="cpu", show_default=True, help="Compute on this device, for example cuda."
 )
 
-threads_option = click.option(
-    "--threads",
-    type=WholeNumber(1, MOST_THREADS),
-    default=1,
-    show_default=True,
-    help="Allow every library this many threads.",
+scripts_option = click.option(
+    "--scripts",
+    type=PATH,
+    metavar="DIR",
+    help="With --variants: write to DIR a program for each difference, which imports only the library.",
 )
 
 worker_options = combined(
@@ -319,17 +318,20 @@ environment_options = combined(
 )
 """Of the verbs that install releases of a library."""
 
+RESULT_FILES = {
+    "junit": "the results to FILE as JUnit XML.",
+    "sarif": "wrong results to FILE as SARIF: annotations on GitHub.",
+    "codequality": "wrong results to FILE as annotations for GitLab.",
+    "md": "a summary to FILE as Markdown.",
+}
+"""Of a verb whose results CI reads: format -> what its option, of that name, also writes."""
+
 result_options = combined(
-    click.option("--junit", type=PATH, metavar="FILE", help="Also write the results to FILE as JUnit XML."),
-    click.option(
-        "--sarif", type=PATH, metavar="FILE", help="Also write wrong results to FILE as SARIF: annotations on GitHub."
-    ),
-    click.option(
-        "--codequality", type=PATH, metavar="FILE", help="Also write wrong results to FILE as annotations for GitLab."
-    ),
-    click.option("--md", type=PATH, metavar="FILE", help="Also write a summary to FILE as Markdown."),
+    *(
+        click.option(f"--{form}", type=PATH, metavar="FILE", help=f"Also write {what}")
+        for form, what in RESULT_FILES.items()
+    )
 )
-"""Of a verb whose results CI reads; the name of an option is that of the format."""
 
 PROJECT_FILE = "pyproject.toml"
 ARGUMENTS = {"at", "arg", "wrt", "inputs", "part"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from adbench.cli.support.console import say
 
 if TYPE_CHECKING:
     from adbench.model.record import Run
@@ -45,7 +45,7 @@ def text_of(run: Run, name: str) -> str:
     from adbench.results.store import dumps
 
     if name in ("sarif", "codequality") and (sentence := sarif.left_out(run)):
-        click.echo(f"adbench: {name}: {sentence}", err=True)
+        say(f"{name}: {sentence}")
     render = {
         "md": markdown.render,
         "csv": spreadsheet.render,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adbench.model.events import Decided
-from adbench.model.record import Group, Job, Run
+from adbench.model.record import Group, Job, Run, group_of
 from adbench.results.analysis import Ratio, ratios
 from adbench.results.matched_samples import comparable, groups
 
@@ -29,8 +29,7 @@ def decided(run: Run, launches: int, margin: float) -> Decided:
     """
     of_group: dict[Group, _Pairs] = {}
     for ratio in ratios(run, margin):
-        key = (ratio.case, ratio.size, ratio.operator, ratio.seed)
-        of_group.setdefault(key, {})[frozenset((ratio.a, ratio.b))] = ratio
+        of_group.setdefault(group_of(ratio.a), {})[frozenset((ratio.a.backend, ratio.b.backend))] = ratio
     right = {record.job for record in comparable(run.records)}
     stopped: list[Group] = []
     done: list[Job] = []
@@ -67,4 +66,4 @@ def _settled(ratio: Ratio, margin: float) -> bool:
 
 
 def _slower(ratio: Ratio | None, backend: str) -> bool:
-    return ratio is not None and ratio.word == ("slower" if ratio.a == backend else "faster")
+    return ratio is not None and ratio.word == ("slower" if ratio.a.backend == backend else "faster")

@@ -62,7 +62,10 @@ def _hand(data: Any) -> CaseWork:
     corners = indices(array(observed, "correspondences", None), "correspondences", below)
     if len(corners) != len(points) or (u is not None and len(u) != len(points)) or not len(points):
         raise BadInput(f"correspondences, points and us must have the same length; points has {len(points)}")
-    parts, mirror = case_module("hand_tracking_simple"), np.array([[-1.0 if _mirrored(model) else 1.0], [1.0], [1.0]])
+    if not isinstance(part(model, "is_mirrored"), bool):
+        raise BadInput("is_mirrored must be true or false")
+    parts = case_module("hand_tracking_simple")
+    mirror = np.array([[-1.0 if part(model, "is_mirrored") else 1.0], [1.0], [1.0]])
     inputs: dict[str, Any] = {"skeleton": skeleton, "fixed": fixed, "rest": positions[:, :3].copy()}
     inputs |= {"weights": weights, "points": points}
 
@@ -87,13 +90,6 @@ def _hand(data: Any) -> CaseWork:
 
     changed = case("hand_tracking_complicated", f=complicated)
     return CaseWork(changed, {"theta": theta, "u": u, **inputs}, size=len(points))
-
-
-def _mirrored(model: Any) -> bool:
-    value = part(model, "is_mirrored")
-    if not isinstance(value, bool):
-        raise BadInput("is_mirrored must be true or false")
-    return value
 
 
 def _skeleton(model: Any) -> tuple[dict[str, Any], dict[str, Any], list[int]]:

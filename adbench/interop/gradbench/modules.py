@@ -146,16 +146,13 @@ def ba_jacobian(parts: tuple[Any, ...]) -> dict[str, Any]:
     """Compressed rows, first all errors e and then all e_w; the first thirty entries and the last of each list."""
     sparse = library("scipy.sparse", "ba")
     p = parts[2].shape[-1]
-    matrix = sparse.csr_array(sparse.hstack([_sparse(leaf, 3 * p) for leaf in parts]))
+    blocks = [leaf if hasattr(leaf, "tocsr") else sparse.csr_array(np.reshape(leaf, (3 * p, -1))) for leaf in parts]
+    matrix = sparse.csr_array(sparse.hstack(blocks))
     order = np.concatenate([np.delete(np.arange(3 * p), slice(2, None, 3)), np.arange(2, 3 * p, 3)])
     matrix = sparse.csr_array(matrix[order])
     matrix.sort_indices()
     lists = {"rows": matrix.indptr, "cols": matrix.indices, "vals": matrix.data}
     return {name: [*values[:30].tolist(), values[-1].item()] for name, values in lists.items()}
-
-
-def _sparse(leaf: Any, rows: int) -> Any:
-    return leaf if hasattr(leaf, "tocsr") else library("scipy.sparse", "ba").csr_array(np.reshape(leaf, (rows, -1)))
 
 
 def lstm(data: Any) -> CaseWork:

@@ -122,16 +122,14 @@ class NestedWork:
     """The work of one of the two modules with these modes at a parsed input."""
 
     modes: str
-    solve: Callable[[Backend, str], Callable[[], Any]]
+    solve: Callable[[Backend], Callable[[], Any]]
 
     def prepare(self, backend: Backend) -> PreparedWork:
         """See Work. Raises Unsupported if the backend lacks the modes, or nests them wrongly."""
         if backend.functions or not hasattr(backend.xp, "sqrt"):
             raise Unsupported(f"{backend.name} differentiates only its own implementations, and has none of this")
         refuse_wrong_nest(backend, self.modes)
-        return PreparedWork(
-            self.solve(backend, self.modes), lambda found: found.tolist() if found.size > 1 else found.item()
-        )
+        return PreparedWork(self.solve(backend), lambda found: found.tolist() if found.size > 1 else found.item())
 
 
 def particle(modes: str) -> Callable[[Any], Work]:
@@ -141,12 +139,9 @@ def particle(modes: str) -> Callable[[Any], Work]:
         w = number(part(data, "w"), "w")
         parts = case_module("particle")
 
-        def solve(backend: Backend, modes: str) -> Callable[[], Any]:
-            inner = modes[1]
-
-            def force(xp: Any, x: Any, y: Any, w: Any) -> tuple[Any, Any]:
-                by_x, by_y = slopes(backend, lambda a, b: parts.potential(xp, a, b, w), x, y, mode=inner)
-                return by_x, by_y
+        def solve(backend: Backend) -> Callable[[], Any]:
+            def force(xp: Any, x: Any, y: Any, w: Any) -> tuple[Any, ...]:
+                return slopes(backend, lambda a, b: parts.potential(xp, a, b, w), x, y, mode=modes[1])
 
             start = np.array([w])
             flight = outside(backend, lambda w: parts.flight(backend.xp, force, w[0], STEP), (start,), modes[0], 0)
@@ -163,7 +158,7 @@ def saddle(modes: str) -> Callable[[Any], Work]:
     def work(data: Any) -> Work:
         start = array(data, "start", 2)
 
-        def solve(backend: Backend, modes: str) -> Callable[[], Any]:
+        def solve(backend: Backend) -> Callable[[], Any]:
             xp, outer, inner = backend.xp, modes[0], modes[1]
 
             def phi(x: Any, y: Any) -> Any:

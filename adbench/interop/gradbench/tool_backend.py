@@ -16,16 +16,16 @@ from adbench.measure.readings import Figure
 from adbench.model.errors import Unsupported
 
 
-class Driver:
-    """A session with a tool. It starts with the first request, and again after a loss."""
+class Driver(Child):
+    """A session with a tool."""
 
-    def __init__(self, child: Child) -> None:
-        self._child = child
+    def __init__(self, command: str, folder: str) -> None:
+        super().__init__(command, folder)
         self._defined: dict[str, str | None] = {}  # module -> the refusal, or None
 
     def define(self, module: str) -> None:
         """Ask once whether the tool has the module. Raises Unsupported if not."""
-        if self._child.pid is None:
+        if self.pid is None:
             self._defined = {}
             self._ask(Start, "adbench")
         if module not in self._defined:
@@ -46,12 +46,8 @@ class Driver:
             raise Failed(f"the tool's answer to {module} {function} has no output")
         return answer
 
-    def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """See Child."""
-        return self._child.resident_peak(run)
-
     def _ask(self, kind: Callable[..., Message], *fields: Any) -> Response:
-        return self._child.ask(lambda number: written(kind(number, *fields)), response, lambda found: found.id)
+        return self.ask(lambda number: written(kind(number, *fields)), response, lambda found: found.id)
 
 
 class ToolCall:
@@ -100,7 +96,7 @@ class ToolCall:
 
 def driven(command: str, folder: str) -> Callable[..., Any]:
     """`prepare` of a backend that is a tool, started by a command in a folder."""
-    driver = Driver(Child(command, folder))
+    driver = Driver(command, folder)
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> ToolCall:
         case, names = getattr(f, "case", None), getattr(f, "names", ())

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from adbench.interop.child_process import Child, Failed, words
 from adbench.interop.line_protocol import Malformed
-from adbench.interop.process.exchange import BadValue, Exchange
+from adbench.interop.process.exchange import LARGE, BadValue, Exchange
 from adbench.measure import phases
 from adbench.measure.readings import Figure
 from adbench.model import tree
@@ -24,27 +24,24 @@ PROTOCOL = 1
 SCHEMA = Path(__file__).with_name("protocol.schema.json")
 
 
-class ProgramSession:
-    """A session with a program. It starts with the first request, and again after a loss."""
+class ProgramSession(Child):
+    """A session with a program."""
 
-    def __init__(self, child: Child, large: int | None = None) -> None:
-        self._child = child
+    def __init__(self, command: str, folder: str, large: int) -> None:
+        super().__init__(command, folder)
         self._large = large
-        self._exchange: Exchange | None = None
 
-    @property
+    @cached_property
     def exchange(self) -> Exchange:
         """The folder for large arrays, created on first use."""
-        if self._exchange is None:
-            self._exchange = Exchange() if self._large is None else Exchange(self._large)
-        return self._exchange
+        return Exchange(self._large)
 
-    def ask(self, answer: str, **request: Any) -> dict[str, Any]:
+    def request(self, answer: str, **request: Any) -> dict[str, Any]:
         """The answer to a request, checked against the schema's definition `answer`.
 
         Raises Unsupported or Failed, with the program's reason if it gives one.
         """
-        if self._child.pid is None:
+        if self.pid is None:
             self._begin()
         try:
             return self._asked(answer, request)
@@ -52,24 +49,15 @@ class ProgramSession:
             self.exchange.clear()  # no answer names a file
             raise
 
-    @property
-    def pid(self) -> int | None:
-        """The program's process id while it runs; a new process has not prepared anything."""
-        return self._child.pid
-
-    def resident_peak(self, run: Callable[[], Any]) -> Figure:
-        """See Child."""
-        return self._child.resident_peak(run)
-
     def _begin(self) -> None:
         more = {"protocol": PROTOCOL, "folder": str(self.exchange.folder), "large": self.exchange.large}
         answer = self._asked("hello_answer", {"do": "hello", **more})
         if answer["protocol"] != PROTOCOL:
-            self._child.lost("is ended")
+            self.lost("is ended")
             raise Failed(f"the program has protocol version {answer['protocol']}; this adbench needs {PROTOCOL}")
 
     def _asked(self, definition: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self._child.ask(
+        answer = self.ask(
             lambda number: json.dumps({"id": number, **request}, allow_nan=False),
             partial(_answer, definition),
             lambda answer: answer.get("id"),
@@ -92,7 +80,7 @@ class ProgramCall:
 
     def prepare(self, args: tuple[Any, ...]) -> None:
         """Let the program prepare, and record its phases."""
-        answer = self._program.ask("prepare_answer", do="prepare", **self._asked, **self._given(args))
+        answer = self._program.request("prepare_answer", do="prepare", **self._asked, **self._given(args))
         self._program.exchange.clear()
         self._prepared = self._program.pid, answer["id"]
         for name, seconds in answer["phases"].items():
@@ -120,11 +108,11 @@ class ProgramCall:
         return self._program.resident_peak(lambda: self.runs(args, 1, 0.0))
 
     def _run(self, args: tuple[Any, ...], least: int, seconds: float) -> dict[str, Any]:
-        if self._prepared is None or self._prepared[0] != self._program.pid:  # it was lost meanwhile
+        if self._prepared is None or self._prepared[0] != self._program.pid:  # lost meanwhile; a new one has none
             self.prepare(args)
         assert self._prepared is not None
         more = {"prepared": self._prepared[1], "runs": least, "seconds": seconds}
-        return self._program.ask("call_answer", do="call", **self._given(args), **more)
+        return self._program.request("call_answer", do="call", **self._given(args), **more)
 
     def _given(self, args: tuple[Any, ...]) -> dict[str, Any]:
         encoded = self._program.exchange.encoded
@@ -132,9 +120,9 @@ class ProgramCall:
         return fields | ({"vector": encoded(args[-1])} if definition(self._operator).vector else {})
 
 
-def driven(command: str, folder: str, large: int | None = None) -> Callable[..., Any]:
+def driven(command: str, folder: str, large: int = LARGE) -> Callable[..., Any]:
     """`prepare` of a backend that is a program, started by a command in a folder."""
-    program = ProgramSession(Child(command, folder), large)
+    program = ProgramSession(command, folder, large)
 
     def prepare(operator: str, f: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int, ...]) -> ProgramCall:
         case, names = getattr(f, "case", None), getattr(f, "names", ())

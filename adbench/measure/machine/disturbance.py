@@ -42,7 +42,7 @@ def counters(*, proc: Path = PROC, sys: Path = SYS) -> Counters:
         switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
         waited_ns=_waited_ns(proc),
         stolen_ms=stolen_ms(cpus, proc=proc),
-        hot=_sum_of(_heat_files(sys, cpus)),
+        hot=heat_count(cpus, sys=sys),
         held_back=cgroup.times_held_back(proc=proc, sys=sys),
     )
 
@@ -71,7 +71,8 @@ def stolen_ms(cpus: tuple[int, ...], *, proc: Path = PROC) -> float | None:
 
 def heat_count(cpus: tuple[int, ...], *, sys: Path = SYS) -> int | None:
     """The number of times that heat slowed these processors since the start; None if unknown."""
-    return _sum_of(_heat_files(sys, cpus))
+    counts = [count for count in map(number, _heat_files(sys, cpus)) if count is not None]
+    return sum(counts) if counts else None
 
 
 def _waited_ns(proc: Path) -> int | None:
@@ -86,11 +87,6 @@ def _heat_files(sys: Path, cpus: tuple[int, ...]) -> tuple[Path, ...]:
         file for folder in folders for file in (folder / "core_throttle_count", folder / "package_throttle_count")
         if file.is_file()
     )  # fmt: skip
-
-
-def _sum_of(files: tuple[Path, ...]) -> int | None:
-    counts = [count for count in map(number, files) if count is not None]
-    return sum(counts) if counts else None
 
 
 def grown(before: float | None, after: float | None) -> float:

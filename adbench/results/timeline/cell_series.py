@@ -19,7 +19,7 @@ import numpy as np
 from adbench.measure.change_points import ChangePoint, can_decide, change_points
 from adbench.measure.statistics import Interval
 from adbench.model.record import Group, Job, group_of, grouped
-from adbench.results.changes import MOST_MUST_AGREE, Change, log_ratio_of_launches, middle
+from adbench.results.changes import MOST_MUST_AGREE, clock_agrees, log_ratio_of_launches, middle
 from adbench.results.comparison_inputs import ComparisonInput, Sample, State, machine_and_type
 from adbench.results.matched_samples import Array
 
@@ -245,16 +245,9 @@ def _judged(
         own = moved.get(one.job, 0.0)
         shared = median(moved.values()) if len(moved) >= MOST_MUST_AGREE else 0.0
         others = [shift for job, shift in moved.items() if job != one.job]
-        seen = Change(
-            one.values[0],
-            one.values[-1],
-            compared_to=(one.basis,),
-            clock=own - shared,
-            other=others[0] if len(moved) == 2 else None,
-            steady=one.basis == "the other backends",
-        )
-        sign = 1 if change.ratio.estimate > 1 else -1
-        agrees = seen.by_clock_too(sign, edge)
+        other = others[0] if len(moved) == 2 else None
+        sign, steady = 1 if change.ratio.estimate > 1 else -1, one.basis == "the other backends"
+        agrees = clock_agrees(own - shared, other, sign, edge, steady=steady)
         doubt = None if agrees else "not in seconds, so that another backend or the machine may have changed"
         changes.append(replace(change, doubt=doubt))
     return replace(series, time_changes=tuple(changes))

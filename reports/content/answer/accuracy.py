@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from adbench.model.record import Job, Run
 from adbench.oracle.evidence import DOUBLE, PRECISIONS
 from adbench.oracle.verdict import UlpErrors
 
 from ..cells import Cell, Cells
+from ..footnotes import Footnotes
 from ..formatting import MISSING, count, seconds
-from ..sections import TableEntry
+from ..sections import MethodRow, TableEntry
 
 WIDTH, HEIGHT, EDGE = 420.0, 220.0, 34.0
 LEAST_SHOWN = 0.05
 """Ulp at the bottom of a picture: a smaller error is a result that is rounded as well as it can be."""
-
-
-@dataclass(frozen=True)
-class AccuracyRow:
-    """One case at its largest size: an entry for each backend. number: of the case on the page."""
-
-    number: int
-    case: str
-    size: int
-    entries: tuple[TableEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -58,16 +50,11 @@ def errors_of(cell: Cell) -> UlpErrors | None:
     return verdict.ulp if verdict else None
 
 
-def accuracy_table(cells: Cells) -> list[AccuracyRow]:
-    """The cases with known errors, each at its largest size that has them."""
-    rows = []
-    for number, case in enumerate(cells.subjects):
-        for size in reversed(cells.sizes[case]):
-            row = cells.row(case, size)
-            if any(errors_of(cell) for cell in row):
-                rows.append(AccuracyRow(number, case, size, tuple(map(_entry, row))))
-                break
-    return rows
+def accuracy_rows(cells: Cells, _: Footnotes, case: str) -> Iterator[MethodRow]:
+    """The errors at the largest size that has any."""
+    rows = (cells.row(case, size) for size in reversed(cells.sizes[case]))
+    known = (row for row in rows if any(map(errors_of, row)))
+    yield from (MethodRow(row[0].job.size, tuple(map(_entry, row))) for row in islice(known, 1))
 
 
 def _entry(cell: Cell) -> TableEntry:

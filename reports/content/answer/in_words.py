@@ -144,10 +144,8 @@ def _right_only(cells: Cells) -> Iterator[str]:
     most = max(right.values())
     best = [backend for backend, number in right.items() if number == most]
     alone = ", the only library in this run," if len(right) == 1 and _is_library(cells) else ""
-    if most:
-        yield f"{_names(best)}{alone} {'is' if len(best) == 1 else 'are'} right in {_count(most, cells)}."
-    else:
-        yield f"{_names(best)}{alone} {'is' if len(best) == 1 else 'are'} right in no case."
+    where = _count(most, cells) if most else "no case"
+    yield f"{_names(best)}{alone} {'is' if len(best) == 1 else 'are'} right in {where}."
 
 
 def _is_library(cells: Cells) -> bool:

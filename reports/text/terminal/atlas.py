@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -27,7 +27,7 @@ PREFIX = "trap_"
 def text(atlas: Atlas, width: int, colour: bool = False) -> str:
     """The table, what each upgrade repairs and breaks, and the line that says which version to use."""
     columns = advice.columns(atlas)
-    marks = {name: _marks(rows, columns) for name, rows in _by_name(atlas)}
+    marks = {name: [_mark(rows, release) for release, _ in columns] for name, rows in _by_name(atlas)}
     first = max((len(_short(name)) for name in marks), default=0) + 2
     step = 2 if first + 2 * len(columns) <= width else 1
     lines: list[Text] = [Text(line) for line in _staircase(atlas, columns, first, step, width)]
@@ -84,10 +84,6 @@ def _by_name(atlas: Atlas) -> list[tuple[str, list[AtlasRow]]]:
     found = grouped(atlas.rows, lambda row: row.name)
     failing = [(name, rows) for name, rows in found.items() if any(row.ever_faulty for row in rows)]
     return sorted(failing, key=lambda pair: (not any(list(row.changes()) for row in pair[1]), pair[0]))
-
-
-def _marks(rows: Sequence[AtlasRow], columns: Iterable[tuple[int, int]]) -> list[str]:
-    return [_mark(rows, first) for first, _ in columns]
 
 
 def _mark(rows: Sequence[AtlasRow], release: int) -> str:

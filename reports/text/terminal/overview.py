@@ -106,7 +106,8 @@ def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
     """A line for each case: slowdowns by backend, then the time and memory of the fastest."""
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
     lines, backends = slowdowns.lines(cells), slowdowns.order(cells)
-    layout, tables = _fitting(cells, lines, backends, width)
+    layouts = [(layout, _tables(cells, lines, backends, width, layout)) for layout in LAYOUTS]
+    layout, tables = min(layouts, key=lambda pair: len(pair[1]))  # backends that do not fit go below
     memory = " and memory" if layout.memory and any(line.bytes is not None for line in lines) else ""
     figures = f", and its time{memory}" if width >= NARROW else ""
     yield Text(wrapped(f"Slowdown of the {operator} relative to the fastest{figures}", width), "bold")
@@ -132,14 +133,6 @@ def _meanings(lines: Sequence[SlowdownRow], shown: Sequence[str]) -> Iterator[st
     yield from (formatting.legend(word) for word in OUTCOMES if word in there)
     if NONE in entries:
         yield f"{NONE} not measured"
-
-
-def _fitting(
-    cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int
-) -> tuple[Layout, list[list[str]]]:
-    """The first layout that needs the fewest tables, and the backends of each: those that do not fit go below."""
-    found = [(layout, _tables(cells, lines, backends, width, layout)) for layout in LAYOUTS]
-    return min(found, key=lambda pair: len(pair[1]))
 
 
 def _tables(

@@ -13,6 +13,7 @@ from ...content import formatting, ranking
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
 from ...content.headline import GradientCost, Headline, device_of, headline, install_command, wins_of_devices
+from ...content.ranking import Lead
 from ...content.sections import fastest_batches, launch_sizes, speedups_of
 from ...content.standings import Standing, standings
 from ...content.traps.trap_map import trap_map
@@ -36,7 +37,7 @@ def sentences(cells: Cells) -> Iterator[Sentence]:
     if cells.timed:
         found, order = headline(cells), standings(cells)
         yield Sentence("Correct", _correct(cells))
-        yield from _fastest(found, order)
+        yield from _fastest(ranking.leads(cells), order)
         yield from _gradient_cost(found, order)
         yield from _many_points(cells)
         yield from _threads(cells)
@@ -88,16 +89,17 @@ def _correct(cells: Cells) -> str:
     return "; ".join([*parts[:MOST_NAMES], *more])
 
 
-def _fastest(found: Headline, order: Sequence[Standing]) -> Iterator[Sentence]:
+def _fastest(races: Sequence[Lead], order: Sequence[Standing]) -> Iterator[Sentence]:
     """Who wins how many cases, and the mean slowdown of each backend."""
-    if not any(race.contested for race in found.leads):
+    if not any(race.contested for race in races):
         return
-    wins = [f"{formatting.short(backend, LONGEST_NAME)} in {cases}" for backend, cases in found.wins]
-    text = f"{formatting.listed(wins, most=MOST_NAMES)} of {formatting.plural(found.contested, 'case')}"
-    if not found.contested:
+    wins = [f"{formatting.short(backend, LONGEST_NAME)} in {cases}" for backend, cases in ranking.wins(races)]
+    decided = sum(bool(race.winner or race.compared) for race in races)
+    text = f"{formatting.listed(wins, most=MOST_NAMES)} of {formatting.plural(decided, 'case')}"
+    if not decided:
         text = "unknown: too few launches to compare"
     elif not wins:
-        text = f"tied in {formatting.plural(found.contested, 'case')}: nobody is significantly faster than all others"
+        text = f"tied in {formatting.plural(decided, 'case')}: nobody is significantly faster than all others"
     means = [f"{formatting.short(s.backend, 24)} {s.text}" for s in order if s.slowdown is not None]
     yield Sentence("Fastest", f"{text}; mean slowdown: {_joined(means)}")
 
