@@ -58,7 +58,7 @@ _FACTS = get_type_hints(Run)
 
 
 class Journal:
-    """A journal that is being written, by one process only.
+    """A journal that is being written, by one process only. A context manager.
 
     `create` and `resume` make one. `write` appends a line and returns when it is on the disk; it raises BadOutput if
     that fails, and earlier lines stay readable.
@@ -125,6 +125,12 @@ class Journal:
     def close(self) -> None:
         """Close the file. May be called twice."""
         self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _append(self, data: dict[str, Any]) -> None:
         line = _line(data, with_checksum=self._with_checksums)

@@ -67,7 +67,10 @@ def test_a_run_leaves_its_data_its_journal_and_its_page(folder: Path) -> None:
     assert read_run(folder / "out" / "run.json") == kept
 
 
-def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(folder: Path) -> None:
+def test_a_plan_says_what_would_run_and_about_how_long_and_runs_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADBENCH_CACHE", str(folder / "cache"))  # other tests teach the common one what cells take
     write(folder, hand=misbehaving("raise RuntimeError('it was called')"))
     asked = ["run", "--plan", "-c", "softplus.py", "-b", "hand.py", "-b", "off.py", "-o", "out"]
     done = adbench(folder, *asked)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench import Case
-from adbench.execution.operators import fallback
-from adbench.execution.operators.prepared_point import PointReferences, judged, point
+from adbench.execution.operators import fallback, prepared_point
+from adbench.execution.operators.prepared_point import PointReferences, point
 from adbench.execution.operators.references import known_at
 from adbench.execution.operators.relations import Setting, related, sentences
 from adbench.model.backend import Backend
@@ -44,7 +44,7 @@ def words(backend: Backend, case: Case, operators: tuple[str, ...], seed: int) -
             except Exception as error:  # a fault that raises is always seen
                 found[operator] = f"raises {type(error).__name__}"
                 continue
-            found[operator] = judged(here, operator, result, truth, None).word
+            found[operator] = prepared_point.examined(here, operator, result, truth, None)[0].word
         try:
             broken = sentences(related(Setting(backend, case, 1, seed, truth)))
         except Unsupported:
