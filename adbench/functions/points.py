@@ -106,7 +106,7 @@ def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: 
     active = [k for k, name in enumerate(names) if name in arguments.active]
     if not any(is_symmetric(np.asarray(values[k])) for k in active):
         return frozenset()
-    from adbench.oracle.precise import NotPrecise, symmetric_reads  # not at the top: few inputs are symmetric
+    from adbench.oracle.precise import symmetric_reads  # not at the top: few inputs are symmetric
     from adbench.oracle.subject import Effort, Subject
 
     def text(xp: Any, *leaves: Any) -> Any:
@@ -115,11 +115,8 @@ def symmetric_inputs(function: Callable[..., Any], arguments: Arguments, shape: 
     def plain(*leaves: Any) -> Any:
         return text(PLAIN, *leaves)
 
-    try:
-        found = symmetric_reads(Subject(plain, Point(values, active, names), text, shape), Effort())
-    except NotPrecise:  # it reads its inputs in an unknown way
-        return frozenset()
-    return frozenset(names[active[k]] for k in found.leaves)
+    reads = symmetric_reads(Subject(plain, Point(values, active, names), text, shape), Effort())
+    return frozenset(names[active[k]] for k in reads.leaves)
 
 
 def with_symmetric(point: Mapping[str, Leaf], names: Collection[str]) -> dict[str, Leaf]:

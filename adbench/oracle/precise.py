@@ -247,7 +247,8 @@ def is_flat(subject: Subject, leaf: int, effort: Effort) -> bool:
 class SymmetricReads:
     """The symmetric matrices of which a source reads one triangle.
 
-    operations   their names: they meet only matrices that stay symmetric if the symmetric arguments do
+    operations   their names: they meet only matrices that stay symmetric if the symmetric arguments do; none if only
+                 values show what is read
     leaves       the symmetric arguments that enter one of them, so that a change of one triangle alone matters
     """
 
@@ -258,10 +259,10 @@ class SymmetricReads:
 def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
     """What the source reads of the arguments that are exactly symmetric: arrays (…, n, n).
 
-    Raises NotPrecise if the source does not run on series.
+    Where it does not run on series in time, its values decide: they stay the same as the other triangle changes.
     """
     symmetric = [k for k, leaf in enumerate(subject.point.leaves) if is_symmetric(leaf.values)]
-    if not symmetric or subject.text is None:
+    if not symmetric:
         return SymmetricReads()
     steps = [subject.point.steps(effort.seed, number) for number in range(2)]
     held = [[_symmetric(v) if k in symmetric else v for k, v in enumerate(move)] for move in steps]
@@ -279,7 +280,23 @@ def symmetric_reads(subject: Subject, effort: Effort) -> SymmetricReads:
         leaves = {k for k, of_one in alone.items() if not all(of_one.get(name, True) for name in operations)}
         return SymmetricReads(frozenset(operations), frozenset(leaves)) if leaves else SymmetricReads()
 
-    return on_series(subject, effort, examine)
+    try:
+        return on_series(subject, effort, examine)
+    except NotPrecise:
+        return SymmetricReads(leaves=frozenset(k for k in symmetric if _ignores_a_triangle(subject, k, steps[0][k])))
+
+
+def _ignores_a_triangle(subject: Subject, leaf: int, step: FloatArray) -> bool:
+    """Whether the values stay the same as one triangle of a leaf moves by a thousandth of this step."""
+
+    def value(triangle: FloatArray) -> Any:
+        moves = [1e-3 * triangle if k == leaf else None for k in range(len(subject.point.leaves))]
+        return subject.plain(*subject.point.moved(moves))
+
+    with contextlib.suppress(Exception), np.errstate(all="ignore"):  # of the source, elsewhere than at its point
+        here = value(np.zeros_like(step))
+        return any(np.array_equal(here, value(triangle)) for triangle in (np.triu(step, 1), np.tril(step, -1)))
+    return False
 
 
 def _symmetric(a: FloatArray) -> FloatArray:

@@ -208,6 +208,33 @@ def test_a_triangle_that_the_function_itself_takes_is_no_convention() -> None:
     assert adbench.check(lambda a: torch.linalg.cholesky(a.tril())[1, 0], tensor(np.eye(2))).word == "wrong"
 
 
+class Turned(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+    """The identity, with a transposed gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, m: torch.Tensor) -> torch.Tensor:
+        return m.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient.mT
+
+
+@pytest.mark.slow  # tries series before
+@pytest.mark.parametrize(
+    ("f", "note", "word"),
+    [
+        (torch.linalg.cholesky, f"along symmetric changes, {SYMMETRISED}", "right"),
+        (lambda m: torch.linalg.cholesky(m.tril()), "", "wrong"),
+        (lambda m: Turned.apply(m) * tensor(np.arange(9.0).reshape(3, 3)), "", "wrong"),
+    ],
+    ids=["cholesky", "of a triangle", "transposed"],
+)
+def test_values_show_which_triangle_is_read_where_the_source_is_unknown(f: Gradient, note: str, word: str) -> None:
+    found = adbench.check(lambda m: torch.special.airy_ai(Y).sum() + f(m).sum(), tensor(LARGER))
+    assert (found.word, found.proved, found.note) == (word, False, note)
+
+
 @pytest.mark.parametrize("operator", ["hvp", "hessian", "jvp"])
 def test_a_wrong_derivative_of_symmetric_changes_is_wrong(operator: str) -> None:
     torches = from_module("torch", load(catalog().backends["torch"]))

@@ -23,9 +23,9 @@ from adbench.model.operator import batch_points, needs, needs_second_order
 from adbench.oracle.compute import DIFFERENCES, declared, reference
 from adbench.oracle.diagnosis.cancellation import lost_at
 from adbench.oracle.evidence import DOUBLE
-from adbench.oracle.leaves import is_symmetric
+from adbench.oracle.leaves import Point, is_symmetric
 from adbench.oracle.operators import judge_operator
-from adbench.oracle.precise import NotPrecise, SymmetricReads, by_values, symmetric_reads
+from adbench.oracle.precise import SymmetricReads, by_values, symmetric_reads
 from adbench.oracle.reference import Reference
 from adbench.oracle.second_order import MOST_ROWS, hessian_reference, hvp_reference
 from adbench.oracle.series import triangles
@@ -39,7 +39,14 @@ Remember = Callable[[str, Callable[[], Reference]], Reference]
 def subject_of(at: CasePoint) -> Subject:
     """The point for the oracle."""
     own = at.case.f if isinstance(at.case.f, UserFunction) else None
-    return Subject(at.plain, at.arguments, at.text, at.shape, own.place if own else None)
+    plain = partial(_plain_on_symmetric, at) if triangles.move_symmetrically() else at.plain
+    return Subject(plain, at.arguments, at.text, at.shape, own.place if own else None)
+
+
+def _plain_on_symmetric(at: CasePoint, *args: Any) -> Any:
+    """The case on plain numpy, as `triangles.moving_symmetrically` says."""
+    point = Point(args, at.wrt, at.names)
+    return at.plain(*point.replaced([triangles.moved(k, leaf.values)[()] for k, leaf in enumerate(point.leaves)]))
 
 
 def known_at(
@@ -179,16 +186,17 @@ class ByConvention:
 
 
 def by_conventions(at: CasePoint, operator: str) -> Iterator[ByConvention]:
-    """The proved references by other conventions of symmetric matrices.
+    """The references by other conventions of symmetric matrices: proved ones, or of values where only these are known.
 
     None unless an argument is exactly symmetric and the case reads one triangle of it, as eigvalsh does. Each of them
     agrees with the usual reference along all changes that keep such arguments symmetric. Second derivatives are
-    compared along these changes only: two rules, as in forward over reverse, may follow two conventions.
+    compared along these changes only: two rules, as in forward over reverse, may follow two conventions. So is all of
+    what only values show.
     """
     reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
     names = sorted(reads.operations)
-    if needs_second_order(operator):
-        if names and (known := _read_by({}, at, operator, reads.leaves)):
+    if needs_second_order(operator) or not names:
+        if reads.leaves and (known := _read_by({}, at, operator, reads.leaves)):
             yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
         return
     for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
@@ -215,9 +223,7 @@ def _symmetric_reads(at: CasePoint) -> SymmetricReads:
     if at.case.is_trap or at.case.declared or not any(is_symmetric(leaf.values) for leaf in at.arguments.leaves):
         return SymmetricReads()
     if "reads" not in at.kept:
-        at.kept["reads"] = SymmetricReads()
-        with suppress(NotPrecise):
-            at.kept["reads"] = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
+        at.kept["reads"] = symmetric_reads(subject_of(at), Effort(at.seed, max_seconds=CONVENTION_SECONDS))
     reads: SymmetricReads = at.kept["reads"]
     return reads
 
@@ -225,7 +231,8 @@ def _symmetric_reads(at: CasePoint) -> SymmetricReads:
 def _read_by(
     conventions: Mapping[str, triangles.Convention], at: CasePoint, operator: str, symmetric: Collection[int] = ()
 ) -> PointReferences | None:
-    """The references by these conventions, if proved; computed once for all operators at the point.
+    """The references by these conventions, if proved or, along symmetric changes, of values, which all conventions
+    share; computed once for all operators at the point.
 
     symmetric   the leaves whose changes count as they act on symmetric ones
     """
@@ -240,7 +247,7 @@ def _read_by(
     second, hessian = needs_second_order(operator), bool(needs(operator)["hessian"])
     with triangles.reading(conventions), triangles.moving_symmetrically(symmetric):
         known = known_at(at, second_order=second, hessian=hessian, seconds=CONVENTION_SECONDS, remember=remember)
-    return known if known.of(operator).all_outputs.proved else None
+    return known if known.of(operator).all_outputs.proved or symmetric else None
 
 
 def _with_unknown(first: Reference, unknown: Reference) -> PointReferences:

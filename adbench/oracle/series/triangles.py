@@ -42,9 +42,14 @@ def moved(leaf: int, numbers: Any) -> Any:
     return 0.5 * (numbers + np.swapaxes(numbers, -1, -2)) if leaf in _LEAVES.get() else numbers
 
 
+def move_symmetrically() -> bool:
+    """Whether this holds for any leaf now."""
+    return bool(_LEAVES.get())
+
+
 def read_as_numpy() -> bool:
     """Whether each operation reads one triangle, as its value does."""
-    return not _LEAVES.get() and not any(convention != "triangle" for convention in _CONVENTIONS.get().values())
+    return not any(convention != "triangle" for convention in _CONVENTIONS.get().values())
 
 
 def watching() -> AbstractContextManager[Mapping[str, bool]]:
