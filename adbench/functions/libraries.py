@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adbench.catalog.installed import installed_version
-from adbench.functions.low_precision import of_tensors, widened
+from adbench.functions.low_precision import jax_in_double, of_tensors, widened
 from adbench.model.errors import Unsupported, UsageError
 from adbench.oracle.evidence import within
 
@@ -158,7 +158,7 @@ class _InJax:
     def __call__(self, *leaves: Any) -> Any:
         jax = importlib.import_module("jax")
         self.calls += 1
-        with jax.enable_x64(True), silent_callbacks():
+        with jax_in_double(), silent_callbacks():
             native = [jax.numpy.asarray(leaf) for leaf in leaves]
             if self.calls == self.CALLS:
                 compiled = jax.jit(self.call)
@@ -255,8 +255,8 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     def settings() -> Iterator[None]:
         with contextlib.ExitStack() as kept:
             _restore_later(kept, "jax", "torch")
-            if jax := sys.modules.get("jax"):
-                kept.enter_context(jax.enable_x64(wide))
+            if "jax" in sys.modules:
+                kept.enter_context(jax_in_double(wide))
             if torch := sys.modules.get("torch"):
                 torch.set_default_dtype(dtype or torch.float32)
             yield

@@ -102,9 +102,17 @@ def widened(value: Any) -> Any:
 # jax -------------------------------------------------------------------------------------------------------------
 
 
+def jax_in_double(wide: bool = True) -> contextlib.AbstractContextManager[Any]:
+    """A block in which jax computes in float64 by default, or in float32; jax has the function since 0.8."""
+    jax = importlib.import_module("jax")
+    where = jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")
+    block: contextlib.AbstractContextManager[Any] = where.enable_x64(wide)
+    return block
+
+
 def _of_jax(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Iterator[Low]:
     jax = importlib.import_module("jax")
-    with jax.enable_x64(True):
+    with jax_in_double():
         jaxpr = jax.make_jaxpr(lambda *given: call(given))(*map(np.asarray, leaves)).jaxpr
     yield from _in_jaxpr(jaxpr, [True] * len(jaxpr.invars))
 

@@ -55,6 +55,17 @@ def test_a_segment_sum_of_jax() -> None:
     assert (check.word, check.proved) == ("right", True), check
 
 
+def test_a_jax_that_has_enable_x64_in_another_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before jax 0.8."""
+    import jax
+    import jax.experimental
+    import jax.numpy as jnp
+
+    monkeypatch.setattr(jax.experimental, "enable_x64", jax.enable_x64, raising=False)
+    monkeypatch.delattr(jax, "enable_x64")
+    assert adbench.check(lambda x: jnp.sum(jnp.sin(x)), X).word == "right"
+
+
 def test_a_module_of_torch_with_a_loss() -> None:
     import torch
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
-from adbench.functions.low_precision import WIDENS, jaxprs_in, low_type, scan_counts
+from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
@@ -60,7 +60,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
     """
     import jax
 
-    with jax.enable_x64(True):
+    with jax_in_double():
         try:
             closed = jax.make_jaxpr(flat)(*map(np.asarray, examples))
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
@@ -69,7 +69,7 @@ def jax_text(flat: Callable[..., Any], examples: Sequence[Any]) -> Callable[...,
         program = JaxprProgram(closed.jaxpr, closed.consts, [False] * len(examples), Manner(reads_bits=reads_bits))
 
     def text(xp: Any, *leaves: Any) -> Any:
-        with jax.enable_x64(True):
+        with jax_in_double():
             found = program.run(xp, leaves)
         results = [x.view(RealArray) if isinstance(x, np.ndarray) and x.dtype == object else x for x in found]
         return results[0] if len(results) == 1 else tuple(results)
