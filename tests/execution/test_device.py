@@ -276,7 +276,7 @@ def test_a_run_on_two_devices_measures_both_in_turns_and_keeps_them_apart(both: 
     assert here.time.seconds_per_call < LAUNCH <= there.time.seconds_per_call
     assert [launch.number for launch in here.time.launches] == [launch.number for launch in there.time.launches]
     assert "device cpu,cuda (Fake 9000)" in machine_of(both)
-    (pair,) = [pair for pair in ratios(both) if (pair.size, pair.b) == (10, "fake_device (cuda)")]
+    (pair,) = [pair for pair in ratios(both) if (pair.b.size, pair.b.backend) == (10, "fake_device (cuda)")]
     assert pair.interval is not None  # rounds of one launch are paired, because they were measured in turns
 
 
