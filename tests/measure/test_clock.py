@@ -257,4 +257,4 @@ def test_alternating_inputs_cost_no_more_than_bound_ones() -> None:
     calls, sets = 20_000, [(1.0, 2.0), (3.0, 4.0)]
     bound = clock.bind(divmod, sets[0])
     turns = ratio(lambda: clock.epoch_with_results(divmod, calls, sets)[0].ns, lambda: clock.epoch(bound, calls).ns)
-    assert turns < 1.1
+    assert turns < 1.35  # 0.96 alone, up to 1.22 in a process of thousands of tests; with steps in Python 1.43
