@@ -29,6 +29,7 @@ REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit i
 MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
 COUNTED_BLOCKS, COUNTED_SECONDS = 12, 0.002  # of calls under Callgrind, each at least about so long outside of it
 UNDECIDED = {4: 0.6, 5: 0.4, 6: 0.3}  # after so many launches: shares of a default run's time
+RATES_SECONDS = 1.0  # how fast a device copies and multiplies, once it has started
 WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
 
@@ -85,7 +86,14 @@ class Estimate:
             return ExpectedSeconds(check)
         launch = self.imports(timed) + sum(map(self.launch, timed))
         time = launch * sum(map(self.undecided, range(self.settings.launches))) + sum(map(self.compiling, timed))
+        time += self._rates(backends)
         return ExpectedSeconds(check, time, self.memory_phase(jobs_to_measure(timed, self.settings)))
+
+    def _rates(self, backends: Iterable[str]) -> float:
+        """Measuring the rates of each device, by the first of its backends."""
+        by_device = grouped(backends, lambda name: backend_and_device(name)[1])
+        first = [names[0] for device, names in by_device.items() if device != PROCESSOR]
+        return sum(START_SECONDS + self.costs.of_import(name) + RATES_SECONDS for name in first)
 
     def memory_phase(self, jobs: Sequence[Job]) -> float:
         """Measuring the memory of these jobs."""
