@@ -54,9 +54,9 @@ class AdHoc:
     arg     name=VALUE of keyword arguments
     wrt     the arguments to differentiate in; none: every floating-point one
     inputs  the name of a function, in the same forms: inputs(n) returns the arguments for size n
-    backend the named one that decides for which library the function is written, if nothing else does
-    output  of several results, the one that counts; none: every floating-point one
-    branchwise   the derivative along the program's branch is meant
+    backend decides for which library the function is written, if nothing else does
+    output  the result that counts; none: every floating-point result
+    branchwise   check the derivative along the program's branch
     constants    "forbid": numbers that the function declares constant are active all the same
     double  modules are imported with float64 defaults; not for a kernel, which runs with its own
     """

@@ -30,7 +30,7 @@ NOT_HAD = "∅"
 MOST_NAMES = 6  # of points left out
 INDEX = re.compile(r"\[[\d, ]+\]$")
 SHOWN = {"float64": 15, "float32": 9, "float16": 5, "bfloat16": 4}
-"""Digits that tell apart all numbers of a type."""
+"""So many digits show each number of a type in another way."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ SPECIAL: Mapping[str, Callable[[Any], Any]] = {
 SIGNS = ("mixed signs", "zero entries", "negative entries")
 """The first points after the given one, if they have several entries. They count over all leaves."""
 OTHER_SIGN = ("the other sign",)
-"""The same for a single number; zero follows, and then another number of its own sign."""
+"""The same for a single number; zero follows, and then another number of the same sign."""
 BY_SIGNS = (*SIGNS, *OTHER_SIGN)
 
 NEARNESS = (1.0, 2.0**-3, 2.0**-6, 2.0**-12, 2.0**-24)

@@ -70,7 +70,7 @@ def library_of(
     kwargs: Mapping[str, Any] | None = None,
     backend: str | None = None,
 ) -> Library:
-    """The library of f; `backend` is the one that the user named."""
+    """The library of f; `backend` is the backend that the user named."""
     if takes_xp(f):
         return LIBRARIES["xp"]
     of_arguments = {library_name_of_value(leaf) for leaf in _inside([*args, *(kwargs or {}).values()])}

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from statistics import StatisticsError, median, quantiles
 from typing import Literal, TypeVar
 
@@ -262,6 +263,15 @@ class Summary:
     count: int
     total: float
     magnitude: float
+
+    def distance(self, other: Summary) -> float:
+        """How far the sums are apart, relative to the magnitude; infinite for another count, or for numbers that are
+        not finite unless all sums are equal."""
+        if self == other:
+            return 0.0
+        error = max(abs(self.total - other.total), abs(self.magnitude - other.magnitude))
+        scale = max(self.magnitude, other.magnitude)
+        return error / scale if self.count == other.count and isfinite(error) and isfinite(scale) else inf
 
 
 @dataclass(frozen=True)

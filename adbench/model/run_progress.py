@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import floor, isfinite, log10
+from math import floor, log10
 from typing import Any
 
 from adbench.model.events import Decided, Ended, Event, Learned, MemoryMeasured, Timed
 from adbench.model.operator import RELATIONS
-from adbench.model.record import Figure, Group, Job, Launch, Memory, Record, Run, Selected, Summary, Time, grouped
+from adbench.model.record import Figure, Group, Job, Launch, Memory, Record, Run, Selected, Time, grouped
 
 
 @dataclass(frozen=True)
@@ -105,21 +105,13 @@ def _compared(record: Record, others: Iterable[Record]) -> Record:
     if (own := record.summary) is None:
         return record
     digits = {
-        other.job.backend: _common_digits(own, other.summary)
+        other.job.backend: floor(-log10(min(1.0, max(1e-15, own.distance(other.summary)))))
         for other in others
         if other.summary and other is not record and replace(other.job, backend=record.job.backend) == record.job
     }
     agrees = ", ".join(f"{name} to {count} digits" for name, count in sorted(digits.items(), key=lambda item: -item[1]))
     compared = f"its sums agree with those of {agrees}" if digits else "no other backend has a result"
     return replace(record, reason=f"{record.reason or 'its reference takes too long (--timeout)'}; {compared}")
-
-
-def _common_digits(a: Summary, b: Summary) -> int:
-    """Of two results, 0 to 15; 0 if either is not finite."""
-    error, scale = max(abs(a.total - b.total), abs(a.magnitude - b.magnitude)), max(a.magnitude, b.magnitude)
-    if a.count != b.count or not isfinite(error) or not isfinite(scale):
-        return 0
-    return 15 if error <= 1e-15 * scale else max(0, floor(-log10(error / scale)))
 
 
 def _time(launches: Mapping[int, Launch] | None) -> Time | None:

@@ -167,7 +167,7 @@ def _ladder(
 
 
 def _inside(line: Line, step: float, scale: float) -> float:
-    """The first step, of this one and ever smaller ones, whose points are in the domain; this one if there is none."""
+    """The first step, of this one and ever smaller ones, whose points are in the domain; else this one."""
     inside = step
     while not (math.isfinite(line(4 * inside)) and math.isfinite(line(-4 * inside))):
         inside /= 8

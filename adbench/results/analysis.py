@@ -95,7 +95,7 @@ class Speedup:
     """A correct cell with further threads: its time with the run's own number / its time with `job.threads`.
 
     interval     of the speed-up, over launches; None with a reason
-    efficiency   the speed-up as a share of that which perfect scaling would give; None without an interval
+    efficiency   the speed-up as a share of perfect scaling; None without an interval
     """
 
     job: Job

@@ -1,4 +1,4 @@
-"""`adbench audit`: what the gradient tests of a suite notice. pytest does the work, by adbench's plug-in."""
+"""`adbench audit`: find the wrong gradients that the tests of a suite notice. adbench's plug-in of pytest does it."""
 
 from __future__ import annotations
 

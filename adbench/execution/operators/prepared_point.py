@@ -34,7 +34,7 @@ class PointReferences:
     The gradient's value is an array of all active entries in order; its Jacobian is the Hessian. None if not requested.
     points: index -> reference of the function at this one of many points.
     declared: where the function declares numbers constant, or ""; of_values: the references without these declarations,
-    None if there is none, or if the others are already these.
+    None if the function declares no numbers, or if the others ignore the declarations already.
     """
 
     first: Reference

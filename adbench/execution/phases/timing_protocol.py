@@ -160,13 +160,7 @@ def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> f
 
 def differs(checked: Summary | None, now: Summary, allowed: float = ROUNDING) -> str | None:
     """Why a result differs from the checked one of another process; None if they agree up to rounding."""
-    if checked is None or (checked.count == now.count and _close(checked, now, allowed)):
+    if checked is None or checked.distance(now) <= allowed:
         return None
     was, here = (f"{s.count} with the sum {s.total!r} and the sum of sizes {s.magnitude!r}" for s in (checked, now))
     return f"differs between processes: the checked result had {was} numbers, this one {here}"
-
-
-def _close(a: Summary, b: Summary, allowed: float) -> bool:
-    pairs = (a.total, b.total), (a.magnitude, b.magnitude)
-    scale = max(a.magnitude, b.magnitude)
-    return all(x == y or (math.isfinite(scale) and abs(x - y) <= allowed * scale) for x, y in pairs)

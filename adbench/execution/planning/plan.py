@@ -121,7 +121,7 @@ def plan(catalog: Catalog, request: Request) -> Plan:
 
 
 def _devices_of(source: Source, request: Request) -> Sequence[str]:
-    """On which a backend has cells: of several devices those that it has, or the first, where it is unsupported."""
+    """The devices of a backend's cells: those of the request that it has; else the first, where it is unsupported."""
     return [device for device in request.devices if not source.refuses(device)] or request.devices[:1]
 
 

@@ -11,7 +11,7 @@ from adbench.model.record import Job, Selected, grouped
 from adbench.model.settings import FLOAT64, PROCESSOR, on_device
 
 Part = tuple[str, tuple[str, ...]]
-"""What was asked for, and its names."""
+"""A pattern of the request, and the names that it selects."""
 
 
 def selected(catalog: Catalog, request: Request, jobs: Sequence[Job]) -> tuple[Selected, ...]:

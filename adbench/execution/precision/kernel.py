@@ -63,7 +63,7 @@ class KernelCheck:
 
     wrt       the active arguments, by default all floating-point ones
     seconds   for each reference
-    device    on which the kernel gets its arrays and tensors; those that are on another one stay there without it
+    device    to copy the arrays and tensors to; "cpu": they stay where they are
 
     Raises UsageError if kernel and definition take or return something else.
     """

@@ -176,7 +176,7 @@ class References(AbstractContextManager["References"]):
         return self._found[key]
 
     def near(self, job: Job) -> tuple[Any, str | None]:
-        """The reference at perturbed inputs, or None and the reason; None where there is none at the case's own."""
+        """The reference at perturbed inputs, or None and why it is missing, for example also at the case's inputs."""
         try:
             self.of(job)
             return self.of(job, perturbed=True), None

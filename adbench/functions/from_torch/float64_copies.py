@@ -1,6 +1,6 @@
 """A torch function with float64 copies of the modules and tensors in its globals and its closure, on one device.
 
-They may lie in dicts, lists and tuples, and in the attributes of objects of the user's own classes. torch creates
+They may lie in dicts, lists and tuples, and in the attributes of objects of the user's classes. torch creates
 parameters in float32, so `lambda x: net(x).sum()` of float64 numbers would raise. The user's objects are unchanged.
 """
 

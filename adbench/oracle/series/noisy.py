@@ -250,7 +250,7 @@ def _sums() -> Operators:
 def _fused(product: Noisy, other: Any) -> Noisy:
     """The first of two products whose difference a compiled program computes by fma: rounded with the difference only.
 
-    So a b - b a may be a rounding of a b. In a b + c d of opposite signs, both have roundings of their own anyway.
+    So a b - b a may be a rounding of a b. In a b + c d of opposite signs, each product is rounded separately anyway.
     """
     are_two = product is not other and hasattr(product, "factors") and hasattr(other, "factors")
     if not are_two or isinstance(product.ball, Special):

@@ -113,7 +113,7 @@ def linear(subject: PreparedSubject) -> Iterator[str]:
         return combined(lambda p, q: p + q, a, b)
 
     of_u = along(u)
-    factors = [k for k in FACTORS if k * k < subject.setting.at.arithmetic.largest]  # a product may not overflow
+    factors = [k for k in FACTORS if k * k < subject.setting.at.arithmetic.largest]  # so that no product overflows
     zeros = tree.map_leaves(np.zeros_like, subject.base)
     with np.errstate(all="ignore"):
         checks = (

@@ -138,7 +138,7 @@ class Signature:
         """Make the native entry point, or add the program to its table.
 
         An entry creates results of one shape, so it cannot run recordings whose results have others. A program with a
-        sparse result has an entry of its own.
+        sparse result has its entry alone.
         """
         lowered, owner, is_flat = program.lowered, self.owner, arguments.is_flat
         kind, first = form(owner, program, is_flat), self.programs[0]

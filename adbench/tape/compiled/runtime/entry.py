@@ -186,7 +186,7 @@ class NestedEntry:
     """An entry point for nests of one structure, around the entry of their leaves.
 
     call         a function of the arguments
-    vectorcall   0: it has no machine code of its own
+    vectorcall   0: machine code exists for the leaves only
     """
 
     vectorcall = 0
