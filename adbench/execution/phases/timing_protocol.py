@@ -160,7 +160,7 @@ def rounding(verdict: Verdict | None, claimed_relative_error: float | None) -> f
 
 def differs(checked: Summary | None, now: Summary, allowed: float = ROUNDING) -> str | None:
     """Why a result differs from the checked one of another process; None if they agree up to rounding."""
-    if checked is None or checked.distance(now) <= allowed:
+    if checked is None or ((apart := checked.distance(now)) <= allowed and math.isfinite(apart)):
         return None
     was, here = (f"{s.count} with the sum {s.total!r} and the sum of sizes {s.magnitude!r}" for s in (checked, now))
     return f"differs between processes: the checked result had {was} numbers, this one {here}"
