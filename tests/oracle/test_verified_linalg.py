@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from flint import arb
 
 from adbench.oracle.enclosures import midpoint_radius, rounded_linalg, verified_linalg
@@ -12,28 +13,20 @@ from adbench.oracle.enclosures.ball_arrays import BallArray
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
 from adbench.oracle.enclosures.recorded import EnclosedArray, gradient
-from adbench.oracle.enclosures.rounded_arrays import RoundedArray
+from adbench.oracle.enclosures.rounded_arrays import RoundedArray, UnroundedArray
+from adbench.oracle.evidence import SINGLE
 from adbench.oracle.series.ball import Arithmetic, arithmetic
 
 Floats = Any
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # in use, they are off
 
-ROWS = (1, 2, 5, 24)
+ROWS = (1, 2, 5, rounded_linalg.BLOCK + 5)
 EXACTLY = Arithmetic(1000)
 
 
-class Unrounded(RoundedArray):
-    """Numbers of `arb`, which the textbook's loops do not round."""
-
-    @classmethod
-    def rounded(cls, x: Any) -> RoundedArray:
-        """The numbers."""
-        return cls(np.asarray(x, dtype=object))
-
-
-def exact(x: Floats) -> Unrounded:
-    """The same numbers."""
-    return Unrounded(np.asarray(np.frompyfunc(arb, 1, 1)(x), dtype=object))
+def exact(x: Floats) -> UnroundedArray:
+    """The same numbers, of `arb`."""
+    return UnroundedArray(np.asarray(np.frompyfunc(arb, 1, 1)(x), dtype=object))
 
 
 def nearly_singular(n: int, rng: np.random.Generator) -> Floats:
@@ -102,6 +95,41 @@ def missed(name: str, kind: Any = Enclosure) -> int:
 @pytest.mark.parametrize("name", MATRICES)
 def test_no_true_number_lies_outside(name: str, kind: Any) -> None:
     assert not missed(name, kind)
+
+
+def test_a_residual_has_nearly_twice_the_precision_of_float64() -> None:
+    rng = np.random.default_rng(3)
+    for terms in (1, 2, 40, 400):
+        a, b = rng.normal(size=(7, terms)), rng.normal(size=(terms, 5))
+        a[2:] *= 2.0 ** rng.integers(-300, 300, (5, terms))
+        b[:, 3:] *= 10.0 ** rng.integers(-160, 9, (terms, 2))
+        c = a @ b
+        residual = Enclosure.of(c).less_product(Enclosure.of(a), Enclosure.of(b))
+        with arithmetic(EXACTLY):
+            truth = exact(c).parts[0] - exact(a).parts[0] @ exact(b).parts[0]
+            assert not outside(residual, UnroundedArray(truth))
+        sizes = np.abs(a) @ np.abs(b)
+        assert (residual.rad <= 2.0**-40 * sizes + 1e-290).all()
+        even = slice(0, 2), slice(0, 3)  # rows and columns of one size
+        assert (residual.rad <= 2.0**-80 * sizes + 2.0**-52 * np.abs(residual.mid))[even].all()
+
+
+@pytest.mark.parametrize("n", [5, 30, 150])
+def test_random_roundings_are_those_of_a_library_in_float32(n: int) -> None:
+    rng = np.random.default_rng(n)
+    a, b = (torch.tensor(rng.normal(size=shape), dtype=torch.float32) for shape in ((20, n, n), (20, n, 2)))
+    positive_definite = a @ a.mT / n + torch.eye(n)
+    numbers = RoundedArray.drawn(SINGLE, [1])
+    for rounded, library, operands in (
+        (rounded_linalg.solve, torch.linalg.solve, (a, b)),
+        (rounded_linalg.cholesky, torch.linalg.cholesky, (positive_definite,)),
+    ):
+        truth = library(*(x.double() for x in operands)).numpy()
+        drawn, real = (
+            np.median(np.abs(np.asarray(x) - truth))
+            for x in (rounded(*map(numbers.of, operands)).parts[0], library(*operands))
+        )
+        assert 0.2 < real / drawn < 2
 
 
 def test_all_matrices_within_the_radii_are_enclosed() -> None:

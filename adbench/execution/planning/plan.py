@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -34,12 +34,11 @@ FIRST_BACKENDS = ("tape", "tape_compiled", "jax", "jax_native", "torch", "autogr
 """The built-in backends of a quick run that names no backend, case or suite: they take about a minute. jax has two,
 because its portable source is slower than idiomatic code, and lacks branches that depend on data."""
 
-DEVICE_NUMBERS, DEVICE_OPERATIONS = 10**7, 5 * 10**7
-"""The largest size that a run on a device adds to a case's own, and the operations of the function there. Enclosures
-prove its gradient within half a minute."""
+DEVICE_NUMBERS, REFERENCE_SECONDS = 10**7, 20.0
+"""The largest size that a run on a device adds to a case's own, and the time in which enclosures prove its gradient."""
 
-ENCLOSING_SECONDS = 4e-7
-"""For each of these operations. A run needs two references: at its inputs and at perturbed ones."""
+ENCLOSING_SECONDS = 4e-7, 5e-8
+"""For each operation of the function, and for each of the n³ multiplications of dense matrices."""
 
 AT_DEVICE_SIZES = ("value", "gradient")
 """The operators at these sizes: enclosures prove no second derivatives."""
@@ -267,17 +266,26 @@ def larger_sizes(case: Case) -> list[int]:
         return []
     rounds = [digit * 10**power for power in range(8) for digit in range(1, 10)]
     fits = [n for n in rounds if 2 * last <= n <= DEVICE_NUMBERS and case.accepts(n)]
-    fits = [n for n in fits if case.flops(n) <= DEVICE_OPERATIONS]
+    fits = [n for n in fits if _enclosing_seconds(case.flops, n) <= REFERENCE_SECONDS]
     return [n for n in fits if n == fits[-1] or n in (10 * last, 100 * last, 1_000 * last)]
 
 
+def _enclosing_seconds(flops: Callable[[int], float], n: int) -> float:
+    """How long enclosures take at a size, at whose double matrices take about eight times as many operations."""
+    of_operation, of_product = ENCLOSING_SECONDS
+    return of_product * n**3 if flops(2 * n) > 7 * flops(n) else of_operation * flops(n)
+
+
 def seconds_of_large_references(catalog: Catalog, jobs: Iterable[Job]) -> dict[tuple[str, int], float]:
-    """(case, size) -> seconds of the references of built-in cases above their own sizes, up to those of a device."""
+    """(case, size) -> seconds of the two references, at the inputs and at perturbed ones, of built-in cases above their
+    own sizes, up to those of a device."""
     seconds: dict[tuple[str, int], float] = {}
     for name, size in dict.fromkeys((job.case, job.size) for job in jobs):
-        case, builtin = catalog.cases[name], catalog.case_sources[name].builtin
-        if builtin and case.flops and case.sizes[-1] < size and case.flops(size) <= DEVICE_OPERATIONS:
-            seconds[name, size] = 2 * ENCLOSING_SECONDS * case.flops(size)
+        case = catalog.cases[name]
+        if catalog.case_sources[name].builtin and case.flops and case.sizes[-1] < size:
+            each = _enclosing_seconds(case.flops, size)
+            if each <= REFERENCE_SECONDS:
+                seconds[name, size] = 2 * each
     return seconds
 
 

@@ -133,7 +133,7 @@ def _meet(some: Bounds, others: Bounds) -> bool:
 def _evaluated(
     kind: Any, definition: UserFunction, leaves: Sequence[Any], weights: Any, shifts: dict[int, bool] | None
 ) -> Bounds:
-    EnclosedArray.left = MOST.get(kind, math.inf)
+    EnclosedArray.begin(MOST.get(kind, math.inf))
     active = definition.arguments.active
     numbers: list[Any] = [EnclosedArray(kind.of(leaf), is_input=True) if name in active else leaf
                           for name, leaf in zip(definition.arguments.names, leaves, strict=True)]  # fmt: skip
@@ -144,9 +144,7 @@ def _evaluated(
             value = xp.of(definition.text(leaves)(xp, *numbers))
             parts = gradient(value, kind.of(np.broadcast_to(weights, value.shape)), inputs)
             return [part.bounds() for part in (value.value, *parts)]
-    except TooManyNumbers as error:
-        raise TooManyNumbers(f"there are more than {MOST[kind]:,} numbers on the way") from error
-    except Unsupported:
+    except (TooManyNumbers, Unsupported):
         raise
     except Exception as error:  # an operation that takes arrays apart, or one that is unknown
         raise Unsupported(told(error)) from error

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.enclosures import rounded_linalg, verified_linalg
-from adbench.oracle.enclosures.recorded import fitted
+from adbench.oracle.enclosures.ball_arrays import BallArray
+from adbench.oracle.enclosures.recorded import TooManyNumbers, fitted
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.enclosures.verified_linalg import masked, rows_in, transposed
 from adbench.oracle.series import triangles
 from adbench.oracle.series.linalg import Linalg, SlogdetSeries
 
-MOST_ROWS = 256
-"""Of a matrix: products of larger ones take balls minutes."""
+MOST_ROWS, MOST_ROWS_OF_BALLS = 1024, 256
+"""Of a matrix: factors of larger ones take half a minute, and products take balls minutes."""
 
 TURNED = {"": "", "lower": "upper", "upper": "lower"}
 
@@ -28,8 +29,16 @@ class EnclosedLinalg(Linalg):
     """The functions of `xp.linalg`; `xp` is its `Enclosures` namespace."""
 
     def __init__(self, xp: Any) -> None:
-        self._xp, self.matmul = xp, xp.matmul
+        super().__init__(xp)
         self._values: Any = rounded_linalg if issubclass(xp.arithmetic, RoundedArray) else verified_linalg
+
+    def trace(self, a: Any) -> Any:
+        """The sums of diagonals."""
+        return self._xp.sum(np.diagonal(a, axis1=-2, axis2=-1), -1)
+
+    def outer(self, x: Any, y: Any) -> Any:
+        """x y' of vectors."""
+        return self._xp.of(x).reshape(-1, 1) * self._xp.of(y).reshape(1, -1)
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
@@ -110,6 +119,9 @@ class EnclosedLinalg(Linalg):
 
     def _matrices(self, a: Any) -> Any:
         array = self._xp.of(a)
-        if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] > MOST_ROWS:
-            raise TypeError(f"enclosures of linear algebra on an array of shape {array.shape}")
+        most = MOST_ROWS_OF_BALLS if self._xp.arithmetic is BallArray else MOST_ROWS
+        if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+            raise TypeError(f"linear algebra on an array of shape {array.shape}")
+        if array.shape[-1] > most:
+            raise TooManyNumbers(f"a matrix has more than {most:,} rows")
         return array

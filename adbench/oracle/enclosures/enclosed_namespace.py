@@ -17,6 +17,7 @@ from adbench.oracle.enclosures.enclosed_linalg import EnclosedLinalg
 from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure
 from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged, fitted
 from adbench.oracle.series.functions import UNARY
+from adbench.oracle.series.linalg import Linalg
 from adbench.vocabulary import FUNCTIONS, words
 
 OPERATORS = {
@@ -45,7 +46,7 @@ class Enclosures:
     ) -> None:
         self.arithmetic, self.array, self.number = arithmetic, array, self
         self.shifts = {} if shifts is None else shifts
-        self.linalg = EnclosedLinalg(self)
+        self.linalg: Linalg = EnclosedLinalg(self)
         self.begin()
 
     def begin(self) -> None:
@@ -272,6 +273,10 @@ class Enclosures:
     def matmul(self, x: Any, y: Any) -> EnclosedArray:
         """The product of matrices."""
         return self.of(x) @ self.of(y)
+
+    def vecdot(self, x: Any, y: Any, axis: int = -1) -> EnclosedArray:
+        """Sums of products along an axis."""
+        return self.sum(self.of(x) * y, axis)
 
 
 def _running(join: Callable[[Any, Any], Any], rows: Any) -> Any:

@@ -78,7 +78,7 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
 
 def _bounds(subject: Subject, arithmetic: Any) -> list[tuple[Floats, Floats]]:
     """Midpoints and radii of the value, then of the gradient by each active leaf."""
-    EnclosedArray.left, EnclosedArray.branched = MOST, False
+    EnclosedArray.begin(MOST)
     point = subject.point
     inputs = [EnclosedArray(arithmetic.of(leaf.values), is_input=True) for leaf in point.leaves]
     assert subject.text is not None
@@ -89,7 +89,7 @@ def _bounds(subject: Subject, arithmetic: Any) -> list[tuple[Floats, Floats]]:
             value = xp.of(subject.text(xp, *arguments))
             parts = gradient(value, arithmetic.of(np.ones(value.shape)), inputs)
             return [part.bounds() for part in (value.value, *parts)]
-    except TooManyNumbers:
-        raise NotPrecise(f"there are more than {MOST:,} numbers on the way") from None
+    except TooManyNumbers as error:
+        raise NotPrecise(str(error)) from None
     except Exception as error:  # an operation that takes arrays apart, or one that is unknown
         raise NotPrecise(f"it does not run on enclosures: {type(error).__name__}: {error}") from error

@@ -50,8 +50,8 @@ class EnclosedArray:
 
     dtype = np.dtype(object)
     __array_ufunc__ = None
-    left = math.inf
-    """How many more numbers may be made: they are kept for the reverse sweep."""
+    most = left = math.inf
+    """How many numbers may be made, and how many more: they are kept for the reverse sweep."""
     branched = False
     """Whether single numbers that depend on inputs were compared, as by an `if`."""
 
@@ -63,7 +63,12 @@ class EnclosedArray:
         self.moves: bool = is_input or bool(self.parents)
         EnclosedArray.left -= self.size
         if EnclosedArray.left < 0:
-            raise TooManyNumbers
+            raise TooManyNumbers(f"there are more than {EnclosedArray.most:,} numbers on the way")
+
+    @staticmethod
+    def begin(most: float) -> None:
+        """A new calculation may make so many numbers."""
+        EnclosedArray.most, EnclosedArray.left, EnclosedArray.branched = most, most, False
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("an operation takes numbers apart")

@@ -118,3 +118,27 @@ class RoundedArray(Parts):
     def put(self, places: NDArray[np.int64], shape: Sequence[int]) -> RoundedArray:
         """An array of zeros to whose flat indices these numbers are added."""
         return self._summed(lambda x: Enclosure.of(x).put(places, shape).mid)
+
+
+class UnroundedArray(RoundedArray):
+    """Numbers in float64, whose operations are those of numpy."""
+
+    @classmethod
+    def of(cls, x: Any) -> RoundedArray:
+        """The numbers."""
+        return cls(np.asarray(x, dtype=np.float64))
+
+    @classmethod
+    def rounded(cls, x: Any) -> RoundedArray:
+        """The result of an operation."""
+        return cls(np.asarray(x))
+
+    @classmethod
+    def _moved(cls, x: Any, sizes: Any) -> Any:
+        return x
+
+    def __matmul__(self, other: RoundedArray) -> RoundedArray:
+        return self.rounded(self.parts[0] @ other.parts[0])
+
+    def _summed(self, total: Callable[[Floats], Any]) -> RoundedArray:
+        return self.rounded(total(self.parts[0]))

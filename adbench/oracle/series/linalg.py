@@ -38,11 +38,18 @@ SVDSeries = namedtuple("SVDSeries", "U S Vh")
 class Linalg:
     """The functions of `xp.linalg`; leading axes are batches. `xp` is the `Balls` namespace it belongs to."""
 
+    cross, diagonal, matrix_transpose = (
+        staticmethod(np.cross),
+        staticmethod(np.diagonal),
+        staticmethod(np.matrix_transpose),
+    )
+    outer: Any = staticmethod(np.outer)
+    tensordot: Any = staticmethod(np.tensordot)
+    trace: Any = staticmethod(np.trace)
+
     def __init__(self, xp: Any) -> None:
         self._xp, self._real = xp, xp.number
         self.matmul, self.vecdot = xp.matmul, xp.vecdot
-        for name in ("cross", "diagonal", "matrix_transpose", "outer", "tensordot", "trace"):
-            setattr(self, name, getattr(np, name))
 
     # Products --------------------------------------------------------------------------------------------------
 
