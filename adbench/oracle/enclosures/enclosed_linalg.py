@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.enclosures import rounded_linalg, verified_linalg
-from adbench.oracle.enclosures.recorded import fitted
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.enclosures.verified_linalg import masked, rows_in, transposed
 from adbench.oracle.series import triangles
@@ -99,8 +98,7 @@ class EnclosedLinalg(Linalg):
         b = b.reshape(-1, 1) if vector else b
         x = self._values.solve(a.value, b.value, triangle)
         back = functools.cache(lambda g: self._values.solve(transposed(a.value), g, TURNED[triangle]))
-        parents = [(a, lambda g: fitted(-(back(g) @ transposed(x)), a.shape)), (b, lambda g: fitted(back(g), b.shape))]
-        solution = self._xp.array(x, parents)
+        solution = self._xp.array(x, [(a, lambda g: -(back(g) @ transposed(x))), (b, back)])
         return solution.squeeze(-1) if vector else solution
 
     def _between(self, left: Any, inner: Any, right: Any) -> Any:

@@ -27,13 +27,15 @@ SUMMED = 64 * DOUBLE.unit
 """Times the terms' sizes, at least the error of numpy's sum, which adds up to 16 terms one by one, and then pairs."""
 
 
-class RoundedOnTheWay(RoundedArray):
-    """Numbers whose inputs are not rounded, because float64 holds them."""
+def recorded(subject: Subject, xp: Enclosures) -> tuple[EnclosedArray, list[EnclosedArray]]:
+    """The value of a subject with a source, and its active leaves."""
+    inputs = [xp.array(xp.arithmetic.of(leaf.values), is_input=True) for leaf in subject.point.leaves]
 
-    @classmethod
-    def of(cls, x: Any) -> RoundedArray:
-        """The numbers."""
-        return cls(np.asarray(x, dtype=np.float64))
+    def constant(leaf: Any) -> Any:
+        return xp.of(leaf) if np.asarray(leaf).dtype.kind == "f" else leaf
+
+    assert subject.text is not None
+    return xp.of(subject.text(xp, *subject.point.replaced(inputs, constant))), inputs
 
 
 def enclosed_row(subject: Subject, effort: Effort) -> Row:
@@ -47,7 +49,7 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
         raise NotPrecise("it branches on numbers that depend on its arguments")
     if not all(np.isfinite(rad).all() for _, rad in (value, *parts)):
         raise NotPrecise("enclosures do not bound all of its numbers")
-    rounded = [_bounds(subject, RoundedOnTheWay.drawn(SINGLE, [seed, draw])) for draw in range(FEWEST_DRAWS)]
+    rounded = [_bounds(subject, RoundedArray.drawn(SINGLE, [seed, draw])) for draw in range(FEWEST_DRAWS)]
 
     def known(middle: float, radius: float, again: Sequence[float]) -> Known:
         """A radius is proved, so it is tolerated once, and not as often as the bar of an estimate."""
@@ -79,14 +81,9 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
 def _bounds(subject: Subject, arithmetic: Any) -> list[tuple[Floats, Floats]]:
     """Midpoints and radii of the value, then of the gradient by each active leaf."""
     EnclosedArray.left, EnclosedArray.branched = MOST, False
-    point = subject.point
-    inputs = [EnclosedArray(arithmetic.of(leaf.values), is_input=True) for leaf in point.leaves]
-    assert subject.text is not None
     try:
         with np.errstate(all="ignore"):
-            xp = Enclosures(arithmetic)
-            arguments = point.replaced(inputs, lambda leaf: xp.of(leaf) if np.asarray(leaf).dtype.kind == "f" else leaf)
-            value = xp.of(subject.text(xp, *arguments))
+            value, inputs = recorded(subject, Enclosures(arithmetic))
             parts = gradient(value, arithmetic.of(np.ones(value.shape)), inputs)
             return [part.bounds() for part in (value.value, *parts)]
     except TooManyNumbers:

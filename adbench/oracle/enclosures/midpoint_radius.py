@@ -159,19 +159,14 @@ class Enclosure(Parts):
         rad = self.rad + x @ b.rad + a.rad @ (y + b.rad) + gamma * (x @ y + np.abs(self.mid)) + U * np.abs(mid)
         return Enclosure(mid, rad * ((1 + 3 * terms * U) * UP) + terms * TINY)
 
-    def sum(self, axis: Axes, keepdims: bool) -> Enclosure:
+    def sum(self, axis: Axes) -> Enclosure:
         """Sums along axes, by halves: each is off by at most a rounding for every doubling of the number of terms."""
-        axes = tuple(range(self.mid.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        axes = tuple(k % self.mid.ndim for k in axes)
-        terms = math.prod(self.shape[k] for k in axes)
-        kept = [n for k, n in enumerate(self.shape) if k not in axes]
-        shape = [1 if k in axes else n for k, n in enumerate(self.shape)] if keepdims else kept
 
         def total(x: Floats) -> Floats:
-            rows = np.moveaxis(x, axes, range(len(axes))).reshape(terms, *kept)
+            rows, shape = in_rows(x, axis)
             return _by_halves(rows).reshape(shape)
 
-        lost = max(terms - 1, 0).bit_length() * U
+        lost = max(len(in_rows(self.mid, axis)[0]) - 1, 0).bit_length() * U
         rad = (total(self.rad) + lost * total(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
         return Enclosure(total(self.mid), rad)
 
@@ -197,6 +192,14 @@ class Enclosure(Parts):
         lost = max(most - 1, 0) * U
         rad = (added(self.rad) + lost * added(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
         return Enclosure(added(self.mid), rad)
+
+
+def in_rows(x: NDArray[Any], axis: Axes) -> tuple[NDArray[Any], list[int]]:
+    """The array with these axes as its first one, and its shape with one entry along each of them."""
+    axes = range(x.ndim) if axis is None else [k % x.ndim for k in np.atleast_1d(axis).astype(int).tolist()]
+    kept = [n for k, n in enumerate(x.shape) if k not in axes]
+    rows = np.moveaxis(x, axes, range(len(axes))).reshape(math.prod(x.shape[k] for k in axes), *kept)
+    return rows, [1 if k in axes else n for k, n in enumerate(x.shape)]
 
 
 def _by_halves(x: Floats) -> Floats:

@@ -102,10 +102,10 @@ class RoundedArray(Parts):
     def _summed(self, total: Callable[[Floats], Any]) -> RoundedArray:
         return self.added(total(self.parts[0]), total(np.abs(self.parts[0])))
 
-    def sum(self, axis: Axes, keepdims: bool) -> RoundedArray:
+    def sum(self, axis: Axes) -> RoundedArray:
         """Sums along axes."""
         axes: Any = axis if axis is None or isinstance(axis, int) else tuple(axis)
-        return self._summed(lambda x: x.sum(axes, keepdims=keepdims))
+        return self._summed(lambda x: x.sum(axes, keepdims=True))
 
     def running(self, axis: int) -> RoundedArray:
         """Running sums along an axis."""
