@@ -88,7 +88,7 @@ class Point:
         return direction
 
     def step(self, seed: int, leaf: int, index: int) -> tuple[list[FloatArray], float]:
-        """The direction that moves one entry, or for leaf -1 the direction of this number; the size of the moved number."""
+        """The direction of one entry, or for leaf -1 the direction of this number; and the size of the moved number."""
         if leaf < 0:
             return self.steps(seed, index), 1.0
         return self.unit(leaf, index), abs(float(self.leaves[leaf].values.flat[index]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from adbench.oracle.enclosures import midpoint_radius, rounded_linalg, verified_linalg
+from adbench.oracle.enclosures import midpoint_radius, rounded_arrays, verified_linalg
 from adbench.oracle.enclosures.ball_arrays import BallArray
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.midpoint_radius import Enclosure
@@ -74,16 +74,16 @@ def solved(kind: Any, a: Any, b: Any, at: Any) -> int:
     packed, order = verified_linalg.lu(a)
     rows = np.take_along_axis(at, order[..., None], -2)
     with arithmetic(EXACTLY):
-        of_rows, same = rounded_linalg.lu(exact(rows))
+        of_rows, same = rounded_arrays.lu(exact(rows))
         assert (same == np.arange(at.shape[-1])).all() or not np.isfinite(packed.bounds()[1]).all()
-        return outside(x, rounded_linalg.solve(exact(at), exact(b))) + outside(packed, of_rows)
+        return outside(x, rounded_arrays.solve(exact(at), exact(b))) + outside(packed, of_rows)
 
 
 def factored(a: Any, at: Any) -> int:
     """How many numbers of a Cholesky factor are outside."""
     lower = verified_linalg.cholesky(a)
     with arithmetic(EXACTLY):
-        return outside(lower, rounded_linalg.cholesky(exact(at)))
+        return outside(lower, rounded_arrays.cholesky(exact(at)))
 
 
 def missed(name: str, kind: Any = Enclosure) -> int:
@@ -112,7 +112,7 @@ def test_all_matrices_within_the_radii_are_enclosed() -> None:
         at = mid + 0.99 * rad * rng.choice([-1, 1], mid.shape)
         x = verified_linalg.solve(Enclosure(mid, rad), Enclosure.of(b))
         with arithmetic(EXACTLY):
-            truth = rounded_linalg.solve(exact(at), exact(b))
+            truth = rounded_arrays.solve(exact(at), exact(b))
             assert not outside(x, truth)
             assert np.isfinite(x.rad).all()
 
@@ -181,7 +181,7 @@ def test_a_singular_matrix_has_an_enclosed_determinant_and_gradient() -> None:
     assert (adjugate.rad < 2.0**-30 * largest).all()
     minor = np.delete(np.delete(whole[0], 2, 0), 7, 1)
     with arithmetic(EXACTLY):
-        packed, order = rounded_linalg.lu(exact(minor))
+        packed, order = rounded_arrays.lu(exact(minor))
         sign = -np.rint(np.linalg.det(np.eye(29)[order]))
         cofactor = np.prod(np.diagonal(packed.parts[0])) * arb(float(sign))
         assert abs(arb(adjugate.mid[0, 2, 7]) - cofactor) <= arb(adjugate.rad[0, 2, 7])

@@ -10,8 +10,9 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
-from adbench.oracle.enclosures.midpoint_radius import Axes, Floats, Parts, in_rows
+from adbench.oracle.enclosures.midpoint_radius import Floats, Parts
 from adbench.oracle.enclosures.taylor import UP, by_name
+from adbench.oracle.series.arrays import Axes, in_rows
 from adbench.oracle.series.ball import is_series
 from adbench.oracle.series.number import Real
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle.enclosures import rounded_linalg, verified_linalg
+from adbench.oracle.enclosures import rounded_arrays, verified_linalg
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.enclosures.verified_linalg import masked, rows_in, transposed
 from adbench.oracle.series import triangles
-from adbench.oracle.series.linalg import Linalg, SlogdetSeries
+from adbench.oracle.series.linalg import Linalg
 
 MOST_ROWS = 256
 """Of a matrix: products of larger ones take balls minutes."""
@@ -28,7 +28,7 @@ class EnclosedLinalg(Linalg):
 
     def __init__(self, xp: Any) -> None:
         self._xp, self.matmul = xp, xp.matmul
-        self._values: Any = rounded_linalg if issubclass(xp.arithmetic, RoundedArray) else verified_linalg
+        self._values: Any = rounded_arrays if issubclass(xp.arithmetic, RoundedArray) else verified_linalg
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
@@ -77,17 +77,6 @@ class EnclosedLinalg(Linalg):
             return self._between(lower, left + right, transposed(upper)).put(rows_in(a.shape, order), a.shape)
 
         return self._xp.array(packed, [(a, pullback)]), order
-
-    def det(self, a: Any) -> Any:
-        """The product of the pivots, with the sign of their order."""
-        pivots, signs = self._pivots(a)
-        return self._xp.prod(pivots, -1) * signs
-
-    def slogdet(self, a: Any) -> SlogdetSeries:
-        """The sign of the determinant, and the logarithm of its size."""
-        pivots, signs = self._pivots(a)
-        xp = self._xp
-        return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
 
     def _pivots(self, a: Any) -> tuple[Any, Any]:
         packed, order = self.lu(a)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.ball_arrays import BallArray
 from adbench.oracle.enclosures.enclosed_linalg import EnclosedLinalg
-from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure, in_rows
+from adbench.oracle.enclosures.midpoint_radius import Enclosure
 from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged
+from adbench.oracle.series.arrays import Axes, in_rows
 from adbench.oracle.series.functions import UNARY
 from adbench.vocabulary import FUNCTIONS, words
 

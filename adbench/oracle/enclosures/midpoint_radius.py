@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from adbench.oracle.enclosures import taylor
 from adbench.oracle.enclosures.taylor import TINY, UP, U
+from adbench.oracle.series.arrays import Axes, in_rows
 
 Floats = NDArray[np.float64]
-Axes = int | Sequence[int] | None
 
 LONG = np.longdouble
 NO_UNDERFLOW = 2.0**-900
@@ -192,14 +192,6 @@ class Enclosure(Parts):
         lost = max(most - 1, 0) * U
         rad = (added(self.rad) + lost * added(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
         return Enclosure(added(self.mid), rad)
-
-
-def in_rows(x: NDArray[Any], axis: Axes) -> tuple[NDArray[Any], list[int]]:
-    """The array with these axes as its first one, and its shape with one entry along each of them."""
-    axes = range(x.ndim) if axis is None else [k % x.ndim for k in np.atleast_1d(axis).astype(int).tolist()]
-    kept = [n for k, n in enumerate(x.shape) if k not in axes]
-    rows = np.moveaxis(x, axes, range(len(axes))).reshape(math.prod(x.shape[k] for k in axes), *kept)
-    return rows, [1 if k in axes else n for k, n in enumerate(x.shape)]
 
 
 def _by_halves(x: Floats) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.oracle.enclosures.rounded_linalg import eliminated
+from adbench.oracle.enclosures.rounded_arrays import eliminated
 from adbench.oracle.enclosures.taylor import TINY, UP, Floats
 
 Value = Any

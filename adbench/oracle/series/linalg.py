@@ -90,17 +90,15 @@ class Linalg:
 
     def det(self, a: Any) -> Any:
         """The determinant, also of a singular matrix."""
-        if holds_complex(a):
-            packed, _, signs = self._complex_lu(a)
-            return self._xp.prod(np.diagonal(packed, axis1=-2, axis2=-1), -1) * signs
+        if (pivots := self._pivots(a)) is not None:
+            return self._xp.prod(pivots[0], -1) * pivots[1]
         (determinants,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
         return determinants[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetSeries:
         """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
-        if holds_complex(a):
-            xp, (packed, _, signs) = self._xp, self._complex_lu(a)
-            pivots = np.diagonal(packed, axis1=-2, axis2=-1)
+        if (pair := self._pivots(a)) is not None:
+            xp, (pivots, signs) = self._xp, pair
             return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
 
         def compute(rows: Rows) -> tuple[Rows, Rows]:
@@ -110,6 +108,13 @@ class Linalg:
         sign, log = self._each(compute, a)
         exact_sign = np.frompyfunc(lambda s: self._real(ball.sign_of(s.ball)), 1, 1)
         return SlogdetSeries(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
+
+    def _pivots(self, a: Any) -> tuple[Any, Any] | None:
+        """The pivots of complex matrices, and the signs of the orders of their rows; None for real ones."""
+        if not holds_complex(a):
+            return None
+        packed, _, signs = self._complex_lu(a)
+        return np.diagonal(packed, axis1=-2, axis2=-1), signs
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
