@@ -18,7 +18,7 @@ from adbench.oracle.series import ball, triangles
 from adbench.oracle.series.algebra import complex_matrices, spectra
 from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra.coefficients import Rows
-from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
+from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex, objects
 
 Vectors = Callable[[Any], Any]
 """A function of matrices of float64: a library's eigenvectors or left singular vectors, as columns. A decomposition
@@ -339,12 +339,8 @@ class Linalg:
 
     def _array(self, matrices: tuple[Rows, ...], batch: tuple[int, ...]) -> Objects:
         real, height = self._real, len(matrices[0])
-        array = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
-        for k, rows in enumerate(matrices):
-            for i, row in enumerate(rows):
-                for j, value in enumerate(row):
-                    array[k, i, j] = real(real.rounded(value))
-        return array.reshape(batch + array.shape[1:]).view(RealArray)
+        numbers = [real(real.rounded(value)) for rows in matrices for row in rows for value in row]
+        return objects(numbers, (*batch, height, len(matrices[0][0]) if height else 0))
 
 
 def _adjoint(a: Any) -> Any:

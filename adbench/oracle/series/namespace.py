@@ -222,7 +222,7 @@ class Balls(Arrays):
             if self._depth > Balls.deepest:
                 Balls.deepest = self._depth
                 raise NeedsTerms
-            power = ball.terms() >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
+            power = ball.state.how.terms >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
             if not power:
                 raise NeedsTerms
             slopes = np.empty(np.shape(x), dtype=object)

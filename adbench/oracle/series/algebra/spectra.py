@@ -136,11 +136,11 @@ def _of_block(value: Any, block: MatrixSeries, vectors: bool) -> tuple[list[Ball
         return [ball.series(coefficients, terms)], [[ONE]]
     slopes = block.parts[1:]
     if all(part is None for part in slopes):
-        if vectors and not ball.no_more_terms():
+        if vectors and not ball.state.how.last:
             raise NeedsTerms
         return [ball.series([value], terms)] * size, _unit(size)
     slopes[0] = arb_mat(size, size) if slopes[0] is None else slopes[0]
-    ball.on_edge()
+    ball.state.edged = True
     values, turns = eigh(MatrixSeries(slopes, terms - 1, size, size).entries(), vectors=vectors)
     return [add(value, ball.shifted(v, 1)) for v in values], turns
 
@@ -239,12 +239,12 @@ def _symmetric(a: Any) -> Any:
 def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Triple:
     """The singular value decomposition of t C(t)."""
     if all(part is None for part in couplings):
-        if vectors and width and not ball.no_more_terms():
+        if vectors and width and not ball.state.how.last:
             raise NeedsTerms
         return [row[:width] for row in _unit(height)], [ball.series([ZERO], len(couplings) + 1)] * width, _unit(width)
     couplings[0] = arb_mat(height, width) if couplings[0] is None else couplings[0]
     if width:
-        ball.on_edge()
+        ball.state.edged = True
     left, values, right = svd(MatrixSeries(couplings, len(couplings), height, width).entries(), vectors=vectors)
     return left, [ball.shifted(value, 1) for value in values], right
 
