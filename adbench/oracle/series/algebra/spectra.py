@@ -193,6 +193,15 @@ def _lifted(
     blocks, rotation = block_diagonal(turned, clusters)
     columns = (MatrixSeries([basis], None, m + n, m + n) @ MatrixSeries(rotation, matrix.terms, m + n, m + n)).parts
     root, first = arb(2).sqrt(), 0
+
+    def turned_from(row: int, column: int, height: int, turn: Rows, scale: Any) -> Rows:
+        """The vectors from this column on, their entries from this row on, scaled and turned."""
+        cuts = [cut(part, row, column, height, len(turn)) for part in columns]
+        cuts = [None if part is None else part * scale for part in cuts]
+        by = MatrixSeries.of(turn)
+        assert by is not None
+        return (MatrixSeries(cuts, matrix.terms, height, len(turn)) @ by).entries()
+
     for left, right in parts:
         if is_nothing(left.value):
             couplings = [cut(part, first, first + left.size, left.size, right.size) for part in blocks[1:]]
@@ -205,14 +214,8 @@ def _lifted(
             turns, at, scale = (turn, values[::-1], turn), (first, first), root
             first += left.size
         first += left.size + right.size * is_nothing(left.value)
-        tops = [cut(part, 0, at[0], m, left.size) for part in columns]
-        bottoms = [cut(part, m, at[1], n, right.size) for part in columns]
         if right.size:
-            yield (
-                _turned(MatrixSeries(_scaled(tops, scale), matrix.terms, m, left.size), turns[0]),
-                turns[1],
-                _turned(MatrixSeries(_scaled(bottoms, scale), matrix.terms, n, right.size), turns[2]),
-            )
+            yield turned_from(0, at[0], m, turns[0], scale), turns[1], turned_from(m, at[1], n, turns[2], scale)
 
 
 def _of_symmetric(left: EigenvalueCluster, right: EigenvalueCluster) -> list[EigenvalueCluster]:
@@ -247,17 +250,6 @@ def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Tr
         ball.state.edged = True
     left, values, right = svd(MatrixSeries(couplings, len(couplings), height, width).entries(), vectors=vectors)
     return left, [ball.shifted(value, 1) for value in values], right
-
-
-def _scaled(parts: list[Any], scale: Any) -> list[Any]:
-    return [None if part is None else part * scale for part in parts]
-
-
-def _turned(columns: MatrixSeries, turn: Rows) -> Rows:
-    columns.parts[0] = arb_mat(columns.rows, columns.columns) if columns.parts[0] is None else columns.parts[0]
-    by = MatrixSeries.of(turn)
-    assert by is not None
-    return (columns @ by).entries()
 
 
 def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCluster]]:
