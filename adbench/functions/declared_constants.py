@@ -18,7 +18,7 @@ import numpy as np
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.evidence import within
 from adbench.oracle.series import ball
-from adbench.oracle.series.complex_numbers import ComplexNumber
+from adbench.oracle.series.number import ComplexNumber
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ import numpy as np
 import optree
 
 from adbench.oracle.diagnosis.branches import TOLERANCE, settled_by_values, slope_of_values
-from adbench.oracle.differences import slope
+from adbench.oracle.differences import Line, slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
-from adbench.oracle.leaves import FloatArray, Point
+from adbench.oracle.leaves import Point
 from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLongOnSeries, on_series
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
+from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, along_line, chosen_entries, nearby_value
 
 DIFFERENCES = "nine-point differences in double precision"
 
@@ -53,7 +53,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         """The number; of an entry that the series left unknown, the slope by differences."""
         if leaf < 0 or not math.isnan(known.size):
             return known
-        return replace(_one_slope(functions[which], subject.point, leaf, index)[0], kind="unsure")
+        return replace(_slope(functions[which], subject.point, effort.seed, leaf, index)[0], kind="unsure")
 
     def examine(examination: SeriesExamination) -> list[Row]:
         rows = examination.rows(examination.planned())
@@ -100,7 +100,7 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
     here = nearby_value(f, subject.point.args)
     if abs(here - row.value.nearest(here)) > TOLERANCE * max(abs(here), row.value.size):
         return row  # the values follow another branch, as with the other sign of an eigenvector
-    settled, hidden = settled_by_values(row, lambda *args: nearby_value(f, args), subject.point, most)
+    settled, hidden = settled_by_values(row, f, subject.point, most)
     if settled == row:
         return row
     why = ITERATION
@@ -112,12 +112,12 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
 
 
 def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index: int) -> str:
-    """Where the source branches on this entry, or along the direction of that number if leaf is -1; "" if unknown."""
+    """Where the source branches along `Point.step`; "" if unknown."""
     place = subject.place
     if place is None:
         return ""
-    point, places = subject.point, dict[str, None]()
-    move = many_entries(point.unit(leaf, index) if leaf >= 0 else point.steps(examination.effort.seed, index))
+    places = dict[str, None]()
+    move = many_entries(subject.point.step(examination.effort.seed, leaf, index)[0])
     with watching(lambda: places.setdefault(place())), suppress(Exception):  # the line leads outside
         examination.truth.evaluations.along(Curve.straight(move))
     return ", ".join(list(filter(None, places))[:MOST_PLACES])
@@ -131,8 +131,9 @@ def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_d
     affordable = max(1, min(effort.max_entries, most // EVALUATIONS_PER_SLOPE - directions))
     chosen = chosen_entries(point.sizes, affordable, effort.seed)
     value, evaluations = _value(f, point, effort.seed)
-    slopes = [_one_slope(f, point, k, index) for k, indices in enumerate(chosen) for index in indices]
-    slopes += [_slope_along(f, point, point.steps(effort.seed, number), 1.0) for number in range(directions)]
+    places = [(k, index) for k, indices in enumerate(chosen) for index in indices]
+    places += [(-1, number) for number in range(directions)]
+    slopes = [_slope(f, point, effort.seed, *place) for place in places]
     return replace(
         point.row(effort.seed, value, chosen, [known for known, _ in slopes]),
         method=DIFFERENCES,
@@ -141,22 +142,15 @@ def _by_differences(f: Callable[..., float], point: Point, effort: Effort, max_d
     )
 
 
-def _one_slope(f: Callable[..., float], point: Point, leaf: int, index: int) -> tuple[Known, int]:
-    """The derivative in one entry by nine-point differences, and its number of evaluations."""
-    return _slope_along(f, point, point.unit(leaf, index), abs(float(point.leaves[leaf].values.flat[index])))
-
-
-def _slope_along(
-    f: Callable[..., float], point: Point, step: Sequence[FloatArray | None], size: float
-) -> tuple[Known, int]:
-    def along(t: float) -> float:
-        return nearby_value(f, point.moved([None if part is None else t * part for part in step]))
-
-    derivative = slope(along, size)
-    stands = derivative.kind == "kink" or derivative.lower == 0 == derivative.upper
-    if stands and (seen := slope_of_values(along, size)) is not None:  # a quantised number, in fine steps
-        return Known(seen[0], seen[0], seen[1]), derivative.evaluations
-    return Known(derivative.lower, derivative.upper, derivative.bar, 0.0, derivative.kind), derivative.evaluations
+def _slope(f: Callable[..., float], point: Point, seed: int, leaf: int, index: int) -> tuple[Known, int]:
+    """The derivative along `Point.step` by nine-point differences, and its number of evaluations."""
+    step, size = point.step(seed, leaf, index)
+    line = Line(along_line(f, point, step))
+    derivative = slope(line, size)
+    stands = derivative.kind == "kink" or derivative.size == 0
+    if stands and (seen := slope_of_values(line, size)) is not None:  # a quantised number, in fine steps
+        derivative = Known(seen[0], seen[0], seen[1])
+    return derivative, line.evaluations
 
 
 def _value(f: Callable[..., float], point: Point, seed: int, draws: int = 6) -> tuple[Known, int]:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from adbench.oracle.reference import UNIT_ROUNDOFF
+from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known
 
 CENTRAL_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 SECOND_WEIGHTS = (8 / 5, -1 / 5, 8 / 315, -1 / 560)
@@ -44,21 +44,6 @@ have the same sign and are at least `STEADY` times the one before. Changes by ro
 
 SMALLER = 3
 """Halvings from a step to the steps that measure its noise, where differences of a smooth curve have vanished."""
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A derivative as an interval (one number where f is smooth) with an absolute error bar.
-
-    kind: "smooth"; "kink" (one-sided derivatives differ); "one-sided" (f exists on one side only);
-    "unknown" (no step gave a finite answer: derivative and bar are NaN).
-    """
-
-    lower: float
-    upper: float
-    bar: float
-    kind: str
-    evaluations: int
 
 
 class Line:
@@ -94,44 +79,44 @@ class _Rung:
     noise: float = 0.0
 
 
-def slope(f: Callable[[float], float], size: float) -> Slope:
-    """The derivative of t -> f(t) at 0, where t is added to a number of magnitude ``size`` (0: no magnitude)."""
-    line = Line(f)
-    centre = line(0.0)
-    if not math.isfinite(centre):
-        return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
+def slope(line: Line, size: float) -> Known:
+    """The derivative of t -> f(t) at 0, where t is added to a number of magnitude ``size`` (0: no magnitude).
+
+    "unknown" if no step gives a finite answer.
+    """
+    if not math.isfinite(line(0.0)):
+        return UNKNOWN
     small = size if 0 < size < 1 else max(1.0, size)
     if _kinked(line, small):
         sides = [_chosen(_ladder(line, size, side)) for side in (-1.0, 1.0)]
-        return _interval(sides, "kink", line.evaluations)
+        return _interval(sides, "kink")
     best = _chosen(_ladder(line, size, 0.0))
     if best is not None:
-        return _interval([best], "smooth", line.evaluations)
+        return _interval([best], "smooth")
     sides = [_chosen(_ladder(line, size, side)) for side in (-1.0, 1.0)]
-    return _interval(sides, "one-sided", line.evaluations)
+    return _interval(sides, "one-sided")
 
 
-def curvature(f: Callable[[float], float]) -> Slope:
+def curvature(line: Line) -> Known:
     """The second derivative of t -> f(t) at 0, from nine points, where t is added to a number of about one.
 
     "unknown" if f or its slope has a kink there.
     """
-    line = Line(f)
     if math.isfinite(line(0.0)) and not _kinked(line, 1.0) and not _bent(line):
         floor = SECOND_GROWTH * _quantum(line)
         rungs = _ladder(line, 1.0, 0.0, _second)
         best = _chosen([replace(rung, rounding=max(rung.rounding, floor / rung.step**2)) for rung in rungs])
         if best is not None:
-            return _interval([best], "smooth", line.evaluations)
-    return Slope(math.nan, math.nan, math.nan, "unknown", line.evaluations)
+            return _interval([best], "smooth")
+    return UNKNOWN
 
 
-def _interval(pairs: list[tuple[float, float] | None], kind: str, evaluations: int) -> Slope:
+def _interval(pairs: list[tuple[float, float] | None], kind: str) -> Known:
     finite = [pair for pair in pairs if pair is not None]
     if not finite:
-        return Slope(math.nan, math.nan, math.nan, "unknown", evaluations)
+        return UNKNOWN
     derivatives, bars = zip(*finite, strict=True)
-    return Slope(min(derivatives), max(derivatives), max(bars), kind, evaluations)
+    return Known(min(derivatives), max(derivatives), max(bars), kind=kind)
 
 
 def _ladder(

@@ -87,6 +87,12 @@ class Point:
         direction[leaf].flat[index] = 1.0
         return direction
 
+    def step(self, seed: int, leaf: int, index: int) -> tuple[list[FloatArray], float]:
+        """The direction of one entry, or for leaf -1 the direction of this number; and the size of the moved number."""
+        if leaf < 0:
+            return self.steps(seed, index), 1.0
+        return self.unit(leaf, index), abs(float(self.leaves[leaf].values.flat[index]))
+
     def direction(self, seed: int, number: int) -> tuple[Any, ...]:
         """The direction v with this number, nested like the active arguments."""
         moved = self.replaced([step if step.ndim else float(step) for step in self.steps(seed, number)])

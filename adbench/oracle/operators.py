@@ -150,36 +150,22 @@ def judge_entries(
     agreed    the places of numbers that agree with their references at neighbouring points too
     """
     chosen = lowest(SINGLE if single and holds_single(result) else DOUBLE, within)
-    if chosen is DOUBLE:
-        with judging_in(DOUBLE):
-            return _judged(operator, result, known, nonzeros, claimed_relative_error, spread, agreed)
-    with judging_in(chosen):
-        verdict, entries = _judged(operator, in_double(result), known, nonzeros, claimed_relative_error, spread)
-    return replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}"), entries
-
-
-def _judged(
-    operator: str,
-    result: Any,
-    known: Reference,
-    nonzeros: Nonzeros | None,
-    claim: float | None,
-    spread: ErrorSpread | None = None,
-    agreed: Collection[str] = (),
-) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    """The verdict in the chosen arithmetic, and the compared numbers."""
-    try:
-        with np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
-            parts = _compared(operator, result, known, nonzeros, claim)
+    row, entries = known.all_outputs, list[EntryEvidence]()
+    with judging_in(chosen), np.errstate(all="ignore"):  # overflow belongs to the verdict, not to numpy's warnings
+        try:
+            own = result if chosen is DOUBLE else in_double(result)
+            parts = _compared(operator, own, known, nonzeros, claimed_relative_error)
             if spread is not None:
                 parts = _widened(parts, spread)
-            if agreed:
+            if agreed and chosen is DOUBLE:
                 parts = [_revised(one, partial(confirmed, places=agreed)) for one in parts]
             entries = [item for one in parts for item in ([one.value] if one.value else []) + one.evidence]
-            return conclude(parts, known.all_outputs, claim), tuple(entries)
-    except Misshapen as error:
-        row = known.all_outputs
-        return Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason), ()
+            verdict = conclude(parts, row, claimed_relative_error)
+        except Misshapen as error:
+            verdict = Verdict("wrong", str(error), None, None, 0, 0, 0, 0, row.method, row.reason)
+    if chosen is not DOUBLE:
+        verdict = replace(verdict, sentence=f"in {chosen.name}: {verdict.sentence}")
+    return verdict, tuple(entries)
 
 
 def _widened(parts: Sequence[ComparedPart], spread: ErrorSpread) -> list[ComparedPart]:
@@ -210,10 +196,11 @@ def _compared(
     if operator == "vjp":
         return [_gradient(scaled(result, 1 / COTANGENT), row)]
     if operator == "hessian":
-        rows = _jacobian(hessian_blocks(result, known), known, _EntryNames.of_entries(known), None)
+        rows = _jacobian("the Hessian", hessian_blocks(result, known), known, partial(_name_in_hessian, known))
         return rows if claim is None else [_as_one(rows)]
     if operator == "jacobian" and known.shape:
-        return _jacobian(jacobian_blocks(result, known), known, _EntryNames.of_outputs(known), nonzeros)
+        name = partial(_name_in_jacobian, known)
+        return _jacobian("the Jacobian", jacobian_blocks(result, known), known, name, nonzeros)
     if operator not in LAWS:
         raise ValueError(f"the oracle has no law for {operator}; it has {', '.join(sorted(LAWS))}")
     if known.shape:
@@ -226,37 +213,23 @@ def _compared(
     return [replace(_gradient(result[1], row), value=value)]
 
 
-@dataclass(frozen=True)
-class _EntryNames:
-    """Names for the entries of a Jacobian or a Hessian.
+EntryName = Callable[[int, str], str]
+"""The name of an entry of a Jacobian or a Hessian, by the index of its row and the name of its column."""
 
-    whole   the matrix
-    row     row(index) -> the name of a row, for `entry`
-    entry   entry(row, column) -> an entry's name from the names of its row and column
-    """
 
-    whole: str
-    row: Callable[[int], str]
-    entry: Callable[[str, str], str]
+def _name_in_jacobian(known: Reference, row: int, column: str) -> str:
+    """``output[3, 1], x[2]``."""
+    return f"{_place(row, known.shape)}, {column}"
 
-    @staticmethod
-    def of_outputs(known: Reference) -> _EntryNames:
-        """``output[3, 1], x[2]``."""
-        row = partial(_place, shape=known.shape)
-        return _EntryNames("the Jacobian", row, lambda row, column: f"{row}, {column}")
 
-    @staticmethod
-    def of_entries(known: Reference) -> _EntryNames:
-        """``H[x[3], y[1]]``."""
-        leaves = known.all_outputs.leaves
-        ends = np.cumsum([leaf.size for leaf in leaves])
-
-        def row(index: int) -> str:
-            which = int(np.searchsorted(ends, index, side="right"))
-            start = int(ends[which]) - leaves[which].size
-            return entry_name(leaves[which].path, index - start, leaves[which].shape)
-
-        return _EntryNames("the Hessian", row, lambda row, column: f"H[{row}, {column}]")
+def _name_in_hessian(known: Reference, row: int, column: str) -> str:
+    """``H[x[3], y[1]]``."""
+    start = 0
+    for leaf in known.all_outputs.leaves:
+        if row < start + leaf.size:
+            return f"H[{entry_name(leaf.path, row - start, leaf.shape)}, {column}]"
+        start += leaf.size
+    raise IndexError(row)
 
 
 def _gradient(result: Any, row: Row) -> ComparedPart:
@@ -302,23 +275,23 @@ def _place(index: int, shape: tuple[int, ...]) -> str:
 
 
 def _jacobian(
-    blocks: Sequence[Any], known: Reference, names: _EntryNames, nonzeros: Nonzeros | None
+    what: str, blocks: Sequence[Any], known: Reference, name: EntryName, nonzeros: Nonzeros | None = None
 ) -> list[ComparedPart]:
     """Forbidden nonzeros, then every examined row, then sums over all rows if there are more."""
     leaves = known.all_outputs.leaves
-    unfit = _not_finite(blocks, known, names) + _outside(blocks, known, names, nonzeros)
+    unfit = _not_finite(blocks, known, name) + _outside(blocks, known, name, nonzeros)
     rows = [
         compared(
             [_row(block, index).reshape(leaf.shape) for block, leaf in zip(blocks, leaves, strict=True)],
             row,
-            named=partial(names.entry, names.row(index)),
+            named=partial(name, index),
         )
         for index, row in known.outputs
     ]
     summed = len(known.outputs) < known.size and all(math.isfinite(item.got) for item in unfit)
     sums = [_summed(blocks, known, number) for number in range(len(known.sums))] if summed else []
     parts = [*([ComparedPart(entries=unfit)] if unfit else []), *rows, *sums]
-    return [*parts, ComparedPart(hidden=_hidden_in(blocks, known, names, rows, sums))]
+    return [*parts, ComparedPart(hidden=_hidden_in(what, blocks, known, rows, sums))]
 
 
 def _as_one(rows: Sequence[ComparedPart]) -> ComparedPart:
@@ -343,11 +316,7 @@ def _summed(blocks: Sequence[Any], known: Reference, number: int) -> ComparedPar
 
 
 def _hidden_in(
-    blocks: Sequence[Any],
-    known: Reference,
-    names: _EntryNames,
-    rows: Sequence[ComparedPart],
-    sums: Sequence[ComparedPart],
+    what: str, blocks: Sequence[Any], known: Reference, rows: Sequence[ComparedPart], sums: Sequence[ComparedPart]
 ) -> list[Hidden | None]:
     """The largest error that could hide in each block: in an examined row, or in another one, which only sums
     include."""
@@ -358,7 +327,7 @@ def _hidden_in(
             errors.append(min((each.hiding[k] for each in sums), default=math.inf))
         numbers = block if isinstance(block, np.ndarray) else block.data
         seen = len(known.outputs) * len(leaf.entries) if isinstance(block, np.ndarray) else 0
-        errors_of_blocks.append(hidden(f"{names.whole} in {leaf.path}", max(errors, default=0.0), numbers, seen))
+        errors_of_blocks.append(hidden(f"{what} in {leaf.path}", max(errors, default=0.0), numbers, seen))
     return errors_of_blocks
 
 
@@ -396,17 +365,17 @@ def _nonzero(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
     return triplets.row.astype(np.intp), triplets.col.astype(np.intp), triplets.data
 
 
-def _not_finite(blocks: Sequence[Any], known: Reference, names: _EntryNames) -> list[EntryEvidence]:
+def _not_finite(blocks: Sequence[Any], known: Reference, name: EntryName) -> list[EntryEvidence]:
     """The first NaN or infinity of each input outside the examined rows, if all references of the sums are finite."""
     if len(known.outputs) == known.size or not all(
         math.isfinite(one.size) for row in known.sums for one in row.derivatives
     ):
         return []
-    return _first_of_each(blocks, known, names, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
+    return _first_of_each(blocks, known, name, not_finite, lambda _, rows, columns, values: ~np.isfinite(values))
 
 
 def _outside(
-    blocks: Sequence[Any], known: Reference, names: _EntryNames, nonzeros: Nonzeros | None
+    blocks: Sequence[Any], known: Reference, name: EntryName, nonzeros: Nonzeros | None
 ) -> list[EntryEvidence]:
     """For each input the first nonzero entry outside the pattern."""
     if nonzeros is None:
@@ -420,13 +389,13 @@ def _outside(
         pattern = nonzeros.rows[mine] * size + nonzeros.columns[mine] - start
         return ~np.isin(rows * size + columns, pattern) & (values != 0)
 
-    return _first_of_each(blocks, known, names, not_zero, stray)
+    return _first_of_each(blocks, known, name, not_zero, stray)
 
 
 def _first_of_each(
     blocks: Sequence[Any],
     known: Reference,
-    names: _EntryNames,
+    name: EntryName,
     evidence: Callable[[str, tuple[int, ...], float], EntryEvidence],
     unfit: Callable[[int, Any, Any, Floats], Any],
 ) -> list[EntryEvidence]:
@@ -436,7 +405,7 @@ def _first_of_each(
         rows, columns, values = _nonzero(block)
         for k in np.flatnonzero(unfit(which, rows, columns, values))[:1]:
             entry = entry_name(leaf.path, int(columns[k]), leaf.shape)
-            firsts.append(evidence(names.entry(names.row(int(rows[k])), entry), (), float(values[k])))
+            firsts.append(evidence(name(int(rows[k]), entry), (), float(values[k])))
     return firsts
 
 

@@ -20,7 +20,7 @@ from adbench.oracle.series.ball import Insufficient
 from adbench.oracle.series.evaluation import Curve, Evaluations, Move, NotTold, many_entries, one_entry
 from adbench.oracle.series.namespace import TooSlow, lift_deadlines
 from adbench.oracle.series.noise import noises
-from adbench.oracle.series.truth import Settled, Truth
+from adbench.oracle.series.truth import Truth
 from adbench.oracle.subject import Effort, ExaminedNumbers, Subject, chosen_entries
 
 Examined = TypeVar("Examined")
@@ -148,19 +148,15 @@ class SeriesExamination:
 
     def known(self, wanted: Sequence[tuple[Curve, float]], draws: int) -> list[list[Known]]:
         """For each curve the derivative along it over its scale, for each number."""
-        settled = [self._settled(*pair) for pair in wanted]
+        settled = [self.truth.derivatives(*pair) for pair in wanted]
         if not draws:
             return [[one.known for one in of_curve] for of_curve in settled]
-        deviations = noises(
-            self.truth.evaluations, wanted, settled, draws=draws, seed=self.effort.seed, form=self.effort.precision
-        )
+        along = list(zip(wanted, settled, strict=True))
+        deviations = noises(self.truth.evaluations, along, draws, self.effort.seed, self.effort.precision)
         return [
             [replace(one.known, noise=noise) if math.isfinite(one.known.size) else one.known for one, noise in pairs]
             for pairs in (zip(*both, strict=True) for both in zip(settled, deviations, strict=True))
         ]
-
-    def _settled(self, curve: Curve, scale: float) -> list[Settled]:
-        return self.truth.derivatives(curve, scale) if curve.moves else self.truth.values()
 
 
 def unit(point: Point, leaf: int, index: int, form: Precision = DOUBLE) -> tuple[Move, float]:

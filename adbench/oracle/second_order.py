@@ -8,18 +8,18 @@ allows that; otherwise it is unknown and the verdict blind.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from adbench.oracle.differences import curvature, slope
+from adbench.oracle.differences import Line, curvature, slope
 from adbench.oracle.leaves import DIRECTION, FloatArray, Point, output_weights, power_of_two
 from adbench.oracle.precise import FEWEST_DRAWS, NOISY_COST, TOO_LONG, NotPrecise, SeriesExamination, on_series, unit
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.evaluation import Curve, many_entries
-from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, chosen_entries, nearby_value
+from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, along_line, chosen_entries
 
 MOST_ROWS = 64
 """The most rows of a Hessian examined individually."""
@@ -124,8 +124,9 @@ class _Bends:
     def slope(self, direction: list[FloatArray]) -> Known:
         """The derivative along a direction."""
         length = self.length(direction)
-        derivative = slope(self.along([part * length for part in direction]), 1.0)
-        self.calls += derivative.evaluations
+        line = self.line([part * length for part in direction])
+        derivative = slope(line, 1.0)
+        self.calls += line.evaluations
         lower, upper, bar = (x / length for x in (derivative.lower, derivative.upper, derivative.bar))
         return Known(lower, upper, bar, 0.0, derivative.kind)
 
@@ -138,8 +139,9 @@ class _Bends:
             if not any(step.any() for step in steps):  # u - w of two equal vectors
                 ends.append((0.0, 0.0))
                 continue
-            bend = curvature(self.along(steps))
-            self.calls += bend.evaluations
+            line = self.line(steps)
+            bend = curvature(line)
+            self.calls += line.evaluations
             ends.append((bend.lower, bend.bar))
         factor = 4 * scales[0] * scales[1]
         middle, bar = (ends[0][0] - ends[1][0]) / factor, (ends[0][1] + ends[1][1]) / factor
@@ -154,13 +156,9 @@ class _Bends:
         ]
         return power_of_two(min(sizes, default=1.0))
 
-    def along(self, steps: list[FloatArray]) -> Callable[[float], float]:
+    def line(self, step: list[FloatArray]) -> Line:
         """f on the line through the point."""
-
-        def value(t: float) -> float:
-            return nearby_value(self.f, self.point.moved([t * part for part in steps]))
-
-        return value
+        return Line(along_line(self.f, self.point, step))
 
 
 def _affordable_rows(evaluations: float) -> int:

@@ -127,6 +127,11 @@ def nearby_value(f: Callable[..., float], args: tuple[Any, ...]) -> float:
         return math.nan
 
 
+def along_line(f: Callable[..., float], point: Point, step: Sequence[FloatArray]) -> Callable[[float], float]:
+    """t -> `nearby_value` of f at x + t step."""
+    return lambda t: nearby_value(f, point.moved([t * part for part in step]))
+
+
 def chosen_entries(sizes: Sequence[int], most: int, seed: int) -> list[list[int]]:
     """Flat indices to examine, per leaf: all if they fit, else an equal share of ``most`` for each leaf.
 

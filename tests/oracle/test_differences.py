@@ -7,17 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adbench.oracle.differences import Slope, curvature, slope
+from adbench.oracle.differences import Line, curvature, slope
+from adbench.oracle.reference import Known
 
 
-def at(f: Callable[[float], float], x: float) -> Slope:
+def at(f: Callable[[float], float], x: float) -> Known:
     def shifted(t: float) -> float:
         try:
             return f(x + t)
         except (ValueError, ArithmeticError):
             return math.nan
 
-    return slope(shifted, abs(x))
+    return slope(Line(shifted), abs(x))
 
 
 SMOOTH: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
@@ -106,8 +107,9 @@ def test_a_function_that_computes_in_single_precision_has_a_wide_bar() -> None:
 
 def test_the_ladder_is_bounded() -> None:
     noise = random.Random(3)
-    found = slope(lambda t: noise.random(), 1.0)
-    assert found.evaluations < 400
+    line = Line(lambda t: noise.random())
+    slope(line, 1.0)
+    assert line.evaluations < 400
 
 
 DOMAINS: dict[str, tuple[Callable[[float], float], float, float]] = {
@@ -158,11 +160,11 @@ CURVES: dict[str, tuple[Callable[[float], float], float]] = {
 @pytest.mark.parametrize("name", CURVES)
 def test_a_second_derivative_lies_within_its_bar(name: str) -> None:
     f, truth = CURVES[name]
-    found = curvature(f)
+    found = curvature(Line(f))
     assert abs(found.lower - truth) <= 25 * found.bar
     assert found.bar < 0.2 * (abs(truth) or 1e6)
 
 
 @pytest.mark.parametrize("f", [abs, lambda t: t * abs(t), lambda t: max(t, 0.0) ** 2, lambda t: abs(t) ** 1.5])
 def test_a_kink_in_the_slope_has_no_second_derivative(f: Callable[[float], float]) -> None:
-    assert curvature(f).kind == "unknown"
+    assert curvature(Line(f)).kind == "unknown"

@@ -79,8 +79,9 @@ def test_a_matrix_of_three_hundred_rows_is_proved() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_enclosures_and_series_agree(name: str) -> None:
-    """On the numbers, and on what rounding explains to a factor."""
+def test_enclosures_and_series_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the numbers, and on what rounding explains to a factor: by so many draws that it is known to an eighth."""
+    monkeypatch.setattr(enclosed_row, "FEWEST_DRAWS", 32)
     case = catalog().cases[name]
     subject = subject_of(point(case, case.quick_sizes[0], 0))
     effort = Effort(0, max_seconds=30.0)
@@ -94,7 +95,7 @@ def test_enclosures_and_series_agree(name: str) -> None:
     tolerated = [[20 * known.noise + 8 * 2.0**-53 * known.size for known in of] for of in (numbers, others)]
     ratios = np.divide(*tolerated)
     assert 0.5 < math.exp(np.mean(np.log(ratios))) < 8
-    assert ratios.min() > 0.25
+    assert ratios.min() > 0.2
 
 
 @pytest.mark.parametrize(

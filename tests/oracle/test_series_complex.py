@@ -10,11 +10,10 @@ from adbench.oracle.compute import reference
 from adbench.oracle.second_order import hessian_reference
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, arithmetic
-from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.evaluation import one_number
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.noisy import noisy_type
-from adbench.oracle.series.number import LostPrecision, Real
+from adbench.oracle.series.number import ComplexNumber, LostPrecision, Real
 from adbench.oracle.subject import Effort
 from tests.oracle.scalars import subject_of
 

@@ -22,7 +22,7 @@ from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
-from adbench.oracle.series.complex_numbers import ComplexNumber
+from adbench.oracle.series.number import ComplexNumber
 from adbench.vocabulary import CANONICAL, words
 
 Rule = Callable[..., Any]

@@ -21,9 +21,8 @@ from adbench.oracle.enclosures.enclosed_namespace import Enclosures
 from adbench.oracle.enclosures.recorded import ARRANGING, ORDERING, EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
-from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.namespace import namespace_of
-from adbench.oracle.series.number import LostPrecision, Real
+from adbench.oracle.series.number import ComplexNumber, LostPrecision, Real
 from adbench.vocabulary import CANONICAL
 
 FLOAT64 = np.dtype(np.float64)

@@ -18,8 +18,7 @@ from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import nearest
-from adbench.oracle.series.complex_numbers import ComplexNumber
-from adbench.oracle.series.number import LostPrecision
+from adbench.oracle.series.number import ComplexNumber, LostPrecision
 
 DOUBLE = (torch.float64, torch.complex128)
 

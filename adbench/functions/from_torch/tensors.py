@@ -44,8 +44,7 @@ from adbench.functions.low_precision import WIDENS, low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.series.arrays import RealArray
-from adbench.oracle.series.complex_numbers import ComplexNumber
-from adbench.oracle.series.number import Real
+from adbench.oracle.series.number import ComplexNumber, Real
 
 
 class Evaluation(Eager):

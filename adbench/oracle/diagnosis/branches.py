@@ -16,15 +16,16 @@ tolerance, and both count as right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from adbench.oracle.differences import CENTRAL_GROWTH, Line, central_slope, forward_slope, noise_of
 from adbench.oracle.evidence import entry_name
-from adbench.oracle.leaves import FloatArray, Point
+from adbench.oracle.leaves import Point
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Row
 from adbench.oracle.series.truth import ANYTHING
+from adbench.oracle.subject import along_line
 
 COARSE = (0.02 * math.e, 0.007 * math.pi, 0.006 * math.sqrt(2), 0.002 * math.sqrt(3), 0.0004 * math.pi)
 SMALL = tuple(2.0**-power for power in (20, 25, 30, 35, 38))
@@ -72,18 +73,24 @@ def settled_by_values(
 ) -> tuple[Row, list[ContradictedDerivative]]:
     """The row with the derivative of the values wherever they contradict the proved one, and these places.
 
-    f      the row's number, in double precision; NaN outside its domain
+    f      the row's number, in double precision
     most   the most evaluations of f
     """
     hidden: list[ContradictedDerivative] = []
-    lines = _Lines(f, point, most)
-    jumps = lines.along(point.steps(row.seed, 0), 1.0).jump
+    lines: list[Line] = []
+
+    def values(leaf: int, index: int) -> _Values:
+        step, size = point.step(row.seed, leaf, index)
+        lines.append(Line(along_line(f, point, step)))
+        return _Values(lines[-1], size or 1.0)
+
+    jumps = values(-1, 0).jump
 
     def decided(known: Known, leaf: int, index: int) -> Known:
-        if (known.kind not in ("smooth", "kink") and known != ANYTHING) or lines.left <= 0:
+        is_decidable = known.kind in ("smooth", "kink") or known == ANYTHING
+        if not is_decidable or sum(line.evaluations for line in lines) >= most:
             return known
-        line = lines.of_entry(leaf, index) if leaf >= 0 else lines.along(point.steps(row.seed, index), 1.0)
-        settled = line.settled(known, jumps=jumps)
+        settled = values(leaf, index).settled(known, jumps=jumps)
         if settled is not known and settled.lower == settled.upper:  # in an interval both count
             place = row.leaves[leaf]
             where = entry_name(place.path, index, place.shape) if leaf >= 0 else f"direction {index}"
@@ -94,45 +101,9 @@ def settled_by_values(
     return row.with_derivatives(decided), hidden
 
 
-def slope_of_values(f: Callable[[float], float], size: float) -> tuple[float, float] | None:
+def slope_of_values(line: Line, size: float) -> tuple[float, float] | None:
     """The slope at 0 of values along a line, and its error; None if coarse steps do not decide it."""
-    return _Values(Line(f), size or 1.0)._slope(math.nan)
-
-
-class _Lines:
-    """The number along lines through the point; `left` counts the evaluations that remain."""
-
-    def __init__(self, f: Callable[..., float], point: Point, most: int) -> None:
-        self.f, self.point, self.left = f, point, most
-
-    def along(self, step: Sequence[FloatArray | None], size: float) -> _Values:
-        """x + t step, where t is added to numbers of this size."""
-
-        def value(t: float) -> float:
-            self.left -= 1
-            return self.f(*self.point.moved([None if part is None else t * part for part in step]))
-
-        return _Values(Line(value), size or 1.0)
-
-    def of_entry(self, leaf: int, index: int) -> _Values:
-        """One entry moves."""
-        return self.along(self.point.unit(leaf, index), abs(float(self.point.leaves[leaf].values.flat[index])))
-
-
-@dataclass(frozen=True)
-class _Slope:
-    """A slope by central differences, its rounding error, and the distance between the slopes of both sides."""
-
-    slope: float
-    error: float
-    sides: float
-
-    @classmethod
-    def of(cls, values: Sequence[float], h: float) -> _Slope:
-        """From values at -4 h, ..., 4 h."""
-        right, left = forward_slope(values[4:], h), forward_slope(values[4::-1], -h)
-        rounding = max(noise_of(values), UNIT_ROUNDOFF * max(map(abs, values)))
-        return cls(central_slope(values, h), CENTRAL_GROWTH * rounding / h, abs(right - left))
+    return _Values(line, size or 1.0)._slope(math.nan)
 
 
 @dataclass(frozen=True)
@@ -187,18 +158,19 @@ class _Values:
 
     def _slope(self, proved: float) -> tuple[float, float] | None:
         """The slope of the values and its error, from three coarse steps in a row; None if they do not decide."""
-        slopes: list[_Slope] = []
+        slopes: list[tuple[float, float]] = []  # and their rounding errors
         for step in COARSE:
-            if not all(map(math.isfinite, values := self._nine(step))):
+            values, h = self._nine(step), step * self.size
+            if not all(map(math.isfinite, values)):
                 slopes.clear()
                 continue
-            slopes.append(_Slope.of(values, step * self.size))
-            last = slopes[-3:]
-            size = max(*(abs(one.slope) for one in last), 0.0 if math.isnan(proved) else abs(proved))
-            spread = max(one.slope for one in last) - min(one.slope for one in last)
-            if len(last) == 3 and spread <= AGREE * size and last[-1].sides <= ALIKE * size:
-                pairs = ((abs(one.slope - before.slope) + one.error, one.slope) for before, one in pairwise(last))
-                bar, slope = min(pairs)
+            rounding = max(noise_of(values), UNIT_ROUNDOFF * max(map(abs, values)))
+            slopes.append((central_slope(values, h), CENTRAL_GROWTH * rounding / h))
+            last, sides = slopes[-3:], abs(forward_slope(values[4:], h) - forward_slope(values[4::-1], -h))
+            size = max(*(abs(slope) for slope, _ in last), 0.0 if math.isnan(proved) else abs(proved))
+            if len(last) == 3 and max(last)[0] - min(last)[0] <= AGREE * size and sides <= ALIKE * size:
+                bars = [(abs(slope - before) + error, slope) for (before, _), (slope, error) in pairwise(last)]
+                bar, slope = min(bars)
                 return slope, bar
         return None
 

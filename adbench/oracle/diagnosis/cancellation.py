@@ -19,7 +19,7 @@ from adbench.oracle.precise import NotPrecise, SeriesExamination, on_series, uni
 from adbench.oracle.reference import Known, Reference
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, Insufficient, arithmetic
-from adbench.oracle.series.evaluation import Curve, Evaluated
+from adbench.oracle.series.evaluation import Curve
 from adbench.oracle.series.noisy import noisy_type, spread
 from adbench.oracle.series.number import Real, ball_of
 from adbench.oracle.series.truth import COMPARING
@@ -115,37 +115,8 @@ def _logging(base: Any) -> Any:
     return made
 
 
-@dataclass(frozen=True)
-class Followed:
-    """A number of a source along a curve, with the arithmetic that resolved it; `size` of its coefficient."""
-
-    examination: SeriesExamination
-    curve: Curve
-    evaluated: Evaluated
-    which: int
-    place: Place
-
-    @property
-    def power(self) -> int:
-        """Of the curve's parameter."""
-        return self.curve.power * self.evaluated.path.root
-
-    def run(self, base: Any, **parts: Any) -> tuple[Log, Any]:
-        """The operations of one run, and the coefficient."""
-        log, kind = Log(place=self.place, **parts), _logging(base)
-        kind.log = log
-        how = Arithmetic(bits=max(self.evaluated.how.bits, 192), guess=1)
-        evaluations = self.examination.truth.evaluations
-        try:
-            made = evaluations.followed(self.curve, self.evaluated.path, how, kind)
-        finally:
-            kind.log = Log()
-        return log, made.coefficients[self.which]
-
-    def noisy(self, exact: Mapping[int, Ball]) -> list[tuple[Log, Any]]:
-        """The runs with random roundings, of which these operations are exact."""
-        effort = self.examination.effort
-        return [self.run(noisy_type(effort.seed, draw, effort.precision), exact=exact) for draw in range(DRAWS)]
+Run = Callable[..., tuple[Log, Any]]
+"""run(number type, **parts of the log) -> the operations of one run, and the coefficient."""
 
 
 @dataclass(frozen=True)
@@ -173,11 +144,22 @@ def lost_at(subject: Subject, effort: Effort, known: Reference, place: Place) ->
     def examine(examination: SeriesExamination) -> tuple[str, ...]:
         curve = Curve.straight(unit(subject.point, leaf, index, effort.precision)[0])
         settled = examination.truth.derivatives(curve)[which]
-        if settled.evaluated is None:
+        evaluated, along = settled.evaluated, curve.mirrored if settled.mirrored else curve
+        if evaluated is None:
             return ()
-        along = curve.mirrored if settled.mirrored else curve
+        how = Arithmetic(bits=max(evaluated.how.bits, 192), guess=1)
+
+        def run(base: Any, **parts: Any) -> tuple[Log, Any]:
+            log, kind = Log(place=place, **parts), _logging(base)
+            kind.log = log
+            try:
+                logged = examination.truth.evaluations.followed(along, evaluated.path, how, kind)
+            finally:
+                kind.log = Log()
+            return log, logged.coefficients[which]
+
         with suppress(Insufficient, TooMany):
-            return _named(Followed(examination, along, settled.evaluated, which, place))
+            return _named(run, effort, along.power * evaluated.path.root)
         return ()
 
     try:
@@ -200,19 +182,23 @@ def _most_hidden(known: Reference) -> tuple[int, int, int] | None:
     return (place[0], place[1], place[2]) if most > 0 else None
 
 
-def _named(followed: Followed) -> tuple[str, ...]:
-    exact, truth = followed.run(Real)
-    runs = followed.noisy({})
+def _named(run: Run, effort: Effort, power: int) -> tuple[str, ...]:
+    """The operations to blame for the noise of the coefficient of t^power, with their places."""
+
+    def noisy(results: Mapping[int, Ball]) -> list[tuple[Log, Any]]:
+        return [run(noisy_type(effort.seed, draw, effort.precision), exact=results) for draw in range(DRAWS)]
+
+    (exact, truth), runs = run(Real), noisy({})
     if any(len(log.operations) != len(exact.operations) for log, _ in runs):
         return ()  # random roundings change a branch
-    suspects = _suspects(followed, exact, [log for log, _ in runs])
+    suspects = _suspects(run, effort.precision.unit, power, exact, [log for log, _ in runs])
     noise, named, repaired = _noise(truth, runs), list[Suspect](), dict[int, Ball]()
     left = noise
     while suspects and len(named) < MOST_NAMED and noise and not left <= REPAIRED * noise:
         tried = []
         for suspect in suspects:
             results = repaired | {number: exact.operations[number][2] for number in suspect.numbers}
-            tried.append((_noise(truth, followed.noisy(results)), suspect))
+            tried.append((_noise(truth, noisy(results)), suspect))
         least = min(share for share, _ in tried)
         # Exact results of later operations help as much, but the largest loss is the cause.
         near = 1.05 * least + 0.2 * max(0.0, left - least)
@@ -237,16 +223,16 @@ def _apart(a: Any, b: Any) -> float:
     return abs(float((a - b).mid() if hasattr(a - b, "mid") else a - b))
 
 
-def _suspects(followed: Followed, exact: Log, noisy: Sequence[Log]) -> list[Suspect]:
+def _suspects(run: Run, roundoff: float, power: int, exact: Log, noisy: Sequence[Log]) -> list[Suspect]:
     """The places whose operations lose digits, the largest loss first."""
-    roundoff, growth = followed.examination.effort.precision.unit, dict[int, tuple[float, int]]()
+    growth = dict[int, tuple[float, int]]()
     with arithmetic(COMPARING):
         for number, operation in enumerate(exact.operations):
             runs = [log.operations[number] for log in noisy]
-            most = max((_growth(operation, runs, power, roundoff), power) for power in {0, followed.power})
+            most = max((_growth(operation, runs, k, roundoff), k) for k in {0, power})
             if most[0] >= GROWTH:
                 growth[number] = most
-    log, _ = followed.run(Real, wanted=growth.keys())
+    log, _ = run(Real, wanted=growth.keys())
     by_place: dict[tuple[str, str], list[int]] = {}
     for number in growth:
         if log.places[number]:
@@ -255,8 +241,8 @@ def _suspects(followed: Followed, exact: Log, noisy: Sequence[Log]) -> list[Susp
     for (place, _), numbers in by_place.items():
         shown = [number for number in numbers if math.isfinite(growth[number][0])] or numbers  # not x - x = 0
         worst = max(shown, key=growth.__getitem__)
-        lost, power = growth[worst]
-        suspects.append(Suspect(place, tuple(numbers), lost, _told(exact.operations[worst], power)))
+        lost, k = growth[worst]
+        suspects.append(Suspect(place, tuple(numbers), lost, _in_words(exact.operations[worst], k)))
     return sorted(suspects, key=lambda one: one.growth, reverse=True)[:MOST_SUSPECTED]
 
 
@@ -295,7 +281,7 @@ def _size(value: Ball, k: int) -> float:
     return 0.0 if found is None else abs(float(found))
 
 
-def _told(operation: Operation, power: int) -> str:
+def _in_words(operation: Operation, power: int) -> str:
     """The operation with its numbers: "1000020 - 1000020 = 6.68e-05"."""
     name, operands, result = operation
     left = f"{_number(result, power):.3g}"

@@ -10,8 +10,9 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
-from adbench.oracle.enclosures.midpoint_radius import Axes, Floats, Parts
+from adbench.oracle.enclosures.midpoint_radius import Floats, Parts
 from adbench.oracle.enclosures.taylor import UP, by_name
+from adbench.oracle.series.arrays import Axes, in_rows
 from adbench.oracle.series.ball import is_series
 from adbench.oracle.series.number import Real
 
@@ -30,6 +31,9 @@ _radii = np.frompyfunc(lambda a: float(a.rad()), 1, 1)
 class BallArray(Parts):
     """An array of `arb`."""
 
+    def __init__(self, balls: Any) -> None:
+        super().__init__(np.asarray(balls, dtype=object))
+
     @property
     def balls(self) -> Any:
         """The numbers in numpy: mypy knows no array of `arb`."""
@@ -38,7 +42,7 @@ class BallArray(Parts):
     @staticmethod
     def of(x: Any) -> BallArray:
         """Exact numbers."""
-        return BallArray(_array(_exact(np.asarray(x, dtype=np.float64))))
+        return BallArray(_exact(np.asarray(x, dtype=np.float64)))
 
     @property
     def approximate(self) -> Floats:
@@ -52,23 +56,23 @@ class BallArray(Parts):
 
     def widened(self, radii: Floats) -> BallArray:
         """With these radii added."""
-        return BallArray(_array(_wider(self.balls, radii)))
+        return BallArray(_wider(self.balls, radii))
 
     def __neg__(self) -> BallArray:
-        return BallArray(_array(-self.balls))
+        return BallArray(-self.balls)
 
     def __add__(self, other: BallArray) -> BallArray:
-        return BallArray(_array(self.balls + other.balls))
+        return BallArray(self.balls + other.balls)
 
     def __mul__(self, other: BallArray) -> BallArray:
-        return BallArray(_array(self.balls * other.balls))
+        return BallArray(self.balls * other.balls)
 
     def __truediv__(self, other: BallArray) -> BallArray:
-        return BallArray(_array(self.balls / other.balls))
+        return BallArray(self.balls / other.balls)
 
     def maximum(self, other: BallArray) -> BallArray:
         """The larger of two numbers."""
-        return BallArray(_array(_larger(self.balls, other.balls)))
+        return BallArray(_larger(self.balls, other.balls))
 
     def signs(self) -> NDArray[np.int8]:
         """1, -1 or 0 where the sign is certain, else 2."""
@@ -81,7 +85,7 @@ class BallArray(Parts):
     def function(self, name: str) -> tuple[BallArray, Callable[[], BallArray]]:
         """A smooth function of the vocabulary, and its derivative."""
         if name == "exp":
-            value = BallArray(_array(_exp(self.balls)))
+            value = BallArray(_exp(self.balls))
             return value, lambda: value
         function, _ = by_name(name)
 
@@ -90,7 +94,7 @@ class BallArray(Parts):
             return (result[0], result[1]) if is_series(result) else (arb(math.nan), arb(math.nan))
 
         found = np.frompyfunc(both, 1, 2)(self.balls)
-        return BallArray(_array(found[0])), lambda: BallArray(_array(found[1]))
+        return BallArray(found[0]), lambda: BallArray(found[1])
 
     def __matmul__(self, other: BallArray) -> BallArray:
         batch = np.broadcast_shapes(self.shape[:-2], other.shape[:-2])
@@ -106,32 +110,22 @@ class BallArray(Parts):
         """These numbers less a @ b."""
         return self + -(a @ b)
 
-    def sum(self, axis: Axes, keepdims: bool) -> BallArray:
+    def sum(self, axis: Axes) -> BallArray:
         """Sums along axes."""
         axes: Any = axis if axis is None or isinstance(axis, int) else tuple(axis)
-        return BallArray(_array(self.balls.sum(axes, keepdims=keepdims, initial=arb(0))))
+        return BallArray(self.balls.sum(axes, keepdims=True, initial=arb(0)))
 
     def running(self, axis: int) -> BallArray:
         """Running sums along an axis."""
-        return BallArray(_array(np.add.accumulate(self.balls, axis)))
+        return BallArray(np.add.accumulate(self.balls, axis))
 
     def largest(self, axis: Any) -> BallArray:
         """The largest numbers along axes, which are kept."""
-        axes = [k % self.balls.ndim for k in (range(self.balls.ndim) if axis is None else np.atleast_1d(axis))]
-        rows = np.moveaxis(self.balls, axes, range(len(axes)))
-        largest = _array(_larger.reduce(rows.reshape(-1, *rows.shape[len(axes) :])))
-        return BallArray(largest.reshape([1 if k in axes else n for k, n in enumerate(self.shape)]))
+        rows, shape = in_rows(self.balls, axis)
+        return BallArray(_larger.reduce(rows)).reshape(shape)
 
     def put(self, places: NDArray[np.int64], shape: Sequence[int]) -> BallArray:
         """An array of zeros to whose flat indices these numbers are added."""
         total = np.full(math.prod(shape), arb(0), dtype=object)
         np.add.at(total, places.reshape(-1), np.broadcast_to(self.balls, places.shape).reshape(-1))
         return BallArray(total.reshape(shape))
-
-
-def _array(x: Any) -> Any:
-    """An array of objects, also of one."""
-    made = x if isinstance(x, np.ndarray) else np.empty((), dtype=object)
-    if made is not x:
-        made[()] = x
-    return made

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
-from adbench.oracle.enclosures.midpoint_radius import Axes, Floats
+from adbench.oracle.enclosures.enclosed_row import recorded
+from adbench.oracle.enclosures.midpoint_radius import Floats
 from adbench.oracle.enclosures.recorded import EnclosedArray, gradient
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray, UnroundedArray
 from adbench.oracle.precise import NotPrecise
@@ -112,34 +113,17 @@ def _count(operations: float) -> None:
     CountedArray.operations += operations
 
 
-class CountingEnclosures(Enclosures):
-    """The namespace, which adds each sum once: that of enclosures also adds it for its shape."""
-
-    def __init__(self) -> None:
-        super().__init__(CountedArray)
-        self.linalg = CountingLinalg(self)
-
-    def sum(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
-        """Sums along axes."""
-        a = self.of(x)
-        total = a.value.sum(axis, True)
-        shape = total.shape if keepdims else np.zeros(total.shape).sum(axis).shape
-        return self.array(total.reshape(shape), [(a, lambda g: g.reshape(total.shape).broadcast_to(a.shape))])
-
-
 def operations_with_gradient(subject: Subject) -> float:
     """The multiple, for a subject with a source. Raises NotPrecise if that does not run on this arithmetic, which has
     no loops and no spectra.
     """
     EnclosedArray.begin(np.inf)
     CountedArray.operations = 0.0
-    assert subject.text is not None
-    point, xp = subject.point, CountingEnclosures()
-    inputs = [EnclosedArray(CountedArray.of(leaf.values), is_input=True) for leaf in point.leaves]
+    xp = Enclosures(CountedArray)
+    xp.linalg = CountingLinalg(xp)
     try:
         with np.errstate(all="ignore"):
-            arguments = point.replaced(inputs, lambda leaf: xp.of(leaf) if np.asarray(leaf).dtype.kind == "f" else leaf)
-            value = xp.of(subject.text(xp, *arguments))
+            value, inputs = recorded(subject, xp)
             of_value = CountedArray.operations
             gradient(value, CountedArray.of(np.ones(value.shape)), inputs)
             return CountedArray.operations / of_value

@@ -13,11 +13,11 @@ import numpy as np
 
 from adbench.oracle.enclosures import rounded_linalg, verified_linalg
 from adbench.oracle.enclosures.ball_arrays import BallArray
-from adbench.oracle.enclosures.recorded import TooManyNumbers, fitted
+from adbench.oracle.enclosures.recorded import TooManyNumbers
 from adbench.oracle.enclosures.rounded_arrays import RoundedArray
 from adbench.oracle.enclosures.verified_linalg import masked, rows_in, transposed
 from adbench.oracle.series import triangles
-from adbench.oracle.series.linalg import Linalg, SlogdetSeries
+from adbench.oracle.series.linalg import Linalg
 
 MOST_ROWS, MOST_ROWS_OF_BALLS = 1024, 256
 """Of a matrix: factors of larger ones take half a minute, and products take balls minutes."""
@@ -88,17 +88,6 @@ class EnclosedLinalg(Linalg):
 
         return self._xp.array(packed, [(a, pullback)]), order
 
-    def det(self, a: Any) -> Any:
-        """The product of the pivots, with the sign of their order."""
-        pivots, signs = self._pivots(a)
-        return self._xp.prod(pivots, -1) * signs
-
-    def slogdet(self, a: Any) -> SlogdetSeries:
-        """The sign of the determinant, and the logarithm of its size."""
-        pivots, signs = self._pivots(a)
-        xp = self._xp
-        return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
-
     def _pivots(self, a: Any) -> tuple[Any, Any]:
         packed, order = self.lu(a)
         return np.diagonal(packed, axis1=-2, axis2=-1), np.rint(np.linalg.det(np.eye(order.shape[-1])[order]))
@@ -108,8 +97,7 @@ class EnclosedLinalg(Linalg):
         b = b.reshape(-1, 1) if vector else b
         x = self._values.solve(a.value, b.value, triangle)
         back = functools.cache(lambda g: self._values.solve(transposed(a.value), g, TURNED[triangle]))
-        parents = [(a, lambda g: fitted(-(back(g) @ transposed(x)), a.shape)), (b, lambda g: fitted(back(g), b.shape))]
-        solution = self._xp.array(x, parents)
+        solution = self._xp.array(x, [(a, lambda g: -(back(g) @ transposed(x))), (b, back)])
         return solution.squeeze(-1) if vector else solution
 
     def _between(self, left: Any, inner: Any, right: Any) -> Any:

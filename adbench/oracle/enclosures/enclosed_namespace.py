@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from adbench.oracle.enclosures.ball_arrays import BallArray
 from adbench.oracle.enclosures.enclosed_linalg import EnclosedLinalg
-from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure
-from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged, fitted
+from adbench.oracle.enclosures.midpoint_radius import Enclosure
+from adbench.oracle.enclosures.recorded import ARRANGING, EnclosedArray, WithinRadii, arranged
+from adbench.oracle.series.arrays import Axes, in_rows
 from adbench.oracle.series.functions import UNARY
 from adbench.oracle.series.linalg import Linalg
 from adbench.vocabulary import FUNCTIONS, words
@@ -24,6 +25,7 @@ OPERATORS = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "power": operator.pow, "pow": operator.pow, "greater": operator.gt, "greater_equal": operator.ge,
     "less": operator.lt, "less_equal": operator.le, "equal": operator.eq, "not_equal": operator.ne,
+    "matmul": operator.matmul,
 }  # fmt: skip
 
 
@@ -84,10 +86,7 @@ class Enclosures:
         """x where the condition holds, else y."""
         chosen, a, b = np.asarray(condition, dtype=np.bool_), self.of(x), self.of(y)
         zero = self.arithmetic.of(0.0)
-        parents = [
-            (a, lambda g: fitted(g.where(chosen, zero), a.shape)),
-            (b, lambda g: fitted(g.where(~chosen, zero), b.shape)),
-        ]
+        parents = [(a, lambda g: g.where(chosen, zero)), (b, lambda g: g.where(~chosen, zero))]
         return self.array(a.value.where(chosen, b.value), parents)
 
     def maximum(self, x: Any, y: Any) -> EnclosedArray:
@@ -98,8 +97,7 @@ class Enclosures:
         first = self.arithmetic.of(signs > 0)
         weight = first.where(is_sure, first.between_zero_and_one())
         other = self.arithmetic.of(1.0) + -weight
-        parents = [(a, lambda g: fitted(g * weight, a.shape)), (b, lambda g: fitted(g * other, b.shape))]
-        return self.array(a.value.maximum(b.value), parents)
+        return self.array(a.value.maximum(b.value), [(a, lambda g: g * weight), (b, lambda g: g * other)])
 
     def xlogy(self, x: Any, y: Any) -> EnclosedArray:
         """x log y."""
@@ -130,9 +128,9 @@ class Enclosures:
     def sum(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """Sums along axes."""
         a = self.of(x)
-        kept = a.value.sum(axis, True)
-        total = a.value.sum(axis, keepdims) if not keepdims else kept
-        return self.array(total, [(a, lambda g: g.reshape(kept.shape).broadcast_to(a.shape))])
+        kept = a.value.sum(axis)
+        shape = _reduced(kept.shape, axis, keepdims)
+        return self.array(kept.reshape(shape), [(a, lambda g: g.reshape(kept.shape).broadcast_to(a.shape))])
 
     def mean(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """Means along axes."""
@@ -158,7 +156,7 @@ class Enclosures:
         may_be = (a.value + -kept).signs() >= 0
         is_sure = ~may_be | (may_be.sum(axis, keepdims=True) == 1)
         weight = self.arithmetic.of(may_be).where(is_sure, a.value.between_zero_and_one())
-        shape = kept.shape if keepdims else may_be.any(axis).shape
+        shape = _reduced(kept.shape, axis, keepdims)
         number = next(self._maxima)
 
         def pullback(g: Any) -> Any:
@@ -198,10 +196,8 @@ class Enclosures:
     def prod(self, x: Any, axis: Axes = None, *, keepdims: bool = False) -> EnclosedArray:
         """Products along axes."""
         a = self.of(x)
-        axes = np.arange(a.ndim)[axis if axis is None else np.atleast_1d(axis)].ravel()
-        kept = [1 if k in axes else n for k, n in enumerate(a.shape)]
-        rows = arranged(np.moveaxis, a, axes, range(len(axes)))
-        total: EnclosedArray = _running(operator.mul, rows.reshape(-1, *rows.shape[len(axes) :]))[-1]
+        places, kept = in_rows(np.arange(a.size).reshape(a.shape), axis)
+        total: EnclosedArray = _running(operator.mul, a.taken(places))[-1]
         return total.reshape(kept) if keepdims else total
 
     def put(self, x: Any, places: NDArray[np.int64], updates: Any) -> EnclosedArray:
@@ -266,17 +262,19 @@ class Enclosures:
             shape = [sizes[k] for k in batch] + [math.prod(sizes[k] for k in group) for group in groups]
             return self.of(array).transpose(axes).reshape(shape)
 
-        product = self.matmul(arranged_as(x, of_x, free[0], inner), arranged_as(y, of_y, inner, free[1]))
+        product = arranged_as(x, of_x, free[0], inner) @ arranged_as(y, of_y, inner, free[1])
         order = [*batch, *free[0], *free[1]]
         return product.reshape([sizes[k] for k in order]).transpose([order.index(k) for k in result])
-
-    def matmul(self, x: Any, y: Any) -> EnclosedArray:
-        """The product of matrices."""
-        return self.of(x) @ self.of(y)
 
     def vecdot(self, x: Any, y: Any, axis: int = -1) -> EnclosedArray:
         """Sums of products along an axis."""
         return self.sum(self.of(x) * y, axis)
+
+
+def _reduced(kept: tuple[int, ...], axis: Axes, keepdims: bool) -> tuple[int, ...]:
+    """The shape of a reduction, from that with its axes kept."""
+    axes = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    return kept if keepdims else np.zeros(kept).any(axes).shape
 
 
 def _running(join: Callable[[Any, Any], Any], rows: Any) -> Any:

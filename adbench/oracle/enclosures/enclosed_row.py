@@ -36,6 +36,17 @@ class RoundedOnTheWay(RoundedArray):
         return cls(np.asarray(x, dtype=np.float64))
 
 
+def recorded(subject: Subject, xp: Enclosures) -> tuple[EnclosedArray, list[EnclosedArray]]:
+    """The value of a subject with a source, and its active leaves."""
+    inputs = [xp.array(xp.arithmetic.of(leaf.values), is_input=True) for leaf in subject.point.leaves]
+
+    def constant(leaf: Any) -> Any:
+        return xp.of(leaf) if np.asarray(leaf).dtype.kind == "f" else leaf
+
+    assert subject.text is not None
+    return xp.of(subject.text(xp, *subject.point.replaced(inputs, constant))), inputs
+
+
 def enclosed_row(subject: Subject, effort: Effort) -> Row:
     """The value, a sample of the gradient's entries, and its sums along directions.
 
@@ -79,14 +90,9 @@ def enclosed_row(subject: Subject, effort: Effort) -> Row:
 def _bounds(subject: Subject, arithmetic: Any) -> list[tuple[Floats, Floats]]:
     """Midpoints and radii of the value, then of the gradient by each active leaf."""
     EnclosedArray.begin(MOST)
-    point = subject.point
-    inputs = [EnclosedArray(arithmetic.of(leaf.values), is_input=True) for leaf in point.leaves]
-    assert subject.text is not None
     try:
         with np.errstate(all="ignore"):
-            xp = Enclosures(arithmetic)
-            arguments = point.replaced(inputs, lambda leaf: xp.of(leaf) if np.asarray(leaf).dtype.kind == "f" else leaf)
-            value = xp.of(subject.text(xp, *arguments))
+            value, inputs = recorded(subject, Enclosures(arithmetic))
             parts = gradient(value, arithmetic.of(np.ones(value.shape)), inputs)
             return [part.bounds() for part in (value.value, *parts)]
     except TooManyNumbers as error:

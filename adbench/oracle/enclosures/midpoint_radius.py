@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from adbench.oracle.enclosures import taylor
 from adbench.oracle.enclosures.taylor import TINY, UP, U
+from adbench.oracle.series.arrays import Axes, in_rows
 
 Floats = NDArray[np.float64]
-Axes = int | Sequence[int] | None
 
 NO_UNDERFLOW = 2.0**-900
 
@@ -169,19 +169,14 @@ class Enclosure(Parts):
         rad = self.rad + x @ b.rad + a.rad @ (y + b.rad) + lost + U * np.abs(mid)
         return Enclosure(mid, rad * ((1 + 3 * gamma) * UP) + terms * TINY)
 
-    def sum(self, axis: Axes, keepdims: bool) -> Enclosure:
+    def sum(self, axis: Axes) -> Enclosure:
         """Sums along axes, by halves: each is off by at most a rounding for every doubling of the number of terms."""
-        axes = tuple(range(self.mid.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        axes = tuple(k % self.mid.ndim for k in axes)
-        terms = math.prod(self.shape[k] for k in axes)
-        kept = [n for k, n in enumerate(self.shape) if k not in axes]
-        shape = [1 if k in axes else n for k, n in enumerate(self.shape)] if keepdims else kept
 
         def total(x: Floats) -> Floats:
-            rows = np.moveaxis(x, axes, range(len(axes))).reshape(terms, *kept)
+            rows, shape = in_rows(x, axis)
             return _by_halves(rows).reshape(shape)
 
-        lost = max(terms - 1, 0).bit_length() * U
+        lost = max(len(in_rows(self.mid, axis)[0]) - 1, 0).bit_length() * U
         rad = (total(self.rad) + lost * total(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
         return Enclosure(total(self.mid), rad)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,15 @@ class TooManyNumbers(Exception):
     """The numbers on the way exceed the limit."""
 
 
+def _comparison(holds: Callable[[Any, int], Any]) -> Callable[[EnclosedArray, object], Any]:
+    return lambda a, b: holds(a._sure(b), 0)
+
+
 class EnclosedArray:
-    """An array of enclosures. parents: the operands that depend on inputs, each with its pullback."""
+    """An array of enclosures. parents: the operands that depend on inputs, each with its pullback.
+
+    The sweep sums the result of a pullback over the axes along which the operand was broadcast.
+    """
 
     dtype = np.dtype(object)
     __array_ufunc__ = None
@@ -118,7 +125,7 @@ class EnclosedArray:
 
     def __add__(self, other: Any) -> EnclosedArray:
         b = self._of(other)
-        return type(self)(self.value + b.value, [(one, partial(fitted, shape=one.shape)) for one in (self, b)])
+        return type(self)(self.value + b.value, [(self, lambda g: g), (b, lambda g: g)])
 
     __radd__ = __add__
 
@@ -130,22 +137,14 @@ class EnclosedArray:
 
     def __mul__(self, other: Any) -> EnclosedArray:
         a, b = self.value, self._of(other)
-        parents = [
-            (self, lambda g: fitted(g * b.value, a.shape)),
-            (b, lambda g: fitted(g * a, b.shape)),
-        ]
-        return type(self)(a * b.value, parents)
+        return type(self)(a * b.value, [(self, lambda g: g * b.value), (b, lambda g: g * a)])
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> EnclosedArray:
         a, b = self.value, self._of(other)
         quotient = a / b.value
-        parents = [
-            (self, lambda g: fitted(g / b.value, a.shape)),
-            (b, lambda g: fitted(-(g * quotient) / b.value, b.shape)),
-        ]
-        return type(self)(quotient, parents)
+        return type(self)(quotient, [(self, lambda g: g / b.value), (b, lambda g: -(g * quotient) / b.value)])
 
     def __rtruediv__(self, other: Any) -> EnclosedArray:
         return self._of(other) / self
@@ -168,10 +167,7 @@ class EnclosedArray:
         if b.ndim == 1:
             return (self @ b.reshape(-1, 1)).squeeze(-1)
         left, right = self.value, b.value
-        parents = [
-            (self, lambda g: fitted(g @ _transposed(right), self.shape)),
-            (b, lambda g: fitted(_transposed(left) @ g, b.shape)),
-        ]
+        parents = [(self, lambda g: g @ _transposed(right)), (b, lambda g: _transposed(left) @ g)]
         return type(self)(left @ right, parents)
 
     def __rmatmul__(self, other: Any) -> EnclosedArray:
@@ -192,24 +188,9 @@ class EnclosedArray:
             raise WithinRadii("a comparison depends on rounding")
         return signs
 
-    def __gt__(self, other: Any) -> Any:
-        return self._sure(other) > 0
-
-    def __ge__(self, other: Any) -> Any:
-        return self._sure(other) >= 0
-
-    def __lt__(self, other: Any) -> Any:
-        return self._sure(other) < 0
-
-    def __le__(self, other: Any) -> Any:
-        return self._sure(other) <= 0
-
-    def __eq__(self, other: object) -> Any:
-        return self._sure(other) == 0
-
-    def __ne__(self, other: object) -> Any:
-        return self._sure(other) != 0
-
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
     __hash__ = object.__hash__
 
     # Places ------------------------------------------------------------------------------------------------------
@@ -230,7 +211,7 @@ class EnclosedArray:
 
     def broadcast_to(self, shape: Any) -> EnclosedArray:
         """As numpy's."""
-        return type(self)(self.value.broadcast_to(tuple(shape)), [(self, lambda g: fitted(g, self.shape))])
+        return type(self)(self.value.broadcast_to(tuple(shape)), [(self, lambda g: g)])
 
     def argmax(self, axis: Any = None, keepdims: bool = False) -> NDArray[np.int64]:
         """As numpy's. Raises WithinRadii if two may be the largest."""
@@ -306,13 +287,13 @@ def joined(parts: Sequence[EnclosedArray]) -> EnclosedArray:
     return type(parts[0])(type(parts[0].value).joined([part.value for part in parts]), parents)
 
 
-def fitted(g: Value, shape: tuple[int, ...]) -> Value:
+def _fitted(g: Value, shape: tuple[int, ...]) -> Value:
     """A cotangent summed over the axes along which an operand was broadcast."""
     if g.shape == shape:
         return g
     extra = len(g.shape) - len(shape)
     axes = [*range(extra), *(k + extra for k, n in enumerate(shape) if n == 1 and g.shape[k + extra] != 1)]
-    return (g.sum(axes, False) if axes else g).reshape(shape)
+    return (g.sum(axes) if axes else g).reshape(shape)
 
 
 def _transposed(x: Value) -> Value:
@@ -330,7 +311,7 @@ def gradient(result: EnclosedArray, weights: Value, inputs: Sequence[EnclosedArr
             continue
         g = cotangents.pop(number)
         for parent, pullback in node.parents:
-            part = pullback(g)
+            part = _fitted(pullback(g), parent.shape)
             if parent.number in cotangents:
                 cotangents[parent.number] = cotangents[parent.number] + part
             else:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adbench.oracle.enclosures.midpoint_radius import Axes, Enclosure, Floats, Parts
+from adbench.oracle.enclosures.midpoint_radius import Enclosure, Floats, Parts
 from adbench.oracle.evidence import Precision
+from adbench.oracle.series.arrays import Axes
 from adbench.oracle.series.noisy import LIBRARY_ULPS
 
 
@@ -102,10 +103,10 @@ class RoundedArray(Parts):
     def _summed(self, total: Callable[[Floats], Any]) -> RoundedArray:
         return self.added(total(self.parts[0]), total(np.abs(self.parts[0])))
 
-    def sum(self, axis: Axes, keepdims: bool) -> RoundedArray:
+    def sum(self, axis: Axes) -> RoundedArray:
         """Sums along axes."""
         axes: Any = axis if axis is None or isinstance(axis, int) else tuple(axis)
-        return self._summed(lambda x: x.sum(axes, keepdims=keepdims))
+        return self._summed(lambda x: x.sum(axes, keepdims=True))
 
     def running(self, axis: int) -> RoundedArray:
         """Running sums along an axis."""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import products
 from adbench.oracle.series.ball import Ball
-from adbench.oracle.series.complex_numbers import ComplexNumber, lifted
-from adbench.oracle.series.number import Real
+from adbench.oracle.series.number import ComplexNumber, Real, lifted
 
 Objects = NDArray[np.object_]
+Axes = int | Sequence[int] | None
 
 
 class RealArray(np.ndarray[Any, np.dtype[np.object_]]):
@@ -137,6 +137,14 @@ def balls_of(matrix: Any) -> list[list[Ball]]:
     return [[element.ball for element in row] for row in matrix]
 
 
+def in_rows(x: NDArray[Any], axis: Axes) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """The array with these axes as its first one, and its shape with one entry along each of them."""
+    axes = range(x.ndim) if axis is None else [k % max(1, x.ndim) for k in np.atleast_1d(axis).astype(int).tolist()]
+    kept = [n for k, n in enumerate(x.shape) if k not in axes]
+    rows = np.moveaxis(x, axes, range(len(axes))).reshape(math.prod(x.shape[k] for k in axes), *kept)
+    return rows, tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+
+
 class Arrays:
     """Arrays of numbers of the type ``number``; subclasses add elementwise functions."""
 
@@ -245,13 +253,10 @@ class Arrays:
         """``function`` over rows of values along ``axis`` (all of them for None)."""
         self.check_time()
         array = np.asarray(self.reals(x), dtype=object)
-        axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(1, array.ndim))
-        kept = [a for a in range(array.ndim) if a not in axes]
-        rows = array.transpose([*kept, *axes]).reshape([array.shape[a] for a in kept] + [-1 if array.size else 0])
-        shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape)) if keepdims else rows.shape[:-1]
-        flat = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
+        rows, shape = in_rows(array, axis)
+        flat = rows.reshape(len(rows), math.prod(rows.shape[1:])).T
         results = [self.number(function([element.ball for element in row])) for row in flat]
-        return objects(results, shape)[()]
+        return objects(results, shape if keepdims else rows.shape[1:])[()]
 
     def sum(self, x: Any, axis: Any = None, *, keepdims: Any = False, dtype: Any = None, **_: Any) -> Any:
         """Σ x."""

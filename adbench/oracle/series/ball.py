@@ -102,38 +102,41 @@ class Arithmetic:
     guess: int | None = None
 
 
-class _ArithmeticState:
-    """The current arithmetic and its events."""
+@dataclass
+class ArithmeticState:
+    """The current arithmetic and its events.
 
-    def __init__(self) -> None:
-        self.how = Arithmetic()
-        self.edged = self.branched = self.flat = False
-        self.known = math.inf
-        self.watch: Callable[[], None] | None = None
+    edged     the direction decided something: the derivative from the other side may differ
+    branched  a comparison or a rounding took a number that depends on t
+    flat      there is a number like exp(-1/t): a series of zeros may be one
+    known     the power of t below which coefficients are known
+    """
+
+    how: Arithmetic = Arithmetic()
+    edged: bool = False
+    branched: bool = False
+    flat: bool = False
+    known: float = math.inf
+    watch: Callable[[], None] | None = None
 
 
-_state = _ArithmeticState()
+state = ArithmeticState()
 _lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def arithmetic(how: Arithmetic) -> Iterator[_ArithmeticState]:
-    """Compute with these settings; afterwards restore python-flint's settings.
-
-    The state records whether the point is on an edge (`edged`: the direction decided something, and the derivative from
-    the other side may differ), whether a comparison or a rounding took a number that depends on t (`branched`), and the
-    power of t below which coefficients are known.
-    """
+def arithmetic(how: Arithmetic) -> Iterator[ArithmeticState]:
+    """Compute with these settings, and record events in the state; afterwards restore python-flint's settings."""
     with _lock:
-        before = vars(_state).copy()
+        before = vars(state).copy()
         precision = ctx.prec, ctx.cap
-        ctx.prec, ctx.cap, _state.how = how.bits, how.terms, how
-        _state.edged, _state.branched, _state.flat, _state.known = False, False, False, math.inf
+        ctx.prec, ctx.cap, state.how = how.bits, how.terms, how
+        state.edged, state.branched, state.flat, state.known = False, False, False, math.inf
         try:
-            yield _state
+            yield state
         finally:
             ctx.prec, ctx.cap = precision
-            vars(_state).update(before)
+            vars(state).update(before)
 
 
 def constant(number: Any) -> Ball | None:
@@ -141,9 +144,9 @@ def constant(number: Any) -> Ball | None:
     if isinstance(number, float):
         if not math.isfinite(number):
             return Special(float(number))  # numpy's float64 is a float too, but its comparisons are no ints
-        return fmpq(*number.as_integer_ratio()) if _state.how.exact else arb(number)
+        return fmpq(*number.as_integer_ratio()) if state.how.exact else arb(number)
     if isinstance(number, int):
-        return fmpq(number) if _state.how.exact else arb(number)
+        return fmpq(number) if state.how.exact else arb(number)
     kind = getattr(getattr(number, "dtype", None), "kind", None)
     if kind in ("f", "i", "u", "b") and number.ndim == 0:
         return constant(float(number) if kind == "f" else int(number))
@@ -158,46 +161,31 @@ def moving(start: float, slopes: Mapping[int, float]) -> Ball:
     numbers[0] = start
     for power, slope in slopes.items():
         numbers[power] = slope
-    if _state.how.exact:
-        return series([constant(number) for number in numbers], _state.how.terms)
-    return arb_series(numbers, _state.how.terms)
+    if state.how.exact:
+        return series([constant(number) for number in numbers], state.how.terms)
+    return arb_series(numbers, state.how.terms)
 
 
 @contextlib.contextmanager
 def watching(watch: Callable[[], None]) -> Iterator[None]:
     """Call ``watch`` whenever the source branches on a number that depends on t."""
-    before, _state.watch = _state.watch, watch
+    before, state.watch = state.watch, watch
     try:
         yield
     finally:
-        _state.watch = before
+        state.watch = before
 
 
 def _branch_on(*numbers: Ball) -> None:
     if any(map(is_series, numbers)):
-        _state.branched = True
-        if _state.watch is not None:
-            _state.watch()
-
-
-def no_more_terms() -> bool:
-    """Whether a series of zeros counts as zero."""
-    return _state.how.last
-
-
-def on_edge() -> None:
-    """Record that the direction decides something here."""
-    _state.edged = True
-
-
-def on_flat() -> None:
-    """Record a number like exp(-1/t): a series of zeros may be one."""
-    _state.flat = True
+        state.branched = True
+        if state.watch is not None:
+            state.watch()
 
 
 def _take_for_zero(a: Ball) -> None:
     """Raises NeedsTerms for a series of zeros that need not be zero: truncated, or like exp(-1/t)."""
-    if not _state.how.last or _state.flat or 2 * a.prec < _state.how.terms:
+    if not state.how.last or state.flat or 2 * a.prec < state.how.terms:
         raise NeedsTerms
 
 
@@ -252,10 +240,10 @@ def sign_of_constant(c: Any) -> int:
         return 0
     if c.is_nan():
         return 2
-    if _state.how.guess is None:
+    if state.how.guess is None:
         raise NeedsBits
-    _state.edged = True
-    return _state.how.guess
+    state.edged = True
+    return state.how.guess
 
 
 def sign(a: Ball) -> int:
@@ -267,9 +255,9 @@ def sign(a: Ball) -> int:
     for k in range(a.prec):
         if first := sign_of_constant(a[k]):
             if k:
-                _state.edged = True
+                state.edged = True
             return first
-    _state.edged = True
+    state.edged = True
     _take_for_zero(a)
     return 0
 
@@ -314,11 +302,6 @@ def shifted(a: Ball, power: int) -> Ball:
     return series([0] * power + numbers, a.prec + power)
 
 
-def terms() -> int:
-    """The number of terms of an untruncated series."""
-    return _state.how.terms
-
-
 def slope(change: Ball, power: int, strict: bool = True) -> Ball:
     """c of c t^power, with as many terms as no square of t^power reaches.
 
@@ -331,8 +314,8 @@ def slope(change: Ball, power: int, strict: bool = True) -> Ball:
         raise NeedsTerms
     if strict and any(not c.overlaps(ZERO) for c in coefficients(ball(change))[:power]):
         return NOT_KNOWN
-    _state.known = min(_state.known, known)
-    return series(coefficients(change)[power : power + known], terms())
+    state.known = min(state.known, known)
+    return series(coefficients(change)[power : power + known], state.how.terms)
 
 
 def meet(a: Ball, b: Ball) -> bool:
@@ -370,7 +353,7 @@ def mul(a: Ball, b: Ball) -> Ball:
         product = a * b
     except TypeError:
         return _mixed(mul, lambda x, y: x * y, a, b)
-    return shortened(product) if _state.how.exact else product
+    return shortened(product) if state.how.exact else product
 
 
 def neg(a: Ball) -> Ball:
@@ -390,8 +373,8 @@ def div(a: Ball, b: Ball) -> Ball:
         if is_series(b) and not b[0] > 0 and not b[0] < 0:  # not zero only by a guess
             return NOT_KNOWN
         quotient = a / b if type(a) is type(b) else _quotient(a, b)
-        return shortened(quotient) if _state.how.exact else quotient
-    _state.edged = True
+        return shortened(quotient) if state.how.exact else quotient
+    state.edged = True
     if valuation(a) < 0:  # zero for any number of terms
         return ZERO
     if not is_series(a) or valuation(a) < lost:
@@ -463,7 +446,7 @@ def sqrt(a: Ball) -> Ball:
         return NAN
     if power == 0:
         return _root(ball(a))
-    _state.edged = True
+    state.edged = True
     if power % 2:
         raise NeedsRoot(2)
     root = _root(ball(shifted(a, -power)))
@@ -507,7 +490,7 @@ def power(a: Ball, b: Ball) -> Ball:
         return NAN
     if first == 0:
         if is_series(a) or is_series(b):
-            base = ball(a) if is_series(a) else arb_series([ball(a)], _state.how.terms)
+            base = ball(a) if is_series(a) else arb_series([ball(a)], state.how.terms)
             return (base.log() * ball(b)).exp()
         return ball(a) ** ball(b)
     return _power_of_small(a, b, first)
@@ -515,7 +498,7 @@ def power(a: Ball, b: Ball) -> Ball:
 
 def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
     """(t^first u) ** b, u not small: t^(first b) u^b. If that is not a power of t, as many terms as are known."""
-    _state.edged = True
+    state.edged = True
     exponent = ball(start(b)) * first
     if sign(exponent) < 0:
         return Special(math.inf, POLE)
@@ -528,7 +511,7 @@ def _power_of_small(a: Ball, b: Ball, first: int) -> Ball:
                 raise NeedsRoot(2)
             return shifted(power(shifted(a, -first), b), int(twice) // 2)
     known = math.ceil(float(exponent.mid()))
-    return arb_series([0], max(1, min(known, _state.how.terms)))
+    return arb_series([0], max(1, min(known, state.how.terms)))
 
 
 def _whole(b: Ball) -> int | None:
@@ -551,7 +534,7 @@ def _whole_power(a: Ball, exponent: int) -> Ball:
     if type(a) is arb and a.contains(0):  # python-flint's power of such a ball is NaN
         return _product_power(a, exponent)
     raised = a**exponent
-    return shortened(raised) if _state.how.exact else raised
+    return shortened(raised) if state.how.exact else raised
 
 
 def _product_power(a: Any, exponent: int) -> Any:
@@ -620,9 +603,9 @@ def floor(a: Ball) -> Ball:
     first = ball(start(a))
     below = first.floor()
     if not below.is_exact():
-        if _state.how.guess is None:
+        if state.how.guess is None:
             raise NeedsBits
-        below = arb(round(float(first.mid())) - (_state.how.guess < 0))
+        below = arb(round(float(first.mid())) - (state.how.guess < 0))
     if is_series(a) and sign(sub(a, below)) < 0:
         below = below - 1
     return constant(int(below.unique_fmpz()))

@@ -136,7 +136,7 @@ class Evaluations:
         Balls.deepest = 0
         self._constants: dict[tuple[bool, type[Real], int], Any] = {}
 
-    def along(self, curve: Curve, level: int = 0, real: type[Real] = Real, guess: int | None = None) -> Evaluated:
+    def along(self, curve: Curve, level: int = 0, guess: int | None = None) -> Evaluated:
         """The coefficients along a curve, at this level or at the first higher one that can compute them.
 
         guess: the answer of undecided comparisons.
@@ -145,7 +145,7 @@ class Evaluations:
         while True:
             depth = Balls.deepest
             try:
-                return self.followed(curve, path, replace(LEVELS[level], guess=guess), real)
+                return self.followed(curve, path, replace(LEVELS[level], guess=guess))
             except NeedsBits:
                 level += 1
                 if level == len(LEVELS):

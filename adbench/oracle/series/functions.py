@@ -44,8 +44,8 @@ def _special_value(name: str, *operands: Ball) -> Ball:
         return arb.pi() * round(value / (math.pi / 4)) / 4
     flat = row.exponential and all(isinstance(a, Special) and a.moves <= ball.POLE for a in operands)
     if flat and math.isfinite(value) and not still:  # exp(-1/t) is zero to any power of t; yet not constant
-        ball.on_flat()
-        return arb_series([value], ball.terms())
+        ball.state.flat = True
+        return arb_series([value], ball.state.how.terms)
     if math.isfinite(value) or still or row.exponential:
         return ball.special(value, *operands)
     wild = name in ("lgamma", "digamma") and operands[0].value < 0  # through pole after pole

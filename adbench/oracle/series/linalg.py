@@ -18,7 +18,7 @@ from adbench.oracle.series import ball, triangles
 from adbench.oracle.series.algebra import complex_matrices, spectra
 from adbench.oracle.series.algebra import factorizations as fac
 from adbench.oracle.series.algebra.coefficients import Rows
-from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex
+from adbench.oracle.series.arrays import COMPLEX, Objects, RealArray, balls_of, holds_complex, objects
 
 Vectors = Callable[[Any], Any]
 """A function of matrices of float64: a library's eigenvectors or left singular vectors, as columns. A decomposition
@@ -97,17 +97,15 @@ class Linalg:
 
     def det(self, a: Any) -> Any:
         """The determinant, also of a singular matrix."""
-        if holds_complex(a):
-            packed, _, signs = self._complex_lu(a)
-            return self._xp.prod(np.diagonal(packed, axis1=-2, axis2=-1), -1) * signs
+        if (pivots := self._pivots(a)) is not None:
+            return self._xp.prod(pivots[0], -1) * pivots[1]
         (determinants,) = self._each(lambda rows: ([[fac.determinant(rows)]],), a)
         return determinants[..., 0, 0][()]
 
     def slogdet(self, a: Any) -> SlogdetSeries:
         """The sign of the determinant and the logarithm of its size (0 and -inf if singular)."""
-        if holds_complex(a):
-            xp, (packed, _, signs) = self._xp, self._complex_lu(a)
-            pivots = np.diagonal(packed, axis1=-2, axis2=-1)
+        if (pair := self._pivots(a)) is not None:
+            xp, (pivots, signs) = self._xp, pair
             return SlogdetSeries(xp.prod(xp.sign(pivots), -1) * signs, xp.sum(xp.log(xp.abs(pivots)), -1))
 
         def compute(rows: Rows) -> tuple[Rows, Rows]:
@@ -117,6 +115,13 @@ class Linalg:
         sign, log = self._each(compute, a)
         exact_sign = np.frompyfunc(lambda s: self._real(ball.sign_of(s.ball)), 1, 1)
         return SlogdetSeries(exact_sign(sign[..., 0, 0][()]), log[..., 0, 0][()])
+
+    def _pivots(self, a: Any) -> tuple[Any, Any] | None:
+        """The pivots of complex matrices, and the signs of the orders of their rows; None for real ones."""
+        if not holds_complex(a):
+            return None
+        packed, _, signs = self._complex_lu(a)
+        return np.diagonal(packed, axis1=-2, axis2=-1), signs
 
     def solve(self, a: Any, b: Any) -> Any:
         """x with a x = b."""
@@ -341,12 +346,8 @@ class Linalg:
 
     def _array(self, matrices: tuple[Rows, ...], batch: tuple[int, ...]) -> Objects:
         real, height = self._real, len(matrices[0])
-        array = np.empty((len(matrices), height, len(matrices[0][0]) if height else 0), dtype=object)
-        for k, rows in enumerate(matrices):
-            for i, row in enumerate(rows):
-                for j, value in enumerate(row):
-                    array[k, i, j] = real(real.rounded(value))
-        return array.reshape(batch + array.shape[1:]).view(RealArray)
+        numbers = [real(real.rounded(value)) for rows in matrices for row in rows for value in row]
+        return objects(numbers, (*batch, height, len(matrices[0][0]) if height else 0))
 
 
 def _adjoint(a: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +18,9 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.transforms import Fourier
 from adbench.oracle.series.arrays import Arrays, RealArray, is_plain, matmul
 from adbench.oracle.series.ball import Ball, NeedsTerms, Special
-from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.functions import SEVERAL, UNARY, copysign
 from adbench.oracle.series.linalg import Linalg
-from adbench.oracle.series.number import Real
+from adbench.oracle.series.number import ComplexNumber, Real
 from adbench.vocabulary import FUNCTIONS, words
 
 FROM_NUMPY = words(
@@ -65,8 +64,9 @@ class Balls(Arrays):
             setattr(self, name, self._one(self._computed(name, unary), name))
         for name, several in SEVERAL.items():
             setattr(self, name, self._several(self._computed(name, several)))
-        for name in ("real", "imag", "conj"):
-            setattr(self, name, self._broadcast(self._part(name), 1))
+        self.real = self._broadcast(lambda element: self.one_number(element).real)
+        self.imag = self._broadcast(lambda element: self.one_number(element).imag)
+        self.conj = self._broadcast(lambda element: self.one_number(element).conj())
         self.abs = self._one(self._computed("abs", ball.absolute), "__abs__")
         self.maximum = self._several(self._computed("maximum", ball.larger))
         self.minimum = self._several(self._computed("minimum", ball.smaller))
@@ -119,27 +119,21 @@ class Balls(Arrays):
                 raise TypeError(f"the namespace over balls has no {name} of complex numbers")
             return getattr(number, name)()
 
-        return self._broadcast(on_element, 1)
+        return self._broadcast(on_element)
 
     def _several(self, function: Callable[..., Ball]) -> Callable[..., Any]:
         """Extend a function of several values to scalars, arrays and lists, broadcast by numpy."""
         real, new = self.number, object.__new__
-        by_count: dict[int, Callable[..., Any]] = {}
 
         def on_elements(*elements: Any) -> Real:
             result = new(real)
             result.ball = function(*[e.ball if type(e) is real else real.of(e).ball for e in elements])
             return result
 
-        def apply(*arguments: Any) -> Any:
-            count = len(arguments)
-            if count not in by_count:
-                by_count[count] = self._broadcast(on_elements, count)
-            return by_count[count](*arguments)
+        of_count = cache(partial(self._broadcast, on_elements))
+        return lambda *arguments: of_count(len(arguments))(*arguments)
 
-        return apply
-
-    def _broadcast(self, on_elements: Callable[..., Any], count: int) -> Callable[..., Any]:
+    def _broadcast(self, on_elements: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
         vectorised = np.frompyfunc(on_elements, count, 1)
 
         def apply(*arguments: Any) -> Any:
@@ -161,12 +155,7 @@ class Balls(Arrays):
             return function(real.of(element).ball)
 
         vectorised = np.frompyfunc(on_element, 1, 1)
-
-        def apply(x: Any) -> Any:
-            result = vectorised(x)
-            return result.astype(np.bool_) if isinstance(result, np.ndarray) else result
-
-        return apply
+        return lambda x: np.asarray(vectorised(x), dtype=np.bool_)[()]
 
     def trunc(self, x: Any) -> Any:
         """The integer part, towards zero."""
@@ -195,15 +184,6 @@ class Balls(Arrays):
     def copy(self, x: Any) -> Any:
         """A copy of x."""
         return self.asarray(x).copy()
-
-    def _part(self, name: str) -> Callable[[Any], Any]:
-        """The real part, the imaginary part or the conjugate of one number."""
-
-        def part(element: Any) -> Any:
-            attribute = getattr(self.one_number(element), name)
-            return attribute() if name == "conj" else attribute
-
-        return part
 
     # Products and loops ----------------------------------------------------------------------------------------
 
@@ -242,7 +222,7 @@ class Balls(Arrays):
             if self._depth > Balls.deepest:
                 Balls.deepest = self._depth
                 raise NeedsTerms
-            power = ball.terms() >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
+            power = ball.state.how.terms >> 2 * (Balls.deepest - self._depth + 1)  # sin(t) / t has lost a term
             if not power:
                 raise NeedsTerms
             slopes = np.empty(np.shape(x), dtype=object)

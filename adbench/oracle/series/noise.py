@@ -31,23 +31,18 @@ NEARLY = 3.0
 """Up to this factor, because draws are few."""
 
 
-def noises(
-    evaluations: Evaluations,
-    curves: Sequence[tuple[Curve, float]],
-    truths: Sequence[Sequence[Settled]],
-    *,
-    draws: int,
-    seed: int,
-    form: Precision = DOUBLE,
-) -> list[list[float]]:
-    """For each curve and its scale, the noise of every number; truths: the references along the same curves.
+Along = Sequence[tuple[tuple[Curve, float], Sequence[Settled]]]
+"""Curves with their scales, and the references of all numbers along them."""
+
+
+def noises(evaluations: Evaluations, known: Along, draws: int, seed: int, form: Precision) -> list[list[float]]:
+    """For each curve the noise of every number.
 
     form: the arithmetic. Its noise is given in proportion to that of float64, by the ratio of their unit roundoffs.
     """
-    known = list(zip(curves, truths, strict=True))
     deviations = _deviations(evaluations, known, draws, seed, form)
     if form is not DOUBLE:
-        sizes = _sizes(curves, truths)
+        sizes = _sizes(known)
         hidden = [k for k, one in enumerate(deviations) if any(map(_hides, one, sizes[k]))]
         for ratio in FINER:
             finer = replace(form, unit=form.unit / ratio, inside=min(form.inside, form.unit / ratio))
@@ -58,13 +53,7 @@ def noises(
     return [[one * UNIT_ROUNDOFF / form.unit for one in of_curve] for of_curve in deviations]
 
 
-def _deviations(
-    evaluations: Evaluations,
-    known: Sequence[tuple[tuple[Curve, float], Sequence[Settled]]],
-    draws: int,
-    seed: int,
-    form: Precision,
-) -> list[list[float]]:
+def _deviations(evaluations: Evaluations, known: Along, draws: int, seed: int, form: Precision) -> list[list[float]]:
     """The root mean square error of every number along every curve, in this arithmetic."""
     errors: list[list[list[float]]] = [[[] for _ in of_curve] for _, of_curve in known]
     for draw in range(draws):
@@ -75,13 +64,13 @@ def _deviations(
     return [list(map(spread, of_curve)) for of_curve in errors]
 
 
-def _sizes(curves: Sequence[tuple[Curve, float]], truths: Sequence[Sequence[Settled]]) -> list[list[float]]:
+def _sizes(known: Along) -> list[list[float]]:
     """The size of every number; of a zero, that of the largest derivative of the same function."""
-    derivatives = [of_curve for (curve, _), of_curve in zip(curves, truths, strict=True) if curve.moves]
+    derivatives = [of_curve for (curve, _), of_curve in known if curve.moves]
     largest = [max(one.known.size for one in of_number) for of_number in zip(*derivatives, strict=True)]
     return [
         [one.known.size or (largest[which] if curve.moves else 0.0) for which, one in enumerate(of_curve)]
-        for (curve, _), of_curve in zip(curves, truths, strict=True)
+        for (curve, _), of_curve in known
     ]
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
-from adbench.oracle.evidence import DOUBLE, SINGLE, Precision
+from adbench.oracle.evidence import DOUBLE, Precision
 from adbench.oracle.series import ball
 from adbench.oracle.series.ball import Arithmetic, Ball, Special, arithmetic
 from adbench.oracle.series.functions import UNARY, exp, log
@@ -163,13 +163,6 @@ class Stream:
             return c + (steps[1] - 1) * (2 * arb(self.form.smallest))
         return c if abs(float(c)) <= self.form.largest else arb.nan()
 
-    def lost(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether a + b is rounded in a sum: in float64 (Knuth's error of a sum), or in float32."""
-        whole = a + b
-        part = whole - a
-        errors: NDArray[np.bool_] = (a - (whole - part)) + (b - part) != 0
-        return errors if self.form is DOUBLE else errors | (whole != whole.astype(np.float32))
-
 
 def _sum_like(function: Binary) -> Rounded:
     """An operation whose partial derivatives are ±1."""
@@ -209,40 +202,6 @@ def _operators(called: Operator, function: Rounded) -> Operators:
         if left is None:
             return with_complex(called, other, self, type(self))
         return number_of(type(self), left, self.ball)
-
-    return forward, backward
-
-
-def _products() -> Operators:
-    """`a * b` and its reverse; a product of two numbers keeps its factors."""
-    multiply, backward = _operators(operator.mul, _product)
-
-    def forward(self: Noisy, other: Any) -> Any:
-        product = multiply(self, other)
-        if type(other) is type(self):
-            product.factors = self.ball, other.ball
-        return product
-
-    return forward, backward
-
-
-def _differences() -> Operators:
-    """`a - b` and its reverse."""
-    subtract, backward = _operators(operator.sub, _sum_like(ball.sub))
-
-    def forward(self: Noisy, other: Any) -> Any:
-        return subtract(_fused(self, other) if self.stream.form is not DOUBLE else self, other)
-
-    return forward, backward
-
-
-def _sums() -> Operators:
-    """`a + b` and its reverse; a sum with a product that was negated is a difference."""
-    add, backward = _operators(operator.add, _sum_like(ball.add))
-
-    def forward(self: Noisy, other: Any) -> Any:
-        is_difference = self.stream.form is not DOUBLE and hasattr(self, "negated") != hasattr(other, "negated")
-        return add(_fused(self, other) if is_difference else self, other)
 
     return forward, backward
 
@@ -421,13 +380,27 @@ class Noisy(Real):
     factors: tuple[Ball, Ball]
     negated: bool
 
-    __add__, __radd__ = _sums()
-    __sub__, __rsub__ = _differences()
-    __mul__, __rmul__ = _products()
+    _add, __radd__ = _operators(operator.add, _sum_like(ball.add))
+    _subtract, __rsub__ = _operators(operator.sub, _sum_like(ball.sub))
+    _multiply, __rmul__ = _operators(operator.mul, _product)
     __truediv__, __rtruediv__ = _operators(operator.truediv, _product_like(_quotient, lambda _: 0.0))
     __floordiv__, __rfloordiv__ = _operators(operator.floordiv, _sum_like(floor_divide))
     __mod__, __rmod__ = _operators(operator.mod, _sum_like(modulo))
     __pow__, __rpow__ = _operators(operator.pow, _product_like(_power, _power_ulps))
+
+    def __add__(self, other: Any) -> Any:
+        # A sum with a product that was negated is a difference.
+        is_difference = self.stream.form is not DOUBLE and hasattr(self, "negated") != hasattr(other, "negated")
+        return (_fused(self, other) if is_difference else self)._add(other)
+
+    def __sub__(self, other: Any) -> Any:
+        return (_fused(self, other) if self.stream.form is not DOUBLE else self)._subtract(other)
+
+    def __mul__(self, other: Any) -> Any:
+        product = self._multiply(other)
+        if type(other) is type(self):
+            product.factors = self.ball, other.ball
+        return product
 
     def __abs__(self) -> Self:
         return type(self)(self.computed("abs", ball.absolute, self.ball))
@@ -566,62 +539,35 @@ def _with_slopes(value: Ball, slopes: Ball) -> Ball:
 # Sums and matrices -----------------------------------------------------------------------------------------------
 
 
-FEW = 16
-"""Sums of fewer terms use a loop."""
-
-
 def _total(stream: Stream, terms: Sequence[Any]) -> Ball:
-    """Σ terms, with the roundings of sums of three or more numbers in double precision."""
+    """Σ terms, plus Σ u ξ S over partial sums S of three or more numbers in double precision, added in a random order.
+
+    SIMD partial sums of libraries are smaller by the number of lanes; those of loops are not. A quarter is between.
+    """
     values = [float(ball.start(term)) for term in terms]  # they are numbers of the arithmetic already
     if not math.isfinite(sum(values)):
         return Special(sum(values))
-    xi = stream.small(2 * len(terms)).reshape(2, -1)
-    if len(terms) < FEW:
-        return _brief_total(stream, terms, values, *xi.tolist())
-    order = np.argsort(xi[0], kind="stable")  # a random order
-    numbers = np.array(values)[order]
-    partial = np.cumsum(numbers)
-    partial[1:][~stream.lost(partial[:-1], numbers[1:])] = 0.0
-    partial[0] = 0.0
-    sums = [sum(map(arb, values), ball.ZERO) + _roundings(partial, xi[1])]
-    moving = [(j, term) for j, term in enumerate(terms) if type(term) is arb_series]
-    count = min((term.prec for _, term in moving), default=1)
-    for k in range(1, count):
-        parts = np.zeros(len(terms))
-        for j, term in moving:
-            parts[j] = float(term[k])
-        noise = _roundings(np.cumsum(parts[order]), xi[1] if k % 2 else xi[1][::-1])
-        sums.append(sum((term[k] for _, term in moving), ball.ZERO) + noise)
-    return stream.rounded(arb_series(sums, count) if moving else sums[0])
-
-
-def _brief_total(
-    stream: Stream, terms: Sequence[Any], values: list[float], order: list[float], xi: list[float]
-) -> Ball:
-    """`_total` of few terms, without numpy, whose calls cost more than the sum."""
-    shuffled = [terms[j] for j in sorted(range(len(terms)), key=order.__getitem__)]
-    partial, noise, within = None, 0.0, DOUBLE if stream.form is DOUBLE else SINGLE
-    for term, step in zip(shuffled, xi, strict=True):
-        other = float(ball.start(term))
-        if partial is None:
-            partial = other
-            continue
-        whole = partial + other
-        part = whole - partial
-        if (partial - (whole - part)) + (other - part) != 0 or within.nearest(whole) != whole:
+    ranks, steps = stream.small(2 * len(terms)).reshape(2, -1).tolist()
+    order = sorted(range(len(terms)), key=ranks.__getitem__)
+    share = 1 if len(terms) < 16 else 2 if len(terms) < 64 else 4
+    partial = list(itertools.accumulate(values[j] for j in order))
+    stored = partial if stream.form is DOUBLE else np.asarray(partial, dtype=np.float32).tolist()
+    noise = 0.0
+    for before, whole, near, j, step in zip(partial, partial[1:], stored[1:], order[1:], steps[1:], strict=False):
+        part = whole - before
+        if near != whole or (before - (whole - part)) + (values[j] - part) != 0:  # Knuth's error of a sum
             noise += whole * step
-        partial = whole
-    sums = [sum(map(arb, values), ball.ZERO) + noise]
-    precisions = [term.prec for term in terms if type(term) is arb_series]
-    for k in range(1, min(precisions, default=1)):
-        total, partial, noise = ball.ZERO, 0.0, 0.0
-        for term, step in zip(shuffled, xi if k % 2 else reversed(xi), strict=True):
-            if type(term) is arb_series:
-                total += term[k]
-                partial += float(term[k])
-            noise += partial * step
-        sums.append(total + noise)
-    return stream.rounded(arb_series(sums, len(sums)) if precisions else sums[0])
+    sums = [sum(map(arb, values), ball.ZERO) + noise / share]
+    moving = [(place, terms[j]) for place, j in enumerate(order) if type(terms[j]) is arb_series]
+    # A term is in all later partial sums. Those of odd and of even coefficients have other roundings.
+    later = [list(itertools.accumulate(reversed(way)))[::-1] for way in (steps[::-1], steps)] if moving else []
+    for k in range(1, min((term.prec for _, term in moving), default=1)):
+        total, noise = ball.ZERO, 0.0
+        for place, term in moving:
+            total += term[k]
+            noise += float(term[k]) * later[k % 2][place]
+        sums.append(total + noise / share)
+    return stream.rounded(arb_series(sums, len(sums)) if moving else sums[0])
 
 
 def _divided_product(stream: Stream, terms: Sequence[Any], product: Any) -> Ball:
@@ -634,14 +580,6 @@ def _divided_product(stream: Stream, terms: Sequence[Any], product: Any) -> Ball
             moved = (term - start) / start
             product += moved * moved * (ball.start(product) * (steps[1] - 1) * 2)
     return _known(product, 1) if underflows and type(product) is arb_series else product
-
-
-def _roundings(partial: NDArray[np.float64], xi: NDArray[np.float64]) -> float:
-    """Σ u ξ S over partial sums.
-
-    SIMD partial sums of libraries are smaller by the number of lanes; those of loops are not. A quarter is between.
-    """
-    return float(partial @ xi) / (1 if len(xi) < FEW else 2 if len(xi) < 64 else 4)
 
 
 def _backward_error(stream: Stream, rows: list[list[Any]], symmetric: bool, mixing: bool) -> list[list[Ball]]:

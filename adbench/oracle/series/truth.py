@@ -53,13 +53,13 @@ class Truth:
             ]
 
     @arithmetic(COMPARING)
-    def values(self) -> list[Settled]:
-        """The numbers at the point."""
-        return [_settled(start, evaluated) for start, evaluated in self.starts]
-
-    @arithmetic(COMPARING)
     def derivatives(self, curve: Curve, scale: float = 1.0) -> list[Settled]:
-        """The coefficient of the curve's power over ``scale``, a power of two, for every number."""
+        """The coefficient of the curve's power over ``scale``, a power of two, for every number.
+
+        Those of a curve that does not move are the numbers at the point.
+        """
+        if not curve.moves:
+            return [_settled(start, evaluated) for start, evaluated in self.starts]
         try:
             sides = self._sides(curve)
         except (NeedsBits, NotTold):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flint import arb, arb_mat, arb_series, fmpq, fmpq_mat, fmpq_series
+from flint import arb_mat, arb_series, fmpq, fmpq_mat, fmpq_series
 
-from adbench.oracle.series.ball import ZERO, Ball, Special, ball, is_series
+from adbench.oracle.series.ball import ZERO, Ball, Special, is_series
 
 Rows = list[list[Ball]]
 
@@ -151,33 +151,3 @@ def _solved_at_start(a: Any, b: Any) -> Any:
         return a.solve(b)
     a, b = balls(a), balls(b)
     return a.solve(b, algorithm="lu") if a.nrows() < LARGE else a.solve(b)
-
-
-def identity(n: int, like: Any) -> MatrixSeries:
-    """The identity, of fractions if ``like`` is."""
-    make = fmpq_mat if isinstance(like, fmpq_mat) else arb_mat
-    return MatrixSeries([make(n, n, [int(i == j) for i in range(n) for j in range(n)])], None, n, n)
-
-
-def determinant_parts(a: MatrixSeries) -> tuple[Any, Ball]:
-    """det A at t = 0, not zero, and log (det A / det A(0)). Raises ZeroDivisionError if the first may be zero."""
-    first = a.parts[0]
-    start = first.det()
-    if not (start > 0 or start < 0):
-        raise ZeroDivisionError
-    if a.terms is None:
-        return start, fmpq(0) if type(start) is fmpq else arb(0)
-    inverse = solved(a, identity(a.rows, first))
-    # (log det A)' = tr(A^-1 A')
-    slopes = [None if part is None else part * (k + 1) for k, part in enumerate(a.parts[1:])]
-    logarithm: list[Any] = [0]
-    for k in range(a.terms - 1):
-        product = convolved(inverse.parts, slopes, k)
-        logarithm.append(0 if product is None else _trace(product) / (k + 1))
-    if all(type(c) in (fmpq, int) for c in logarithm):
-        return start, fmpq_series([fmpq(c) for c in logarithm], prec=a.terms)
-    return start, arb_series([ball(c) for c in logarithm], a.terms)
-
-
-def _trace(a: Any) -> Any:
-    return sum((a[i, i] for i in range(1, a.nrows())), a[0, 0])

@@ -19,7 +19,7 @@ from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, plus
 from adbench.oracle.series.algebra.factorizations import pivot
 from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.ball import Ball, NeedsBits, add, div, mul, sub
-from adbench.oracle.series.complex_numbers import ComplexNumber
+from adbench.oracle.series.number import ComplexNumber
 
 
 def embedded(xp: Any, a: Any) -> Any:

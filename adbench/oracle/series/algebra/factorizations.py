@@ -12,7 +12,7 @@ import itertools
 from flint import arb_mat, fmpq
 
 from adbench.oracle.series import ball
-from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, determinant_parts, solved
+from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, convolved, solved
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, Insufficient, add, div, mul, neg, sign, sqrt, sub
 from adbench.oracle.series.functions import log
 
@@ -178,15 +178,23 @@ def log_determinant(rows: Rows) -> tuple[Ball, Ball]:
 def _regular_determinant(rows: Rows) -> tuple[Ball, Ball] | None:
     """det A(0) and log (det A / det A(0)); None if A is not provably regular at t = 0."""
     n = _square(rows)
-    if n < 2:
+    a = MatrixSeries.of(rows) if n > 1 else None
+    start = fmpq(0) if a is None else a.parts[0].det()
+    zero = 0 * start
+    if a is None or not (start > 0 or start < 0):
         return None
-    a = MatrixSeries.of(rows)
-    if a is None:
-        return None
+    if a.terms is None:
+        return start, zero
+    one = type(a.parts[0])(n, n, [int(i == j) for i in range(n) for j in range(n)])
     try:
-        return determinant_parts(a)
+        inverse = solved(a, MatrixSeries([one], None, n, n))
     except ZeroDivisionError:
         return None
+    # (log det A)' = tr(A^-1 A')
+    slopes = [None if part is None else part * (k + 1) for k, part in enumerate(a.parts[1:])]
+    products = [convolved(inverse.parts, slopes, k) for k in range(a.terms - 1)]
+    traces = [zero if product is None else sum(product[i, i] for i in range(n)) for product in products]
+    return start, ball.series([zero, *(trace / (k + 1) for k, trace in enumerate(traces))], a.terms)
 
 
 def _without_division(rows: Rows) -> Ball:

@@ -11,7 +11,7 @@ rationals.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.coefficients import MatrixSeries, Rows, balls, convolved, minus, plus
 from adbench.oracle.series.algebra.factorizations import is_nothing
 from adbench.oracle.series.ball import NAN, ONE, ZERO, Ball, NeedsBits, NeedsTerms, Special, add
+
+Pair = tuple[Ball, list[Ball]]
+"""An eigenvalue and its eigenvector."""
 
 MOST_EXACT = 16
 """The largest matrix whose characteristic polynomial over the rationals is factored."""
@@ -49,14 +52,7 @@ def eigh(rows: Rows, *, vectors: bool = True) -> tuple[list[Ball], Rows]:
     full = [[rows[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
     if any(isinstance(entry, Special) for row in full for entry in row):
         return [NAN] * n, [[NAN] * n for _ in range(n)]
-    pairs: list[tuple[Ball, list[Ball]]] = []
-    for block in components(full):
-        values, columns = _connected([[full[i][j] for j in block] for i in block], vectors)
-        for k, value in enumerate(values):
-            column: list[Ball] = [ZERO] * n
-            for i, place in enumerate(block):
-                column[place] = columns[i][k]
-            pairs.append((value, column))
+    pairs = _of_components(full, functools.partial(_connected, vectors=vectors))
     ordered = functools.partial(_order, vectors)
     pairs.sort(key=functools.cmp_to_key(ordered))
     return [value for value, _ in pairs], [[column[i] for _, column in pairs] for i in range(n)]
@@ -69,6 +65,18 @@ def _order(vectors: bool, a: tuple[Ball, Any], b: tuple[Ball, Any]) -> int:
         if vectors:
             raise
         return 0
+
+
+def _of_components(rows: Rows, eigenpairs: Callable[[Rows], Iterable[Pair]]) -> list[Pair]:
+    """The eigenpairs of a symmetric matrix from those of its components."""
+    pairs = []
+    for block in components(rows):
+        for value, column in eigenpairs([[rows[i][j] for j in block] for i in block]):
+            whole: list[Ball] = [ZERO] * len(rows)
+            for place, entry in zip(block, column, strict=True):
+                whole[place] = entry
+            pairs.append((value, whole))
+    return pairs
 
 
 def components(rows: Rows) -> list[list[int]]:
@@ -84,18 +92,18 @@ def components(rows: Rows) -> list[list[int]]:
     return groups
 
 
-def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
+def _connected(rows: Rows, vectors: bool) -> Iterable[Pair]:
     """`eigh` of a matrix without infinities."""
     n = len(rows)
     if n == 1:
-        return [rows[0][0]], [[ONE]]
+        return [(rows[0][0], [ONE])]
     matrix = MatrixSeries.of(rows)
     assert matrix is not None
     clusters = spectrum(matrix.parts[0])
     basis = side_by_side([cluster.basis for cluster in clusters])
     if matrix.terms is None:
         values: list[Ball] = [ball.ball(cluster.value) for cluster in clusters for _ in range(cluster.size)]
-        return values, basis.tolist()
+        return zip(values, basis.transpose().tolist(), strict=True)
     turned = [None if part is None else basis.transpose() * balls(part) * basis for part in matrix.parts]
     blocks, rotation = block_diagonal(turned, clusters)
     values, inner = [], [[ZERO] * n for _ in range(n)]
@@ -110,13 +118,13 @@ def _connected(rows: Rows, vectors: bool) -> tuple[list[Ball], Rows]:
             inner[first + i][first : first + cluster.size] = turns[i]
         first += cluster.size
     if not vectors:
-        return values, inner
+        return zip(values, inner, strict=True)
     columns = MatrixSeries([basis], None, n, n) @ MatrixSeries(rotation, matrix.terms, n, n)
-    if all(cluster.size == 1 for cluster in clusters):
-        return values, columns.entries()
-    last = MatrixSeries.of(inner)
-    assert last is not None
-    return values, (columns @ last).entries()
+    if any(cluster.size > 1 for cluster in clusters):
+        last = MatrixSeries.of(inner)
+        assert last is not None
+        columns = columns @ last
+    return zip(values, columns.transposed().entries(), strict=True)
 
 
 def _of_block(value: Any, block: MatrixSeries, vectors: bool) -> tuple[list[Ball], Rows]:
@@ -128,11 +136,11 @@ def _of_block(value: Any, block: MatrixSeries, vectors: bool) -> tuple[list[Ball
         return [ball.series(coefficients, terms)], [[ONE]]
     slopes = block.parts[1:]
     if all(part is None for part in slopes):
-        if vectors and not ball.no_more_terms():
+        if vectors and not ball.state.how.last:
             raise NeedsTerms
         return [ball.series([value], terms)] * size, _unit(size)
     slopes[0] = arb_mat(size, size) if slopes[0] is None else slopes[0]
-    ball.on_edge()
+    ball.state.edged = True
     values, turns = eigh(MatrixSeries(slopes, terms - 1, size, size).entries(), vectors=vectors)
     return [add(value, ball.shifted(v, 1)) for v in values], turns
 
@@ -185,6 +193,15 @@ def _lifted(
     blocks, rotation = block_diagonal(turned, clusters)
     columns = (MatrixSeries([basis], None, m + n, m + n) @ MatrixSeries(rotation, matrix.terms, m + n, m + n)).parts
     root, first = arb(2).sqrt(), 0
+
+    def turned_from(row: int, column: int, height: int, turn: Rows, scale: Any) -> Rows:
+        """The vectors from this column on, their entries from this row on, scaled and turned."""
+        cuts = [cut(part, row, column, height, len(turn)) for part in columns]
+        cuts = [None if part is None else part * scale for part in cuts]
+        by = MatrixSeries.of(turn)
+        assert by is not None
+        return (MatrixSeries(cuts, matrix.terms, height, len(turn)) @ by).entries()
+
     for left, right in parts:
         if is_nothing(left.value):
             couplings = [cut(part, first, first + left.size, left.size, right.size) for part in blocks[1:]]
@@ -197,14 +214,8 @@ def _lifted(
             turns, at, scale = (turn, values[::-1], turn), (first, first), root
             first += left.size
         first += left.size + right.size * is_nothing(left.value)
-        tops = [cut(part, 0, at[0], m, left.size) for part in columns]
-        bottoms = [cut(part, m, at[1], n, right.size) for part in columns]
         if right.size:
-            yield (
-                _turned(MatrixSeries(_scaled(tops, scale), matrix.terms, m, left.size), turns[0]),
-                turns[1],
-                _turned(MatrixSeries(_scaled(bottoms, scale), matrix.terms, n, right.size), turns[2]),
-            )
+            yield turned_from(0, at[0], m, turns[0], scale), turns[1], turned_from(m, at[1], n, turns[2], scale)
 
 
 def _of_symmetric(left: EigenvalueCluster, right: EigenvalueCluster) -> list[EigenvalueCluster]:
@@ -231,25 +242,14 @@ def _symmetric(a: Any) -> Any:
 def _of_zero(couplings: list[Any], height: int, width: int, vectors: bool) -> Triple:
     """The singular value decomposition of t C(t)."""
     if all(part is None for part in couplings):
-        if vectors and width and not ball.no_more_terms():
+        if vectors and width and not ball.state.how.last:
             raise NeedsTerms
         return [row[:width] for row in _unit(height)], [ball.series([ZERO], len(couplings) + 1)] * width, _unit(width)
     couplings[0] = arb_mat(height, width) if couplings[0] is None else couplings[0]
     if width:
-        ball.on_edge()
+        ball.state.edged = True
     left, values, right = svd(MatrixSeries(couplings, len(couplings), height, width).entries(), vectors=vectors)
     return left, [ball.shifted(value, 1) for value in values], right
-
-
-def _scaled(parts: list[Any], scale: Any) -> list[Any]:
-    return [None if part is None else part * scale for part in parts]
-
-
-def _turned(columns: MatrixSeries, turn: Rows) -> Rows:
-    columns.parts[0] = arb_mat(columns.rows, columns.columns) if columns.parts[0] is None else columns.parts[0]
-    by = MatrixSeries.of(turn)
-    assert by is not None
-    return (columns @ by).entries()
 
 
 def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCluster]]:
@@ -277,26 +277,17 @@ def singular_spectrum(matrix: Any) -> list[tuple[EigenvalueCluster, EigenvalueCl
 
 def spectrum(matrix: Any) -> list[EigenvalueCluster]:
     """The eigenvalues of a constant symmetric matrix with their multiplicities, ascending."""
-    n = matrix.nrows()
     rows = matrix.tolist()
-    pairs = []
     try:
-        for block in components(rows):
-            part = [[rows[i][j] for j in block] for i in block]
-            for value, column in _simple(part) if len(block) > 1 else [(part[0][0], [ONE])]:
-                whole: list[Any] = [ZERO] * n
-                for i, place in enumerate(block):
-                    whole[place] = column[i]
-                pairs.append((value, whole))
-        return _merged(pairs)
+        return _merged(_of_components(rows, _simple))
     except NeedsBits:
         return _repeated(rows)
 
 
-def _merged(pairs: list[tuple[Any, list[Any]]]) -> list[EigenvalueCluster]:
+def _merged(pairs: list[Pair]) -> list[EigenvalueCluster]:
     """Eigenpairs in ascending order; exactly equal eigenvalues together."""
     pairs.sort(key=functools.cmp_to_key(_ascending))
-    groups: list[list[tuple[Any, list[Any]]]] = []
+    groups: list[list[Pair]] = []
     for pair in pairs:
         if groups and _decided(groups[-1][0][0] - pair[0]) == 0:
             groups[-1].append(pair)
@@ -318,8 +309,10 @@ def _decided(c: Any) -> int:
     raise NeedsBits
 
 
-def _simple(rows: Rows) -> list[tuple[Any, list[Any]]]:
+def _simple(rows: Rows) -> list[Pair]:
     """Eigenpairs of a matrix with distinct and, if it is exact, nonzero eigenvalues. Otherwise raises NeedsBits."""
+    if len(rows) == 1:
+        return [(rows[0][0], [ONE])]
     matrix = arb_mat(rows)
     try:
         values, vectors = matrix.eig(right=True)
