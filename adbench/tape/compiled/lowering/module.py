@@ -110,7 +110,7 @@ def lower(
     else:
         for k, (location, out) in enumerate(zip(results, outs, strict=True)):
             if out is None:
-                name = emission.elements(location)[0]
+                name = emission.first(location)
                 code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
             elif location != out:
                 emission.copy(location, out)
@@ -174,7 +174,7 @@ def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) 
 
 def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
     """Whether one of the conditions holds; "" without conditions."""
-    names = [emission.elements(p)[0] for p in locations if not isinstance(p, Uniform)]
+    names = [emission.first(p) for p in locations if not isinstance(p, Uniform)]
     if not names:
         return ""
     code = emission.code
