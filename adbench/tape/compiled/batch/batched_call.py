@@ -174,9 +174,8 @@ class Batched(Compiled):
         self._known: dict[Any, tuple[Batch, Signature]] = {}
         self._plans: dict[Any, PointPlan] = {}
 
-    def _by_python(self, *args: Any, **named: Any) -> Any:
-        if named:
-            raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
+    def answer(self, args: Sequence[Any]) -> Any:
+        """The result at all points."""
         key = tuple([_kind(x) for x in args])
         known = self._known.get(key)
         if known is not None:
@@ -263,8 +262,7 @@ class Batched(Compiled):
         filled: list[Any] | None = None if result is None else tree_flatten(result)[0]
         for i in points:
             args = batch.point(i)
-            one = self.call_any(args, FlatArguments(self, args))
-            leaves, structure = flat(one)
+            leaves, structure = flat(super().answer(args))
             if filled is None:
                 filled = [np.empty((batch.count, *np.shape(x))) for x in leaves]
                 result = nest(structure, filled)
@@ -281,12 +279,11 @@ class Batched(Compiled):
     def _empty(self, batch: Batch) -> Any:
         """The result at no point. Without a recording, its shapes come from a call at ones."""
         args = batch.ones()
-        arguments = FlatArguments(self, args)
-        signature = self._signatures.get(arguments.key)
-        if signature is not None and signature.programs:
+        signature = self.signature(FlatArguments(self, args))
+        if signature.programs:
             program = signature.programs[0]
             return program.assembly([np.empty((0, *shape)) for shape in program.lowered.results])
-        leaves, structure = flat(self.call_any(args, arguments))
+        leaves, structure = flat(super().answer(args))
         return nest(structure, [np.empty((0, *np.shape(x))) for x in leaves])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -11,25 +11,58 @@ from adbench.tape import jacobians
 from adbench.tape.compiled.runtime.entry_code import StaticArgument
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.sparse.sparsity import sparse_blocks
-from adbench.tape.compiled.trace.record_function import WITH_MATRIX
+from adbench.tape.compiled.trace.record_function import OPERATORS, WITH_MATRIX, WITH_VECTOR
 from adbench.tape.core import functionals
 from adbench.tape.trees import first, flatten, outputs, tree_flatten, tree_unflatten
 from adbench.tape.values import constant
 
 
-class Owner(Protocol):
-    """The attributes of a compiled function that its arguments and results depend on."""
+class CallDescription:
+    """A function, and what to compute of it; the arguments and results of calls depend on it.
 
-    f: Callable[..., Any]
-    name: str
-    operator: str
-    count: int
-    vectors: int
-    wrt: tuple[int, ...]
-    single: bool
-    reorders: bool
-    options: CompileOptions
-    alive: list[Any]
+    count      of the function's own arguments
+    vectors    1 if the operator takes a vector after them
+    wrt        positions of the arguments to differentiate in; `single` if it is one argument, and not a tuple of them
+    reorders   whether a vector comes in another order than the arguments
+    alive      settings whose identity is part of a signature
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], example: Sequence[Any], operator: str, wrt: Any, options: CompileOptions
+    ) -> None:
+        if operator not in OPERATORS:
+            raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
+        if options.sparse and operator not in WITH_MATRIX:
+            raise ValueError(f"compile: sparse: expected operator 'jacobian' or 'hessian', got {operator!r}")
+        self.f = f
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self.operator = operator
+        self.vectors = 1 if operator in WITH_VECTOR else 0
+        self.count = len(example) - self.vectors
+        if self.count < 0:
+            raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
+        self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
+        self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
+        self.reorders = operator in ("jvp", "hvp") and list(self.wrt) != sorted(self.wrt)
+        self.options = options
+        self.alive: list[Any] = []
+
+
+def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of the differentiated arguments; by default all that hold floats."""
+    if wrt is None:
+        return tuple(
+            k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
+        )
+    positions = (wrt,) if isinstance(wrt, int) else tuple(wrt)
+    for k in positions:
+        if not 0 <= k < len(example):
+            raise ValueError(f"compile: wrt: expected positions from 0 to {len(example) - 1}, got {k}")
+    return positions
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
 class FlatArguments:
@@ -41,7 +74,7 @@ class FlatArguments:
     is_flat    whether each argument is one number or array
     """
 
-    def __init__(self, owner: Owner, args: Sequence[Any]) -> None:
+    def __init__(self, owner: CallDescription, args: Sequence[Any]) -> None:
         count = owner.count
         if len(args) != count + owner.vectors:
             raise TypeError(
@@ -70,7 +103,7 @@ class FlatArguments:
                 keys.append(np.shape(value))
         self.key = tuple(keys)
 
-    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: Owner) -> Any:
+    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: CallDescription) -> Any:
         """An index into the data, or a setting ("static", value)."""
         if wanted and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             x = float(x)
@@ -134,7 +167,7 @@ def nest(structure: Any, leaves: Sequence[Any]) -> Any:
     return leaves[0] if structure is None else tree_unflatten(structure, leaves)
 
 
-def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any]:
+def _in_order_of_arguments(owner: CallDescription, vectors: Sequence[Any]) -> Sequence[Any]:
     """The vector in the recorded program's order. v comes in the order of `wrt`; w does not belong to the inputs."""
     if not owner.reorders:
         return vectors
@@ -150,7 +183,7 @@ class Assembly:
     finished    finished(leaves) is the result; entries of sparse matrices become matrices
     """
 
-    def __init__(self, owner: Owner, program: CompiledProgram, arguments: FlatArguments) -> None:
+    def __init__(self, owner: CallDescription, program: CompiledProgram, arguments: FlatArguments) -> None:
         count = len(program.lowered.results)
         result = _assembled(owner, program, list(range(count)), arguments)
         self.order, self._structure = tree_flatten(result)
@@ -181,7 +214,7 @@ def _has_only_tuples(result: Any) -> bool:
     return type(result) is int or (type(result) is tuple and all(map(_has_only_tuples, result)))
 
 
-def _assembled(owner: Owner, program: CompiledProgram, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+def _assembled(owner: CallDescription, program: CompiledProgram, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """The operator's result, with each of the parts once."""
     value, rest = program.rebuild(parts[: program.values]), parts[program.values :]
     if owner.operator == "value":
@@ -198,7 +231,7 @@ def _assembled(owner: Owner, program: CompiledProgram, parts: Sequence[Any], arg
     return derivative if owner.operator == "gradient" else (value, derivative)
 
 
-def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+def _derivative(owner: CallDescription, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
     flat: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]
@@ -208,7 +241,7 @@ def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) ->
     return derivative[0] if owner.single else derivative
 
 
-def eager(owner: Owner, args: Sequence[Any]) -> Any:
+def eager(owner: CallDescription, args: Sequence[Any]) -> Any:
     """The result from the eager engine."""
     inputs = list(args[: owner.count])
 

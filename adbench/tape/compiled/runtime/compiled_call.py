@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from adbench.tape.compiled.lowering.module import ReturnCode
-from adbench.tape.compiled.runtime.arguments import Assembly, FlatArguments, eager
+from adbench.tape.compiled.runtime.arguments import Assembly, CallDescription, FlatArguments, eager
 from adbench.tape.compiled.runtime.entry import (
     CompiledEntry,
     DispatchTable,
@@ -38,9 +38,6 @@ from adbench.tape.compiled.runtime.entry import (
 )
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
 from adbench.tape.compiled.trace.record_function import (
-    OPERATORS,
-    WITH_MATRIX,
-    WITH_VECTOR,
     Recording,
     RecordingRequest,
     record,
@@ -49,7 +46,6 @@ from adbench.tape.core.rule import TapeError
 from adbench.tape.fast.collector import paused
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.layout import layouts_are_known
-from adbench.tape.trees import tree_flatten
 
 
 class RaisedError(Exception):
@@ -186,7 +182,7 @@ class Signature:
         return None
 
 
-class Compiled(Native):  # type: ignore[misc]
+class Compiled(CallDescription, Native):  # type: ignore[misc]
     """The result of `compile`: a function of the same arguments that runs as machine code.
 
     call       the native entry point, as a built-in function
@@ -202,24 +198,9 @@ class Compiled(Native):  # type: ignore[misc]
         wrt: Any,
         options: CompileOptions,
     ) -> None:
-        if operator not in OPERATORS:
-            raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
-        if options.sparse and operator not in WITH_MATRIX:
-            raise ValueError(f"compile: sparse: expected operator 'jacobian' or 'hessian', got {operator!r}")
-        self.f = f
-        self.name = getattr(f, "__name__", type(f).__name__)
-        self.operator = operator
-        self.vectors = 1 if operator in WITH_VECTOR else 0
-        self.count = len(example) - self.vectors
-        if self.count < 0:
-            raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
-        self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
-        self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
-        self.reorders = operator in ("jvp", "hvp") and list(self.wrt) != sorted(self.wrt)
-        self.options = options
+        super().__init__(f, example, operator, wrt, options)
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
-        self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[CompiledEntry | NestedEntry] = []
         self.by_python = self._by_python  # a single object, because entries store its address
@@ -235,10 +216,11 @@ class Compiled(Native):  # type: ignore[misc]
     def _by_python(self, *args: Any, **named: Any) -> Any:
         if named:
             raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
-        return self.call_any(args, FlatArguments(self, args))
+        return self.answer(args)
 
-    def call_any(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
+    def answer(self, args: Sequence[Any]) -> Any:
         """The result, found by the signature of these arguments."""
+        arguments = FlatArguments(self, args)
         return self.signature(arguments).answer(args, arguments)
 
     def signature(self, arguments: FlatArguments) -> Signature:
@@ -328,20 +310,3 @@ class Compiled(Native):  # type: ignore[misc]
             if signature.eager_because:
                 lines.append(f"runs in the eager engine: {signature.eager_because}")
         return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
-
-
-def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
-    """The positions of the differentiated arguments; by default all that hold floats."""
-    if wrt is None:
-        return tuple(
-            k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
-        )
-    positions = (wrt,) if isinstance(wrt, int) else tuple(wrt)
-    for k in positions:
-        if not 0 <= k < len(example):
-            raise ValueError(f"compile: wrt: expected positions from 0 to {len(example) - 1}, got {k}")
-    return positions
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
