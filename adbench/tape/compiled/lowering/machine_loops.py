@@ -19,7 +19,7 @@ from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.rule import Value
-from adbench.tape.machine.simd import Code, Name
+from adbench.tape.machine.simd import WIDTH, Code, Name
 from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]
@@ -65,12 +65,12 @@ class LoopLowering:
         self.at = [sum(sizes[:k]) for k in range(len(sizes))]
         self.size = sum(sizes)
         n = self.first.n
-        self.histories = {
+        self.histories: dict[tuple[int, int], Buffer] = {
             w.keep: emission.allocate((n + 1, w.keep[1] - w.keep[0])) for w in wanted if w.keep is not None
         }
         self.full = self.histories.get((0, self.size))
-        is_small = self.size <= REGISTER_LIMIT
-        self.states = self.full or (Buffer.packed("null", 0, (2, 0)) if is_small else emission.allocate((2, self.size)))
+        aligned = 0 if self.size <= REGISTER_LIMIT else -(-self.size // WIDTH) * WIDTH
+        self.states = self.full or (emission.allocate((2, aligned)) if aligned else Buffer.packed("null", 0, (2, 0)))
         self.variables = {
             k: [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
@@ -85,8 +85,8 @@ class LoopLowering:
     def run(self) -> list[Location]:
         """Write the loop and return the locations of its results."""
         emission, code, n = self.emission, self.code, self.first.n
-        for k, location in enumerate(self.start):
-            self.begin(k, location)
+        for j, location in enumerate(self.start):
+            self.put(j, location, self.states, "0")
         shared = dict(emission.computed)
         rows = [x if isinstance(x, Uniform) else emission.in_memory(x) for x in self.rows]
 
@@ -115,24 +115,23 @@ class LoopLowering:
             if j not in self.variables and source is not None and source.number not in targets:
                 targets[source.number] = Buffer.packed(following.base, self.at[j], source.shape)
         results = self.lower_block(self.emission, self.body.trace, self.body.outputs, locations, targets)
-        self.end_iteration(row, results, following)
+        for j, location in enumerate(results):
+            self.put(j, location, following, row)
 
-    def begin(self, k: int, location: Location) -> None:
-        """Write the first state."""
-        if k in self.variables:
-            self.set_variables(k, self.emission.elements(location))
+    def put(self, j: int, location: Location, state: Buffer, row: Name) -> None:
+        """Store part j of a state; `state` is its memory, and `row` its number in histories."""
+        if j in self.variables:
+            location = Registers(self.emission.elements(location), self.shapes[j])
+            for variable, name in zip(self.variables[j], location.elements, strict=True):
+                self.code.store(name, variable)
         else:
-            self.emission.copy(location, self.within(self.states, k))
+            target = self.within(state, j)
+            if location != target:
+                self.emission.copy(location, target)
+            location = target
         for keep, history in self.histories.items():
-            if keep is not None and history is not self.full:
-                self.keep_part(k, location, history, keep, "0")
-        if self.full is not None and k in self.variables:
-            self.keep_part(k, location, self.full, (0, self.size), "0")
-
-    def set_variables(self, k: int, names: Sequence[Name]) -> None:
-        """Store part k of the state in its variables."""
-        for variable, name in zip(self.variables[k], names, strict=True):
-            self.code.store(name, variable)
+            if history is not self.full or j in self.variables:
+                self.keep_part(j, location, history, keep, row)
 
     def get_variables(self, k: int) -> tuple[Name, ...]:
         """Part k of the state, read from its variables."""
@@ -142,22 +141,19 @@ class LoopLowering:
         """Part k of a packed state in memory."""
         return Buffer.packed(packed.base, packed.offset + self.at[k], self.shapes[k])
 
-    def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
+    def keep_part(self, k: int, location: Registers | Buffer, into: Buffer, keep: tuple[int, int], row: Name) -> None:
         """Write the recorded entries of part k into a row of a history."""
         start, stop = max(self.at[k], keep[0]), min(self.at[k] + math.prod(self.shapes[k]), keep[1])
         if start >= stop:
             return
-        base = self.code.element(history.pointer(self.code, start - keep[0]), row, history.strides[0])
+        base = self.code.element(into.pointer(self.code, start - keep[0]), row, into.strides[0])
         shape: Shape = (stop - start,)
         target = Buffer(base, 0, (1,), shape)
         first = start - self.at[k]
         if isinstance(location, Registers):
             self.emission.store(location.elements[first : first + shape[0]], target)
-        elif isinstance(location, Uniform):
-            self.emission.copy(Uniform(location.element, shape), target)
         else:
-            array = self.emission.contiguous(location)
-            self.emission.copy(Buffer(array.base, array.offset + first, (1,), shape), target)
+            self.emission.copy(Buffer(location.base, location.offset + first, (1,), shape), target)
 
     def state(self, row: Name) -> Buffer:
         """The packed state before the iteration of this number, as far as it is in memory."""
@@ -168,22 +164,6 @@ class LoopLowering:
         base = self.code.element(self.states.pointer(self.code), row, self.states.strides[0])
         return Buffer.packed(base, 0, self.states.shape[1:])
 
-    def end_iteration(self, row: Name, results: Sequence[Location], following: Buffer) -> None:
-        """Store the state of the next iteration, which has the number `row`."""
-        for j, location in enumerate(results):
-            if j in self.variables:
-                names = self.emission.elements(location)
-                location = Registers(names, self.shapes[j])
-                self.set_variables(j, names)
-            else:
-                target = self.within(following, j)
-                if location != target:
-                    self.emission.copy(location, target)
-                location = target
-            for keep, history in self.histories.items():
-                if keep is not None and (history is not self.full or j in self.variables):
-                    self.keep_part(j, location, history, keep, row)
-
     def result(self, wanted: Loop) -> Location:
         """The packed last state, or a history."""
         if wanted.keep is not None:
@@ -192,7 +172,7 @@ class LoopLowering:
         if self.size <= REGISTER_LIMIT:
             return Registers(tuple(n for k in sorted(self.variables) for n in self.get_variables(k)), shape)
         row = self.first.n if self.full is not None else self.first.n % 2
-        last = Buffer.packed(self.states.base, self.states.offset + row * self.size, shape)
+        last = Buffer.packed(self.states.base, self.states.offset + row * self.states.strides[0], shape)
         for k in self.variables if self.full is None else ():
             self.emission.store(self.get_variables(k), self.within(last, k))
         return last
