@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, UNDECIDED, point_loop, run_shares
+from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, run_shares
+from adbench.tape.compiled.lowering.emission import ReturnCode
 from adbench.tape.compiled.lowering.loops.loop_nest import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
 from adbench.tape.compiled.runtime.arguments import FlatArguments, flat, nest
@@ -221,8 +222,8 @@ class Batched(Compiled):
                 if outcomes == bytes(len(outcomes)):
                     return results, others
                 status, rows = np.frombuffer(outcomes, np.uint8), np.asarray(rows)
-                others += rows[status > UNDECIDED].tolist()
-                rows = rows[status == UNDECIDED]
+                others += rows[status > ReturnCode.GUARD].tolist()
+                rows = rows[status == ReturnCode.GUARD]
             if len(rows) == 0:
                 return results, others
             full = len(signature.programs) >= self.options.recordings

@@ -19,6 +19,7 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 
+from adbench.tape.compiled.lowering.emission import ReturnCode
 from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.simd import WIDTH, Code, Module, Name, Simd
@@ -31,14 +32,12 @@ inputs, results    the address of a table with the fields `FIELDS` for each; bef
 programs           the address of the programs' addresses; before it, their number
 arguments, parts   memory for the arguments and results of one program
 work               its workspace
-status             the address of a byte for each point: 0, or the `Outcome` that left it without a result
+status             the address of a byte for each point: 0, or the `ReturnCode` that left it without a result
 next               the point after the last that ran: `points` stops after an error
 """
 FIELDS = ("base", "size", "stride", "first", "is_number")
 """Of an input or a result: the address of the numbers of point 0, numbers per point, the distance of two points (0 if
 all share it), its place among the vectors of a block, and whether the program takes a number or an address."""
-
-UNDECIDED, NAN, ERROR = 1, 2, 3
 
 
 class _Loops(ObjectCode):
@@ -112,7 +111,7 @@ class _Loops(ObjectCode):
                     pointers = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
                     code.store(code.emit(f"call i32 {program}({pointers})"), outcome, "i32")
 
-                self.code.either(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
+                self.code.either(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {ReturnCode.GUARD}"), run)
 
             def failed() -> None:
                 bits = code.emit(f"trunc i32 {code_of_outcome} to i8")
@@ -120,14 +119,14 @@ class _Loops(ObjectCode):
 
             self.each("inputs", argument)
             self.each("results", address)
-            code.store(str(UNDECIDED), outcome, "i32")
+            code.store(str(ReturnCode.GUARD), outcome, "i32")
             code.loop(self.counts["programs"], attempt)
             code_of_outcome = code.load(outcome, "i32")
             self.code.either(
                 code.emit(f"icmp eq i32 {code_of_outcome}, 0"), lambda: self.each("results", number), failed
             )
             self.note_next(self.integers("add", i, 1))
-            code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ERROR}"), "away")
+            code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ReturnCode.ERROR}"), "away")
 
         self.note_next("%stop")
         code.loop("%stop", point, "%first")
@@ -171,7 +170,7 @@ class _Loops(ObjectCode):
             def mark(lane: Name) -> None:
                 n = code.emit(f"trunc i64 {lane} to i32")
                 bits = [self.integers("and", self.integers("lshr", m, n, "i32"), 1, "i32") for m in (left, bad)]
-                outcome = self.integers("add", bits[0], self.integers("mul", bits[1], NAN, "i32"), "i32")
+                outcome = self.integers("add", bits[0], self.integers("mul", bits[1], ReturnCode.NAN, "i32"), "i32")
                 where = self.at(self.plan["status"], self.integers("add", start, lane))
                 code.do(f"store i8 {code.emit(f'trunc i32 {outcome} to i8')}, ptr {where}")
 

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,21 @@ from adbench.tape.compiled.lowering.storage import (
 from adbench.tape.core.rule import Rule, TapeError, Value
 from adbench.tape.machine.simd import Code, Module, Name, Simd, literal
 
-LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
-"""Label of an early exit -> the function's return value (see `lowering.Outcome`)."""
+
+class ReturnCode(IntEnum):
+    """Return values of `run`."""
+
+    DONE = 0
+    GUARD = 1
+    """A guard failed: try another recording."""
+    NAN = 2
+    """A derivative is NaN, or a sum that should be multiplied by a number is not finite: run the careful program."""
+    ERROR = 3
+    """No result: a matrix is singular, or a call into Python failed."""
+
+
+LEAVING = {"on_guard": ReturnCode.GUARD, "on_nan": ReturnCode.NAN, "on_error": ReturnCode.ERROR}
+"""Label of an early exit -> the function's return value."""
 
 NO_LANE = 1 << 16
 """The return value for several points if the guards fail in all lanes."""

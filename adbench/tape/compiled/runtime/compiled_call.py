@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.module import ReturnCode
+from adbench.tape.compiled.lowering.emission import ReturnCode
 from adbench.tape.compiled.runtime.arguments import Assembly, CallDescription, FlatArguments, eager
 from adbench.tape.compiled.runtime.entry import (
     CompiledEntry,
