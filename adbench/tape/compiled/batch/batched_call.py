@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, UNDECIDED, point_loop, run_shares
+from adbench.tape.compiled.batch.point_loops import FIELDS, PLAN, point_loop, run_shares
+from adbench.tape.compiled.lowering.emission import ReturnCode
 from adbench.tape.compiled.lowering.loops.loop_nest import LEAST_WORK, Helpers
 from adbench.tape.compiled.lowering.storage import Shape
-from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, flat, form, nest
+from adbench.tape.compiled.runtime.arguments import FlatArguments, flat, nest
 from adbench.tape.compiled.runtime.compiled_call import Compiled, RaisedError, Signature
 from adbench.tape.compiled.runtime.entry import DispatchTable
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
@@ -174,9 +175,8 @@ class Batched(Compiled):
         self._known: dict[Any, tuple[Batch, Signature]] = {}
         self._plans: dict[Any, PointPlan] = {}
 
-    def _by_python(self, *args: Any, **named: Any) -> Any:
-        if named:
-            raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
+    def answer(self, args: Sequence[Any]) -> Any:
+        """The result at all points."""
         key = tuple([_kind(x) for x in args])
         known = self._known.get(key)
         if known is not None:
@@ -192,8 +192,6 @@ class Batched(Compiled):
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[key] = batch.at(()), signature
-            batch.whole.data = []  # only its structure is needed
-            batch.whole.examples = [None] * len(batch.data)
         return self._answer(signature, batch)
 
     def _answer(self, signature: Signature, batch: Batch) -> Any:
@@ -201,10 +199,7 @@ class Batched(Compiled):
         results, others = self._evaluate(signature, batch)
         if results is None:
             return self._single_calls(batch, None, others)
-        if signature.form and batch.whole.is_flat:
-            result: Any = tuple(results) if signature.form == "many" else results[0]
-        else:
-            result = assembled(self, (signature.programs[0], results), batch.whole)
+        result = signature.programs[0].assembly(results)
         return self._single_calls(batch, result, others) if others else result
 
     def _evaluate(self, signature: Signature, batch: Batch) -> tuple[list[np.ndarray] | None, Sequence[int]]:
@@ -227,8 +222,8 @@ class Batched(Compiled):
                 if outcomes == bytes(len(outcomes)):
                     return results, others
                 status, rows = np.frombuffer(outcomes, np.uint8), np.asarray(rows)
-                others += rows[status > UNDECIDED].tolist()
-                rows = rows[status == UNDECIDED]
+                others += rows[status > ReturnCode.GUARD].tolist()
+                rows = rows[status == ReturnCode.GUARD]
             if len(rows) == 0:
                 return results, others
             full = len(signature.programs) >= self.options.recordings
@@ -240,8 +235,6 @@ class Batched(Compiled):
         """Record at a point. Return False if that fails as the eager engine may handle; a single call then does."""
         with suppress(NotCompilableError, RaisedError, MemoryError):
             program = self.compiled(FlatArguments(self, args), careful=False)
-            if not signature.programs and not program.matrices:
-                signature.form = "".join({form(self, program, is_flat=True)} & {"one", "many"})
             signature.programs.append(program)
             signature.dispatch.reserve(program.lowered.work)  # for single calls
             return True
@@ -270,8 +263,7 @@ class Batched(Compiled):
         filled: list[Any] | None = None if result is None else tree_flatten(result)[0]
         for i in points:
             args = batch.point(i)
-            one = self.call_any(args, FlatArguments(self, args))
-            leaves, structure = flat(one)
+            leaves, structure = flat(super().answer(args))
             if filled is None:
                 filled = [np.empty((batch.count, *np.shape(x))) for x in leaves]
                 result = nest(structure, filled)
@@ -288,19 +280,17 @@ class Batched(Compiled):
     def _empty(self, batch: Batch) -> Any:
         """The result at no point. Without a recording, its shapes come from a call at ones."""
         args = batch.ones()
-        arguments = FlatArguments(self, args)
-        signature = self._signatures.get(arguments.key)
-        if signature is not None and signature.programs:
+        signature = self.signature(FlatArguments(self, args))
+        if signature.programs:
             program = signature.programs[0]
-            return assembled(self, (program, [np.empty((0, *shape)) for shape in program.lowered.results]), batch.whole)
-        leaves, structure = flat(self.call_any(args, arguments))
+            return program.assembly([np.empty((0, *shape)) for shape in program.lowered.results])
+        leaves, structure = flat(super().answer(args))
         return nest(structure, [np.empty((0, *np.shape(x))) for x in leaves])
 
 
 class Batch:
     """The arguments of one call.
 
-    whole       the same as flat data, with the leading axis
     count       the number of points
     is_shared   whether all points share it, for each array or number of the data
     settings    positions of arguments with an integer for each point
@@ -308,18 +298,18 @@ class Batch:
 
     def __init__(self, owner: Batched, args: Sequence[Any]) -> None:
         self.args, self.owner = args, owner
-        self.whole = FlatArguments(owner, args)
-        self.is_shared = [False] * len(self.whole.data)
+        whole = FlatArguments(owner, args)
+        self.is_shared = [False] * len(whole.data)
         self.settings: list[int] = []
-        places = [[p for p in slots if type(p) is int] for _, slots in self.whole.rebuilds]
-        places.append(list(range(self.whole.inputs, len(self.whole.data))))
+        places = [[p for p in slots if type(p) is int] for _, slots in whole.rebuilds]
+        places.append(list(range(whole.inputs, len(whole.data))))
         self.count = -1
         for k, slots in enumerate(places):
             for p in slots:
                 if k in owner.shared:
                     self.is_shared[p] = True
                     continue
-                shape = np.shape(self.whole.data[p])
+                shape = np.shape(whole.data[p])
                 if not shape:
                     raise ValueError(
                         f"{owner.name}: argument {k}: expected an array with a leading axis of points, got one number; "
@@ -331,17 +321,17 @@ class Batch:
                         f"arguments before, got shape {shape}"
                     )
                 self.count = shape[0]
-                whole = p < self.whole.inputs and len(shape) == 1 and not self.whole.active[p]
-                if whole and np.asarray(self.whole.examples[p]).dtype.kind != "f":
+                is_data = p < whole.inputs and len(shape) == 1 and not whole.active[p]
+                if is_data and np.asarray(whole.examples[p]).dtype.kind != "f":
                     self.settings.append(k)
         if self.count == -1:
             raise ValueError(f"{owner.name}: expected an argument with a leading axis of points, got none")
-        self.data = [np.asarray(x) for x in self.whole.data]
+        self.data = [np.asarray(x) for x in whole.data]
 
     def at(self, args: Sequence[Any]) -> Batch:
         """This batch with other arguments of the same shapes, each one number or array of doubles."""
         other = Batch.__new__(Batch)
-        other.owner, other.whole, other.count, other.settings = self.owner, self.whole, self.count, self.settings
+        other.owner, other.count, other.settings = self.owner, self.count, self.settings
         other.is_shared, other.args = self.is_shared, args
         other.data = [x if type(x) is np.ndarray else np.array(x) for x in args]
         return other

@@ -19,9 +19,11 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 
+from adbench.tape.compiled.lowering.emission import ReturnCode
 from adbench.tape.compiled.lowering.loops.loop_nest import Helpers
 from adbench.tape.machine.llvm import Loaded
 from adbench.tape.machine.simd import WIDTH, Code, Module, Name, Simd
+from adbench.tape.machine.writer import ObjectCode
 
 PLAN = ("inputs", "results", "programs", "arguments", "parts", "work", "status", "next")
 """The words of a plan.
@@ -30,21 +32,19 @@ inputs, results    the address of a table with the fields `FIELDS` for each; bef
 programs           the address of the programs' addresses; before it, their number
 arguments, parts   memory for the arguments and results of one program
 work               its workspace
-status             the address of a byte for each point: 0, or the `Outcome` that left it without a result
+status             the address of a byte for each point: 0, or the `ReturnCode` that left it without a result
 next               the point after the last that ran: `points` stops after an error
 """
 FIELDS = ("base", "size", "stride", "first", "is_number")
 """Of an input or a result: the address of the numbers of point 0, numbers per point, the distance of two points (0 if
 all share it), its place among the vectors of a block, and whether the program takes a number or an address."""
 
-UNDECIDED, NAN, ERROR = 1, 2, 3
 
-
-class _Loops:
+class _Loops(ObjectCode):
     """Writes the functions."""
 
     def __init__(self) -> None:
-        self.module = Module()
+        super().__init__(Module())
         self.one_after_the_other()
         self.in_lanes()
         self.in_shares()
@@ -53,22 +53,17 @@ class _Loops:
         """Begin a function: read its plan."""
         self.code = Code(self.module)
         self.plan = {name: self.word("%plan", k, "ptr") for k, name in enumerate(PLAN[:-1])}
-        self.counts = {
-            name: self.code.load(self.word_at(self.plan[name], -1), "i64") for name in ("inputs", "results", "programs")
-        }
+        self.counts = {name: self.word(self.plan[name], -1) for name in ("inputs", "results", "programs")}
 
     def end(self, name: str) -> None:
         self.code.do("ret void")
         self.module.function(f"void @{name}(i64 %first, i64 %stop, ptr %plan)", self.code)
 
-    def word_at(self, pointer: Name, k: Name | int) -> Name:
-        return self.code.emit(f"getelementptr inbounds i64, ptr {pointer}, i64 {k}")
-
     def word(self, pointer: Name, k: Name | int, kind: str = "i64") -> Name:
-        return self.code.load(self.word_at(pointer, k), kind)
+        return self.code.load(self.at(pointer, k, "i64"), kind)
 
     def note_next(self, i: Name) -> None:
-        self.code.store(i, self.word_at("%plan", PLAN.index("next")), "i64")
+        self.code.store(i, self.at("%plan", PLAN.index("next"), "i64"), "i64")
 
     def integers(self, op: str, a: Name, b: Name | int, kind: str = "i64") -> Name:
         return self.code.emit(f"{op} {kind} {a}, {b}")
@@ -77,7 +72,7 @@ class _Loops:
         """For each input or result: body(its number, its fields)."""
 
         def one(k: Name) -> None:
-            entry = self.word_at(self.plan[name], self.integers("mul", k, len(FIELDS)))
+            entry = self.at(self.plan[name], self.integers("mul", k, len(FIELDS)), "i64")
             fields = {field: self.word(entry, j, "ptr" if field == "base" else "i64") for j, field in enumerate(FIELDS)}
             body(k, fields)
 
@@ -94,7 +89,7 @@ class _Loops:
             def argument(k: Name, fields: dict[str, Name]) -> None:
                 row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
                 number = code.emit(f"ptrtoint ptr {row} to i64")
-                slot = self.word_at(plan["arguments"], k)
+                slot = self.at(plan["arguments"], k, "i64")
                 self.code.either(
                     code.emit(f"icmp ne i64 {fields['is_number']}, 0"),
                     lambda: code.store(code.load(row), slot),
@@ -103,7 +98,7 @@ class _Loops:
 
             def address(k: Name, fields: dict[str, Name]) -> None:
                 row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
-                code.store(row, self.word_at(plan["parts"], k), "ptr")
+                code.store(row, self.at(plan["parts"], k, "i64"), "ptr")
 
             def number(k: Name, fields: dict[str, Name]) -> None:
                 row = code.element(fields["base"], self.integers("mul", i, fields["stride"]))
@@ -116,30 +111,28 @@ class _Loops:
                     pointers = f"ptr {plan['arguments']}, ptr {plan['parts']}, ptr {plan['work']}"
                     code.store(code.emit(f"call i32 {program}({pointers})"), outcome, "i32")
 
-                self.code.either(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {UNDECIDED}"), run)
+                self.code.either(code.emit(f"icmp eq i32 {code.load(outcome, 'i32')}, {ReturnCode.GUARD}"), run)
 
             def failed() -> None:
-                code.do(f"store i8 {code.emit(f'trunc i32 {code_of_outcome} to i8')}, ptr {self.status(i)}")
+                bits = code.emit(f"trunc i32 {code_of_outcome} to i8")
+                code.do(f"store i8 {bits}, ptr {self.at(plan['status'], i)}")
 
             self.each("inputs", argument)
             self.each("results", address)
-            code.store(str(UNDECIDED), outcome, "i32")
+            code.store(str(ReturnCode.GUARD), outcome, "i32")
             code.loop(self.counts["programs"], attempt)
             code_of_outcome = code.load(outcome, "i32")
             self.code.either(
                 code.emit(f"icmp eq i32 {code_of_outcome}, 0"), lambda: self.each("results", number), failed
             )
             self.note_next(self.integers("add", i, 1))
-            code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ERROR}"), "away")
+            code.leave_if(code.emit(f"icmp eq i32 {code_of_outcome}, {ReturnCode.ERROR}"), "away")
 
         self.note_next("%stop")
         code.loop("%stop", point, "%first")
         code.do("br label %away")
         code.begin("away")
         self.end("points")
-
-    def status(self, i: Name) -> Name:
-        return self.code.emit(f"getelementptr inbounds i8, ptr {self.plan['status']}, i64 {i}")
 
     # Eight points at once
 
@@ -177,8 +170,8 @@ class _Loops:
             def mark(lane: Name) -> None:
                 n = code.emit(f"trunc i64 {lane} to i32")
                 bits = [self.integers("and", self.integers("lshr", m, n, "i32"), 1, "i32") for m in (left, bad)]
-                outcome = self.integers("add", bits[0], self.integers("mul", bits[1], NAN, "i32"), "i32")
-                where = self.status(self.integers("add", start, lane))
+                outcome = self.integers("add", bits[0], self.integers("mul", bits[1], ReturnCode.NAN, "i32"), "i32")
+                where = self.at(self.plan["status"], self.integers("add", start, lane))
                 code.do(f"store i8 {code.emit(f'trunc i32 {outcome} to i8')}, ptr {where}")
 
             self.code.either(code.emit(f"icmp ne i32 {both}, 0"), lambda: code.loop(active, mark))
@@ -231,7 +224,7 @@ class _Loops:
     ) -> None:
         """Copy an input's rows for eight points into a block, or a result's rows out of it."""
         code = self.code
-        inside = self.lane_vector(self.plan[block], fields["first"])
+        inside = self.at(self.plan[block], fields["first"], VECTOR)
         one = self.integers("and", code.emit(f"icmp eq i64 {fields['size']}, 1"), is_whole, "i1")
         is_line = self.integers("and", one, code.emit(f"icmp eq i64 {fields['stride']}, 1"), "i1")
 
@@ -245,7 +238,7 @@ class _Loops:
             whole = self.integers("and", fields["size"], -WIDTH)
 
             def square(c: Name) -> None:
-                columns = [self.lane_vector(inside, self.integers("add", c, lane)) for lane in LANES]
+                columns = [self.at(inside, self.integers("add", c, lane), VECTOR) for lane in LANES]
                 lines = [code.element(row, c) for row in rows]
                 sources, targets = (lines, columns) if to_block else (columns, lines)
                 vectors = Simd(code, WIDTH).transposed([code.load(s, VECTOR) for s in sources])
@@ -253,7 +246,7 @@ class _Loops:
                     code.store(vector, target, VECTOR)
 
             def column(c: Name) -> None:
-                where = self.lane_vector(inside, c)
+                where = self.at(inside, c, VECTOR)
                 vector = "poison" if to_block else code.load(where, VECTOR)
                 for lane, row in zip(LANES, rows, strict=True):
                     if to_block:
@@ -269,9 +262,6 @@ class _Loops:
             code.loop(fields["size"], column, whole)
 
         self.code.either(is_line, line, every)
-
-    def lane_vector(self, pointer: Name, k: Name) -> Name:
-        return self.code.emit(f"getelementptr inbounds {VECTOR}, ptr {pointer}, i64 {k}")
 
 
 LANES = range(WIDTH)

@@ -191,7 +191,7 @@ def _running(op: str, start: float) -> Kernel:
 
 def counter_of(emission: Emission, location: Location) -> Name:
     """A loop's counter, a double, as an integer."""
-    return emission.code.emit(f"fptosi double {emission.elements(location)[0]} to i64")
+    return emission.code.emit(f"fptosi double {emission.first(location)} to i64")
 
 
 def row_of(emission: Emission, array: Location, i: Name) -> Location:

@@ -12,7 +12,7 @@ import numpy as np
 from adbench.tape.compiled.kernels import small_matrices
 from adbench.tape.compiled.kernels.elimination import Elimination, is_generated
 from adbench.tape.compiled.kernels.mathematics.logarithms import log
-from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, oriented, shared
+from adbench.tape.compiled.kernels.orthogonal_factors import call_lapack, copy_triangle, oriented, shared
 from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.loop_fusion import sum_of
 from adbench.tape.compiled.lowering.storage import Buffer, Location, Registers, view_of
@@ -153,7 +153,7 @@ def cholesky(operation: KernelOperation) -> Location | None:
         small_matrices.cholesky(emission, source, out)
         return emission.result(out)
     emission.fill(out.flat(), literal(0.0))
-    _copy_triangle(emission, source, out)
+    copy_triangle(emission, source, out)
     call_lapack(emission, "dpotrf", "U", n, emission.pointer(out), n, "info")
     return emission.result(out)
 
@@ -164,7 +164,7 @@ def cholesky_adjoint(operation: KernelOperation) -> Location | None:
     lower, adj = (emission.contiguous(x) for x in operation.operands)
     out, size = operation.output(), max(triangular_factors.BLOCK, -(-n // 16))
     emission.fill(out.flat(), literal(0.0))
-    _copy_triangle(emission, adj, out)
+    copy_triangle(emission, adj, out)
     work = emission.allocate((size, size))
     minus, one = literal(-1.0), literal(1.0)
     for first in reversed(range(0, n, size)):
@@ -204,7 +204,7 @@ def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buff
     one, target = literal(1.0), (emission.pointer(work), n)
     triangle = emission.pointer(lower), lower.strides[0]
     emission.fill(work.flat(), zero)
-    _copy_triangle(emission, adj, work)
+    copy_triangle(emission, adj, work)
     call_lapack(emission, "dtrmm", "R", "U", "T", "N", n, n, one, *triangle, *target)
 
     def place(matrix: Buffer, i: Name, j: Name) -> Name:
@@ -234,18 +234,3 @@ def _adjoint_of_block(emission: Emission, lower: Buffer, adj: Buffer, work: Buff
         code.store(code.emit(f"fadd double {number}, {number}"), middle)
 
     code.loop(n, add)
-
-
-def _copy_triangle(emission: Emission, source: Buffer, target: Buffer) -> None:
-    """Copy the lower triangle of a matrix."""
-    code = emission.code
-
-    def row(i: Name) -> None:
-        left = code.element(emission.pointer(source), i, source.strides[0])
-        right = code.element(emission.pointer(target), i, target.strides[0])
-        code.loop(
-            code.emit(f"add i64 {i}, 1"),
-            lambda j: code.store(code.load(code.element(left, j, source.strides[1])), code.element(right, j)),
-        )
-
-    code.loop(target.shape[0], row)

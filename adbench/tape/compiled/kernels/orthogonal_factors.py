@@ -102,6 +102,23 @@ def _columns(emission: Emission, rows: int, columns: int) -> Buffer:
     return Buffer(block.base, block.offset, (1, rows), (rows, columns))
 
 
+def copy_triangle(emission: Emission, source: Buffer, target: Buffer) -> None:
+    """Copy the lower triangle of a matrix."""
+    code = emission.code
+
+    def row(i: Name) -> None:
+        left = code.element(emission.pointer(source), i, source.strides[0])
+        right = code.element(emission.pointer(target), i, target.strides[0])
+
+        def entry(j: Name) -> None:
+            number = code.load(code.element(left, j, source.strides[1]))
+            code.store(number, code.element(right, j, target.strides[1]))
+
+        code.loop(code.emit(f"add i64 {i}, 1"), entry)
+
+    code.loop(target.shape[0], row)
+
+
 def shared(emission: Emission, name: str, make: Callable[[], Any]) -> Any:
     """The factors of the operation's first operand, computed once."""
     key = (name, id(emission.reading[0]))  # not by location, because the memory may hold another matrix later
@@ -234,7 +251,7 @@ def pinv(operation: KernelOperation) -> Location | None:
 
 def qr(operation: KernelOperation) -> Location | None:
     """Q above Rᵀ."""
-    (a,), emission, code = operation.operands, operation.emission, operation.emission.code
+    (a,), emission = operation.operands, operation.emission
     if a.shape[0] < a.shape[1]:
         return None
     m, n = a.shape
@@ -245,16 +262,6 @@ def qr(operation: KernelOperation) -> Location | None:
     space = emission.pointer(factors), emission.pointer(work), BLOCK * n, "info"
     call_lapack(emission, "dgeqrf", m, n, matrix, line, *space)
     emission.fill(r, literal(0.0))
-    target = emission.pointer(r)
-
-    def copy(j: Name) -> None:
-        """Entry j of each row i ≤ j of R, which is column i of Rᵀ."""
-        column = code.element(matrix, j, line)
-        code.loop(
-            code.emit(f"add i64 {j}, 1"),
-            lambda i: code.store(code.load(code.element(column, i)), code.element(code.element(target, i, line), j)),
-        )
-
-    code.loop(n, copy)
+    copy_triangle(emission, view_of(q, lambda x: x[:n].T), r)
     call_lapack(emission, "dorgqr", m, n, n, matrix, line, *space)
     return emission.result(packed)

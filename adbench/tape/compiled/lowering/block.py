@@ -23,15 +23,14 @@ from adbench.tape.compiled.lowering.emission import Emission, KernelOperation
 from adbench.tape.compiled.lowering.expansion import python_call
 from adbench.tape.compiled.lowering.fused_groups import IN_REGISTERS, FusedGroups
 from adbench.tape.compiled.lowering.loop_fusion import REDUCTIONS
-from adbench.tape.compiled.lowering.loops.fused_steps import Reduction
 from adbench.tape.compiled.lowering.machine_loops import LoopLowering
-from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Shape, Uniform
+from adbench.tape.compiled.lowering.storage import REGISTER_LIMIT, Buffer, Location, Registers, Uniform
 from adbench.tape.compiled.trace.loop_rule import SCAN, live
 from adbench.tape.compiled.trace.recorded_forms import MOVES
 from adbench.tape.compiled.trace.simplify import ADD_AT
 from adbench.tape.compiled.trace.symbol import ALL, ANY, Symbol
 from adbench.tape.compiled.trace.trace import Trace, made_by
-from adbench.tape.core.rule import Rule, Value
+from adbench.tape.core.rule import Value
 from adbench.tape.machine.simd import WIDTH, Name, Simd
 from adbench.tape.rules import reductions
 from adbench.tape.rules.indexing import set_at
@@ -177,41 +176,46 @@ class Block(FusedGroups):
     def check(self, n: int) -> None:
         """Leave the function if a guard does not hold."""
         for outcome in self.guards.pop(n, ()):
-            location = self.locations[n]
-            name = self.emission.elements(location)[0]
-            self.emission.guard(name, outcome)
+            self.emission.guard(self.emission.first(self.locations[n]), outcome)
 
     # Elements in registers
 
+    def operation(self, n: int) -> KernelOperation:
+        """The operation, with the locations of its operands."""
+        (rule, inputs, params), symbol = self.made[n], self.trace[n][1]
+        locations: list[Any] = [None if x is None else self.location(x) for x in inputs]
+        return KernelOperation(
+            self.emission, rule, locations, params, symbol.shape, symbol.boolean, self.targets.get(n)
+        )
+
     def in_registers(self, n: int) -> Location:
         """The elements of a small result, or a view."""
-        rule, inputs, params = self.made[n]
-        shape = self.trace[n][1].shape
-        locations = [self.location(x) for x in inputs]
+        operation = self.operation(n)
+        rule, locations = operation.rule, operation.operands
         if rule.elementwise:
-            return self.elementwise(rule, locations, shape, self.trace[n][1].boolean)
-        if rule in REDUCTIONS and rule not in (ANY, ALL):
-            return self.folded(REDUCTIONS[rule], locations[0], params.get("axes"), shape)
+            return self.elementwise(operation)
         if rule in (ANY, ALL):
             op = "or" if rule is ANY else "and"
             names = self.emission.elements(locations[0])
-            total = names[0] if names else self.emission.elements(self.emission.constant(rule is ALL))[0]
+            total = names[0] if names else self.emission.first(self.emission.constant(rule is ALL))
             for name in names[1:]:
                 total = self.scalar.logic(op, total, name)
             return Registers((total,), (), True)
+        if rule in REDUCTIONS:
+            return self.folded(operation)
         if rule is reductions._cumsum:
-            return self.running_sum(locations[0], params["axis"], shape)
+            return self.running_sum(operation)
         if rule in MOVES and all(isinstance(p, Registers) or p.size <= REGISTER_LIMIT for p in locations):
-            return move(KernelOperation(self.emission, locations, params, shape), rule)
-        return view(self.emission, rule, locations[0], params, shape)
+            return move(operation)
+        return view(operation)
 
-    def elementwise(self, rule: Rule, locations: Sequence[Location], shape: Shape, boolean: bool) -> Location:
+    def elementwise(self, operation: KernelOperation) -> Location:
         """Compute element by element, or once if all operands are uniform."""
-        write = NATIVE[rule]
+        rule, locations = operation.rule, operation.operands
+        shape, boolean, write = operation.shape, operation.boolean, NATIVE[rule]
         if all(isinstance(p, Uniform) or p.size == 1 for p in locations):
-            names = [p.element if isinstance(p, Uniform) else self.emission.elements(p)[0] for p in locations]
-            result = write(self.scalar, *names)
-            if math.prod(shape) == 1:
+            result = write(self.scalar, *[self.emission.first(p) for p in locations])
+            if operation.size == 1:
                 return Registers((result,), shape, boolean)
             return Uniform(result, shape, boolean)
         columns = []
@@ -238,24 +242,26 @@ class Block(FusedGroups):
             names += [self.code.emit(f"extractelement {many.real} {result}, i64 {k}") for k in range(len(parts[0]))]
         return tuple(names)
 
-    def folded(self, how: Reduction, location: Location, axes: Any, shape: Shape) -> Location:
+    def folded(self, operation: KernelOperation) -> Location:
         """Reduce elements in registers, from the first to the last."""
+        how, location, axes = REDUCTIONS[operation.rule], operation.operands[0], operation.params.get("axes")
         names = self.emission.elements(location)
         order = np.arange(len(names)).reshape(location.shape)
         outer = () if axes is None else tuple(a for a in range(order.ndim) if a not in axes)
         rest = tuple(a for a in range(order.ndim) if a not in outer)
-        rows = np.transpose(order, outer + rest).reshape(math.prod(shape), -1)
+        rows = np.transpose(order, outer + rest).reshape(operation.size, -1)
         totals = []
         for row in rows:
             total = names[row[0]] if len(row) else self.scalar.constant(how.start)
             for i in row[1:]:
                 total = how.join(self.scalar, total, names[i])
             totals.append(total)
-        return Registers(tuple(totals), shape)
+        return Registers(tuple(totals), operation.shape)
 
-    def running_sum(self, location: Location, axis: int, shape: Shape) -> Location:
+    def running_sum(self, operation: KernelOperation) -> Location:
         """The cumulative sum of elements in registers."""
-        names = list(self.emission.elements(location))
+        names, shape = list(self.emission.elements(operation.operands[0])), operation.shape
+        axis = operation.params["axis"]
         lines = np.moveaxis(np.arange(len(names)).reshape(shape), axis, -1).reshape(-1, shape[axis])
         for line in lines:
             for before, i in itertools.pairwise(line):
@@ -280,20 +286,14 @@ class Block(FusedGroups):
             for m, location in zip(together, loop.run(), strict=True):
                 self.finish(m, location)
             return
-        symbol = self.trace[n][1]
-        kernel = KERNELS.get(rule)
-        locations: list[Any] = [None if x is None else self.location(x) for x in inputs]
-        operation = KernelOperation(self.emission, locations, params, symbol.shape, self.targets.get(n))
-        result = None
+        operation, result = self.operation(n), None
         self.emission.reading = inputs
-        if kernel is not None:
-            result = kernel(operation)
+        if rule in KERNELS:
+            result = KERNELS[rule](operation)
         elif rule in MOVES:
-            own = rule in WRITTEN_INTO and self.targets.get(n) is None and self.is_last_use(inputs[0])
-            result = move(operation, rule, own)
-        if result is None:
-            result = python_call(operation, rule, symbol.boolean)
-        self.finish(n, result)
+            own = rule in WRITTEN_INTO and operation.target is None and self.is_last_use(inputs[0])
+            result = move(operation, own)
+        self.finish(n, python_call(operation) if result is None else result)
 
     def is_last_use(self, x: Value) -> bool:
         """Whether the current operation is the last one that reads this value or its memory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,38 +31,33 @@ def is_view(rule: Rule, params: dict[str, Any]) -> bool:
     return rule in VIEWS or (rule is getitem and is_basic(params["index"]))
 
 
-def view(emission: Emission, rule: Rule, location: Location, params: dict[str, Any], shape: Shape) -> Location:
+def view(operation: KernelOperation) -> Location:
     """A view of a value."""
+    emission, rule, location, shape = operation.emission, operation.rule, operation.operands[0], operation.shape
     if rule is shapes._zeros:
         return Uniform(emission.code.constant(0.0), shape).settled()
     if isinstance(location, Uniform) or (isinstance(location, Registers) and location.size == 1):
-        element = location.element if isinstance(location, Uniform) else location.elements[0]
-        return Uniform(element, shape, location.boolean).settled()
-    if isinstance(location, Registers) and math.prod(shape) <= REGISTER_LIMIT:
-        return _by_numbers(emission, rule, [location], params, shape)
+        return Uniform(location.element, shape, location.boolean).settled()
+    if isinstance(location, Registers) and operation.size <= REGISTER_LIMIT:
+        return _by_numbers(operation)
     array = emission.in_memory(location)
     if rule is shapes._reshape:
-        result = _reshaped(emission, array, shape)
-    else:
-        is_part = rule is getitem
-        result = view_of(array, lambda x: _as_view(x, params["index"]) if is_part else rule.value(x, **params))
-    return emission.result(result)
+        return emission.result(_reshaped(emission, array, shape))
+    if rule is getitem:
+        return emission.result(view_of(array, lambda x: _as_view(x, operation.params["index"])))
+    return emission.result(view_of(array, lambda x: rule.value(x, **operation.params)))
 
 
-def move(operation: KernelOperation, rule: Rule, in_place: bool = False) -> Location:
+def move(operation: KernelOperation, in_place: bool = False) -> Location:
     """The elements in their new positions; with `in_place`, in the memory of the first operand."""
-    emission, locations, params, shape = operation.emission, operation.operands, operation.params, operation.shape
+    emission, rule, locations, shape = operation.emission, operation.rule, operation.operands, operation.shape
     if operation.size <= REGISTER_LIMIT and all(p.size <= REGISTER_LIMIT for p in locations):
-        if rule in (ADD_AT, put):
-            return _added(operation, rule)
-        return _by_numbers(
-            emission, rule, [Registers(emission.elements(p), p.shape, p.boolean) for p in locations], params, shape
-        )
+        return _added(operation) if rule in (ADD_AT, put) else _by_numbers(operation)
     if rule in (ADD_AT, set_at, put):
-        return _written(operation, rule, in_place)
+        return _written(operation, in_place)
     out = operation.target or emission.allocate(shape)
     if rule is shapes._concatenate:
-        axis, start = params["axis"] % len(shape), 0
+        axis, start = operation.params["axis"] % len(shape), 0
         for p in locations:
             stop = start + p.shape[axis]
             if p.size:
@@ -74,39 +69,37 @@ def move(operation: KernelOperation, rule: Rule, in_place: bool = False) -> Loca
         for k, p in enumerate(locations):
             emission.copy(Registers(emission.elements(p), (1,)), Buffer(out.base, out.offset + k, (1,), (1,)))
         return out
-    (location,) = locations
-    numbers = _numbers(rule, [location.shape], params).ravel()
-    source = emission.in_memory(location)
-    offsets = _offsets(source, numbers - 1)
-    _gather(emission, source, np.where(numbers == 0, -1, offsets), out)
+    numbers = _numbers(operation).ravel()
+    places = np.flatnonzero(numbers)
+    if places.size < numbers.size:
+        emission.fill(out, literal(0.0))
+    _scatter(emission, emission.in_memory(locations[0]), numbers[places] - 1, out, places, add=False)
     return emission.result(out)
 
 
-def _numbers(rule: Rule, shapes_of_inputs: Sequence[Shape], params: dict[str, Any]) -> Any:
+def _numbers(operation: KernelOperation) -> Any:
     """The source of every element of the result: 1 + its position among the inputs' elements, or 0 for a zero."""
     parts, start = [], 1
-    for s in shapes_of_inputs:
-        parts.append(np.arange(start, start + math.prod(s), dtype=float).reshape(s)[()])
-        start += math.prod(s)
-    return np.asarray(rule.value(*parts, **params)).astype(np.int64)
+    for p in operation.operands:
+        parts.append(np.arange(start, start + p.size, dtype=float).reshape(p.shape)[()])
+        start += p.size
+    return np.asarray(operation.rule.value(*parts, **operation.params)).astype(np.int64)
 
 
-def _by_numbers(
-    emission: Emission, rule: Rule, locations: Sequence[Registers], params: dict[str, Any], shape: Shape
-) -> Registers:
-    names = [emission.code.constant(0.0), *(name for p in locations for name in p.elements)]
-    order = _numbers(rule, [p.shape for p in locations], params).ravel()
-    return Registers(tuple(names[i] for i in order), shape, locations[0].boolean)
+def _by_numbers(operation: KernelOperation) -> Registers:
+    emission, operands = operation.emission, operation.operands
+    names = [emission.code.constant(0.0), *(name for p in operands for name in emission.elements(p))]
+    return Registers(tuple(names[i] for i in _numbers(operation).ravel()), operation.shape, operands[0].boolean)
 
 
 def _positions_of(index: Any, shape: Shape) -> Any:
     return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
-def _added(operation: KernelOperation, rule: Rule) -> Registers:
+def _added(operation: KernelOperation) -> Registers:
     """x in registers with v added at some positions; the first addition to x = 0 needs no instruction."""
     emission, locations, shape = operation.emission, operation.operands, operation.shape
-    x: list[str | None] = [None] * math.prod(shape) if rule is put else list(emission.elements(locations[0]))
+    x: list[str | None] = [None] * operation.size if operation.rule is put else list(emission.elements(locations[0]))
     into = _positions_of(operation.params["index"], shape)
     v = emission.elements(locations[-1])
     order = np.broadcast_to(np.arange(len(v)).reshape(locations[-1].shape), into.shape)
@@ -117,23 +110,21 @@ def _added(operation: KernelOperation, rule: Rule) -> Registers:
     return Registers(tuple(zero if name is None else name for name in x), shape)
 
 
-def _written(operation: KernelOperation, rule: Rule, in_place: bool) -> Location:
+def _written(operation: KernelOperation, in_place: bool) -> Location:
     """x in memory with v written or added at some positions."""
-    emission, locations, shape = operation.emission, operation.operands, operation.shape
-    index, v = operation.params["index"], locations[-1]
+    emission, rule, locations, shape = operation.emission, operation.rule, operation.operands, operation.shape
+    index, v, adds = operation.params["index"], locations[-1], rule is not set_at
     if in_place and isinstance(locations[0], Buffer):
         out = locations[0]
     else:
         out = operation.target or emission.allocate(shape)
         emission.copy(Uniform(literal(0.0), shape) if rule is put else locations[0], out)
     if is_basic(index):
-        part = view_of(out, lambda x: _as_view(x, index))
-        _write_into(emission, part, v, add=rule is not set_at)
+        _write_into(emission, view_of(out, lambda x: _as_view(x, index)), v, add=adds)
     else:
         into = _positions_of(index, shape)
-        source = emission.in_memory(v)
         order = np.broadcast_to(np.arange(v.size).reshape(v.shape), into.shape).ravel()
-        _scatter(emission, source, _offsets(source, order), out, _offsets(out, into.ravel()), add=rule is not set_at)
+        _scatter(emission, emission.in_memory(v), order, out, into.ravel(), add=adds)
     return emission.result(out)
 
 
@@ -154,13 +145,11 @@ def _write_into(emission: Emission, part: Buffer, v: Location, *, add: bool) -> 
         part = Buffer(part.base, part.offset, (1,), (1,))
     emission.one_point_only("loops over arrays")
     fused = FusedLoops(emission.code, shape)
-    operands: list[int | Location] = [source]
     if add:
-        before = Buffer(part.base, part.offset, part.strides, part.shape)
-        operands = [before, source]
-    fused.steps.append(
-        FusedStep(0, (lambda k, a, b: k.binary("fadd", a, b)) if add else (lambda k, a: a), operands, False, [part])
-    )
+        step = FusedStep(0, lambda k, a, b: k.binary("fadd", a, b), [part, source], stores=[part])
+    else:
+        step = FusedStep(0, lambda k, a: a, [source], stores=[part])
+    fused.steps.append(step)
     fused.emit()
 
 
@@ -180,21 +169,17 @@ def _reshaped(emission: Emission, location: Any, shape: Shape) -> Any:
     return replace(location, shape=shape)
 
 
-def _offsets(array: Buffer, numbers: Any) -> Any:
-    """The offsets, in doubles from the array's base, of the elements with these flat indices."""
-    locations = np.unravel_index(np.maximum(numbers, 0), array.shape) if array.shape else ()
-    return array.offset + sum(
-        (i * s for i, s in zip(locations, array.strides, strict=True)), np.zeros(numbers.shape, np.int64)
-    )
-
-
-def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
-    """Write code that reads offset j from a table of constants."""
-    emission.one_point_only("positions in large arrays")
-    is_short = np.abs(offsets).max(initial=0) < 2**31
+def _offsets(emission: Emission, array: Buffer, numbers: Any) -> Callable[[str], str]:
+    """Write code that gives the offset, in doubles from the array's base, of the element with flat index numbers[j]."""
+    code, places = emission.code, np.unravel_index(numbers, array.shape) if array.shape else ()
+    start = np.full(numbers.shape, array.offset)
+    offsets = sum((i * s for i, s in zip(places, array.strides, strict=True)), start)
+    first = int(offsets[0]) if offsets.size else 0
+    if np.array_equal(offsets, np.arange(first, first + offsets.size)):
+        return lambda j: code.emit(f"add i64 {j}, {first}")
+    is_short = offsets.max() < 2**31
     kind = "i32" if is_short else "i64"
     stored = np.ascontiguousarray(offsets, np.int32 if is_short else np.int64)
-    code = emission.code
     table = emission.module.outside(code, id(stored), stored)
 
     def at(j: str) -> str:
@@ -204,38 +189,15 @@ def _table(emission: Emission, offsets: Any) -> Callable[[str], str]:
     return at
 
 
-def _gather(emission: Emission, source: Buffer, offsets: Any, target: Buffer) -> None:
-    """target[j] = source[offsets[j]], and 0 for a negative offset; the target is contiguous."""
-    code = emission.code
-    flat = emission.contiguous(target) if not target.is_contiguous else target
-    offset_at = _table(emission, offsets)
-    inserts_zeros = bool(np.any(offsets < 0))
-
-    def body(j: str) -> None:
-        offset = offset_at(j)
-        if inserts_zeros:
-            is_zero = code.emit(f"icmp slt i64 {offset}, 0")
-            safe = code.emit(f"select i1 {is_zero}, i64 {source.offset}, i64 {offset}")
-            read = code.load(code.element(source.base, safe))
-            value = code.emit(f"select i1 {is_zero}, double {literal(0.0)}, double {read}")
-        else:
-            value = code.load(code.element(source.base, offset))
-        code.store(value, code.element(flat.base, code.emit(f"add i64 {j}, {flat.offset}")))
-
-    code.loop(len(offsets), body)
-    if flat is not target:
-        emission.copy(flat, target)
-
-
 def _scatter(emission: Emission, source: Buffer, read: Any, target: Buffer, written: Any, *, add: bool) -> None:
-    """target[written[j]] = source[read[j]], or += it, in this order."""
+    """target[written[j]] = source[read[j]], or += it, in this order, by flat indices."""
+    emission.one_point_only("positions in large arrays")
     code = emission.code
-    from_offset, to_offset = _table(emission, read), _table(emission, written)
+    from_offset, to_offset = _offsets(emission, source, read), _offsets(emission, target, written)
 
     def body(j: str) -> None:
-        a, b = from_offset(j), to_offset(j)
-        value = code.load(code.element(source.base, a))
-        location = code.element(target.base, b)
+        value = code.load(code.element(source.base, from_offset(j)))
+        location = code.element(target.base, to_offset(j))
         if add:
             value = code.emit(f"fadd double {code.load(location)}, {value}")
         code.store(value, location)

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,24 @@ from adbench.tape.compiled.lowering.storage import (
     Workspace,
     view_of,
 )
-from adbench.tape.core.rule import TapeError, Value
+from adbench.tape.core.rule import Rule, TapeError, Value
 from adbench.tape.machine.simd import Code, Module, Name, Simd, literal
 
-LEAVING = {"on_guard": 1, "on_nan": 2, "on_error": 3}
-"""Label of an early exit -> the function's return value (see `lowering.Outcome`)."""
+
+class ReturnCode(IntEnum):
+    """Return values of `run`."""
+
+    DONE = 0
+    GUARD = 1
+    """A guard failed: try another recording."""
+    NAN = 2
+    """A derivative is NaN, or a sum that should be multiplied by a number is not finite: run the careful program."""
+    ERROR = 3
+    """No result: a matrix is singular, or a call into Python failed."""
+
+
+LEAVING = {"on_guard": ReturnCode.GUARD, "on_nan": ReturnCode.NAN, "on_error": ReturnCode.ERROR}
+"""Label of an early exit -> the function's return value."""
 
 NO_LANE = 1 << 16
 """The return value for several points if the guards fail in all lanes."""
@@ -39,17 +53,19 @@ class NotInLanesError(TapeError):
 
 @dataclass(frozen=True)
 class KernelOperation:
-    """An operation for which a kernel writes the code.
+    """An operation to write code for.
 
-    operands   the locations of the inputs; None for an argument that is None
-    shape      of the result
-    target     the preferred memory for the result, if any
+    operands         the locations of the inputs; None for an argument that is None
+    shape, boolean   of the result
+    target           the preferred memory for the result, if any
     """
 
     emission: Emission
+    rule: Rule
     operands: Sequence[Any]
     params: dict[str, Any]
     shape: Shape
+    boolean: bool
     target: Buffer | None = None
 
     @property
@@ -280,15 +296,17 @@ class Emission:
 
     def elements(self, location: Location) -> tuple[Name, ...]:
         """The elements in registers."""
-        if isinstance(location, Registers):
+        if not isinstance(location, Buffer):
             return location.elements
-        if isinstance(location, Uniform):
-            return (location.element,) * location.size
         code, names = self.code, []
         for k in range(location.size):
             number = code.load(location.pointer(code, location.offset_of(k)))
             names.append(self.as_boolean(number) if location.boolean else number)
         return tuple(names)
+
+    def first(self, location: Location) -> Name:
+        """The first element in a register."""
+        return self.elements(location)[0] if isinstance(location, Buffer) else location.element
 
     def as_boolean(self, number: Name) -> Name:
         """A boolean from its form in memory."""

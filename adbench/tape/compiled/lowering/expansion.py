@@ -112,12 +112,12 @@ _FORMULAS: dict[Rule, Callable[..., Value]] = {products.matmul: _matmul, product
 """Values of rules whose value functions do not run on symbols."""
 
 
-def python_call(operation: KernelOperation, rule: Rule, boolean: bool = False) -> Location:
+def python_call(operation: KernelOperation) -> Location:
     """Write a call of the rule's own function, on arrays that view the operands' memory."""
-    emission, locations, shape = operation.emission, operation.operands, operation.shape
+    emission, rule, locations, shape = operation.emission, operation.rule, operation.operands, operation.shape
     code, module = emission.code, emission.module
     arrays = [None if p is None else emission.contiguous(p) for p in locations]
-    out = emission.allocate(shape, boolean)
+    out = emission.allocate(shape, operation.boolean)
     emission.python_calls.append(rule.name)
     count = len(arrays) + 1
     table = code.variable(f"[{count} x ptr]")

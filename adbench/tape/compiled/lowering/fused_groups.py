@@ -294,14 +294,14 @@ class FusedGroups(ValueLocations):
         shape = self.trace[n][1].shape
         if self.trace[n][1].boolean:
             condition = "une" if self.made[n][0] is ANY else "oeq"
-            count = self.emission.elements(full)[0]
+            count = self.emission.first(full)
             return Registers((self.scalar.compare(condition, count, self.scalar.constant(0.0)),), shape, True)
         result = self.emission.result(full)
         if not isinstance(result, Registers):
             return result
         names = list(result.elements)
         for factor in reversed(total.factors):  # the innermost first, as in the elements
-            by = self.emission.elements(self.location(factor))[0]
+            by = self.emission.first(self.location(factor))
             names = [self.scalar.binary("fmul", name, by) for name in names]
         if total.may_overflow:
             self.emission.leave_unless_finite(names)

@@ -1,8 +1,8 @@
 """Lower loops of a program to loops in machine code.
 
-A small state is kept in registers, a large one in two alternating buffers. If its history is needed (a reverse sweep
-reads the states from last to first), the history itself is the buffer: iteration k reads row k and writes row k + 1,
-without a copy.
+A small state is kept in registers, a large one in a matrix: iteration k reads row k and writes row k + 1, without a
+copy. The matrix is the history, if that is needed (a reverse sweep reads the states from last to first). Otherwise it
+has two rows, which alternate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adbench.tape.compiled.trace.loop_rule import Body, Loop
 from adbench.tape.compiled.trace.symbol import Symbol
 from adbench.tape.compiled.trace.trace import made_by
 from adbench.tape.core.rule import Value
-from adbench.tape.machine.simd import Code, Name
+from adbench.tape.machine.simd import WIDTH, Code, Name
 from adbench.tape.rules import shapes
 
 LowerBlock = Callable[..., list[Location]]
@@ -65,14 +65,12 @@ class LoopLowering:
         self.at = [sum(sizes[:k]) for k in range(len(sizes))]
         self.size = sum(sizes)
         n = self.first.n
-        self.histories = {
+        self.histories: dict[tuple[int, int], Buffer] = {
             w.keep: emission.allocate((n + 1, w.keep[1] - w.keep[0])) for w in wanted if w.keep is not None
         }
         self.full = self.histories.get((0, self.size))
-        has_buffer = any(size > REGISTER_LIMIT for size in sizes)
-        self.pair = None
-        if self.full is None and has_buffer:
-            self.pair = emission.allocate((self.size,)), emission.allocate((self.size,))
+        aligned = 0 if self.size <= REGISTER_LIMIT else -(-self.size // WIDTH) * WIDTH
+        self.states = self.full or (emission.allocate((2, aligned)) if aligned else Buffer.packed("null", 0, (2, 0)))
         self.variables = {
             k: [self.code.variable("double") for _ in range(size)]
             for k, size in enumerate(sizes)
@@ -87,60 +85,53 @@ class LoopLowering:
     def run(self) -> list[Location]:
         """Write the loop and return the locations of its results."""
         emission, code, n = self.emission, self.code, self.first.n
-        for k, location in enumerate(self.start):
-            self.begin(k, location)
+        for j, location in enumerate(self.start):
+            self.put(j, location, self.states, "0")
         shared = dict(emission.computed)
         rows = [x if isinstance(x, Uniform) else emission.in_memory(x) for x in self.rows]
-        pointers = code.variable("ptr"), code.variable("ptr")
-        if self.pair is not None:
-            for variable, array in zip(pointers, self.pair, strict=True):
-                code.store(array.pointer(self.code), variable, "ptr")
 
         def body(k: Name) -> None:
             counter = code.emit(f"sub i64 {n - 1}, {k}") if self.first.backwards else k
             number = code.emit(f"sitofp i64 {counter} to double")
-            now, following = self.memory(k, pointers)
-            self.iteration(k, number, now, following, [row_of(emission, x, counter) for x in rows])
-            if self.pair is not None:
-                code.store(following, pointers[0], "ptr")
-                code.store(now, pointers[1], "ptr")
+            self.iteration(k, number, [row_of(emission, x, counter) for x in rows])
 
         code.loop(n, body)
         emission.computed = shared
         return [self.result(w) for w in self.wanted]
 
-    def iteration(self, k: Name, number: Name, now: Name, following: Name, rows: Sequence[Location]) -> None:
-        """Write an iteration, from the state at `now` to that at `following`; `number` is the counter as a double."""
+    def iteration(self, k: Name, number: Name, rows: Sequence[Location]) -> None:
+        """Write iteration k; `number` is the counter as a double."""
+        row = self.code.emit(f"add i64 {k}, 1")
+        now, following = self.state(k), self.state(row)
         locations: dict[int, Location] = {id(self.body.counter): Registers((number,), ())}
         for j, symbol in enumerate(self.body.state):
-            locations[id(symbol)] = self.part(j, now)
+            is_small = j in self.variables
+            locations[id(symbol)] = Registers(self.get_variables(j), symbol.shape) if is_small else self.within(now, j)
         locations |= {id(s): x for s, x in zip(self.body.rows, rows, strict=True)}
         locations |= {id(s): p for s, p in zip(self.body.captures, self.captures, strict=True)}
         targets = {}
         for j, y in enumerate(self.body.outputs):
             source = _reshaped(y)
             if j not in self.variables and source is not None and source.number not in targets:
-                targets[source.number] = Buffer.packed(following, self.at[j], source.shape)
+                targets[source.number] = Buffer.packed(following.base, self.at[j], source.shape)
         results = self.lower_block(self.emission, self.body.trace, self.body.outputs, locations, targets)
-        self.end_iteration(k, results, following)
+        for j, location in enumerate(results):
+            self.put(j, location, following, row)
 
-    def begin(self, k: int, location: Location) -> None:
-        """Write the first state."""
-        if k in self.variables:
-            self.set_variables(k, self.emission.elements(location))
+    def put(self, j: int, location: Location, state: Buffer, row: Name) -> None:
+        """Store part j of a state; `state` is its memory, and `row` its number in histories."""
+        if j in self.variables:
+            location = Registers(self.emission.elements(location), self.shapes[j])
+            for variable, name in zip(self.variables[j], location.elements, strict=True):
+                self.code.store(name, variable)
         else:
-            out = self.full or self.pair[0]  # type: ignore[index]
-            self.emission.copy(location, self.within(out, k))
+            target = self.within(state, j)
+            if location != target:
+                self.emission.copy(location, target)
+            location = target
         for keep, history in self.histories.items():
-            if keep is not None and history is not self.full:
-                self.keep_part(k, location, history, keep, "0")
-        if self.full is not None and k in self.variables:
-            self.keep_part(k, location, self.full, (0, self.size), "0")
-
-    def set_variables(self, k: int, names: Sequence[Name]) -> None:
-        """Store part k of the state in its variables."""
-        for variable, name in zip(self.variables[k], names, strict=True):
-            self.code.store(name, variable)
+            if history is not self.full or j in self.variables:
+                self.keep_part(j, location, history, keep, row)
 
     def get_variables(self, k: int) -> tuple[Name, ...]:
         """Part k of the state, read from its variables."""
@@ -150,56 +141,28 @@ class LoopLowering:
         """Part k of a packed state in memory."""
         return Buffer.packed(packed.base, packed.offset + self.at[k], self.shapes[k])
 
-    def keep_part(self, k: int, location: Location, history: Buffer, keep: tuple[int, int], row: Name) -> None:
+    def keep_part(self, k: int, location: Registers | Buffer, into: Buffer, keep: tuple[int, int], row: Name) -> None:
         """Write the recorded entries of part k into a row of a history."""
         start, stop = max(self.at[k], keep[0]), min(self.at[k] + math.prod(self.shapes[k]), keep[1])
         if start >= stop:
             return
-        base = self.code.element(history.pointer(self.code, start - keep[0]), row, history.strides[0])
+        base = self.code.element(into.pointer(self.code, start - keep[0]), row, into.strides[0])
         shape: Shape = (stop - start,)
         target = Buffer(base, 0, (1,), shape)
         first = start - self.at[k]
         if isinstance(location, Registers):
             self.emission.store(location.elements[first : first + shape[0]], target)
-        elif isinstance(location, Uniform):
-            self.emission.copy(Uniform(location.element, shape), target)
         else:
-            array = self.emission.contiguous(location)
-            self.emission.copy(Buffer(array.base, array.offset + first, (1,), shape), target)
+            self.emission.copy(Buffer(location.base, location.offset + first, (1,), shape), target)
 
-    def memory(self, k: Name, pointers: tuple[Name, Name]) -> tuple[Name, Name]:
-        """The addresses of this iteration's state and of the next."""
-        if self.full is not None:
-            now = self.code.element(self.full.pointer(self.code), k, self.full.strides[0])
-            return now, self.code.emit(f"getelementptr inbounds double, ptr {now}, i64 {self.full.strides[0]}")
-        if self.pair is None:
-            return "null", "null"
-        now, following = (self.code.load(v, "ptr") for v in pointers)
-        return now, following
-
-    def part(self, j: int, now: Name) -> Location:
-        """Part j of this iteration's state."""
-        shape = self.shapes[j]
-        if j in self.variables:
-            return Registers(self.get_variables(j), shape)
-        return Buffer.packed(now, self.at[j], shape)
-
-    def end_iteration(self, k: Name, results: Sequence[Location], following: Name) -> None:
-        """Store the state of the next iteration."""
-        row = self.code.emit(f"add i64 {k}, 1")
-        for j, location in enumerate(results):
-            if j in self.variables:
-                names = self.emission.elements(location)
-                location = Registers(names, self.shapes[j])
-                self.set_variables(j, names)
-            else:
-                target = Buffer.packed(following, self.at[j], self.shapes[j])
-                if location != target:
-                    self.emission.copy(location, target)
-                location = target
-            for keep, history in self.histories.items():
-                if keep is not None and (history is not self.full or j in self.variables):
-                    self.keep_part(j, location, history, keep, row)
+    def state(self, row: Name) -> Buffer:
+        """The packed state before the iteration of this number, as far as it is in memory."""
+        if len(self.variables) == len(self.shapes):
+            return self.states
+        if self.full is None:
+            row = self.code.emit(f"and i64 {row}, 1")
+        base = self.code.element(self.states.pointer(self.code), row, self.states.strides[0])
+        return Buffer.packed(base, 0, self.states.shape[1:])
 
     def result(self, wanted: Loop) -> Location:
         """The packed last state, or a history."""
@@ -208,9 +171,8 @@ class LoopLowering:
         shape = (self.size,)
         if self.size <= REGISTER_LIMIT:
             return Registers(tuple(n for k in sorted(self.variables) for n in self.get_variables(k)), shape)
-        if self.full is not None:
-            return Buffer(self.full.base, self.full.offset + self.first.n * self.size, (1,), shape)
-        last = self.pair[self.first.n % 2] if self.pair is not None else self.emission.allocate(shape)
-        for k in self.variables:
+        row = self.first.n if self.full is not None else self.first.n % 2
+        last = Buffer.packed(self.states.base, self.states.offset + row * self.states.strides[0], shape)
+        for k in self.variables if self.full is None else ():
             self.emission.store(self.get_variables(k), self.within(last, k))
         return last

@@ -3,7 +3,7 @@
     i32 run(ptr arguments, ptr results, ptr work)
 
 `arguments` holds each input's number, or the address of its elements. `results` does the same for each part of the
-value and of the derivatives. It returns an `ReturnCode`.
+value and of the derivatives. It returns a `ReturnCode`.
 
 With a width, `run` computes several points at once, one in each SIMD lane. Then `arguments` and `results` hold the
 elements themselves, each as a vector over the points, and `work` begins with the mask of the lanes that are wanted.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
@@ -33,18 +32,6 @@ from adbench.tape.values import shape_of
 PIECES = (5_000, 400, 400, 400)
 """The number of instructions after which a program is cut, by level of optimisation. LLVM takes more than twice as long
 for a function of twice the length, and at least a millisecond per function."""
-
-
-class ReturnCode(IntEnum):
-    """Return values of `run`."""
-
-    DONE = 0
-    GUARD = 1
-    """A guard failed: try another recording."""
-    NAN = 2
-    """A derivative is NaN, or a sum that should be multiplied by a number is not finite: run the careful program."""
-    ERROR = 3
-    """No result: a matrix is singular, or a call into Python failed."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +97,7 @@ def lower(
     else:
         for k, (location, out) in enumerate(zip(results, outs, strict=True)):
             if out is None:
-                name = emission.elements(location)[0]
+                name = emission.first(location)
                 code.store(emission.as_double(name, location.boolean), code.element("%results", str(k)))
             elif location != out:
                 emission.copy(location, out)
@@ -174,7 +161,7 @@ def _write_lanes(emission: Emission, locations: Sequence[Location], done: Name) 
 
 def _any_nan(emission: Emission, locations: Sequence[Location]) -> Name:
     """Whether one of the conditions holds; "" without conditions."""
-    names = [emission.elements(p)[0] for p in locations if not isinstance(p, Uniform)]
+    names = [emission.first(p) for p in locations if not isinstance(p, Uniform)]
     if not names:
         return ""
     code = emission.code

@@ -38,6 +38,11 @@ class Registers(_Located):
     shape: Shape
     boolean: bool = False
 
+    @property
+    def element(self) -> Name:
+        """The first."""
+        return self.elements[0]
+
 
 @dataclass(frozen=True)
 class Uniform(_Located):
@@ -47,11 +52,14 @@ class Uniform(_Located):
     shape: Shape
     boolean: bool = False
 
+    @property
+    def elements(self) -> tuple[Name, ...]:
+        """The number, as often as there are elements."""
+        return (self.element,) * self.size
+
     def settled(self) -> Location:
         """In registers, if the elements are few."""
-        if self.size > REGISTER_LIMIT:
-            return self
-        return Registers((self.element,) * self.size, self.shape, self.boolean)
+        return self if self.size > REGISTER_LIMIT else Registers(self.elements, self.shape, self.boolean)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class ValueLocations:
         if type(x) is float:
             return self.code.constant(x)
         location = self.location(x)
-        return location.elements[0] if type(location) is Registers else self.emission.elements(location)[0]
+        return location.element if type(location) is Registers else self.emission.first(location)
 
     def define(self, n: int) -> None:
         """Note that a value exists from here on."""

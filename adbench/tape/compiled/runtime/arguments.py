@@ -2,33 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from adbench.tape import jacobians
 from adbench.tape.compiled.runtime.entry_code import StaticArgument
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
-from adbench.tape.compiled.sparse.sparsity import Template, sparse_blocks
-from adbench.tape.compiled.trace.record_function import WITH_MATRIX
+from adbench.tape.compiled.sparse.sparsity import sparse_blocks
+from adbench.tape.compiled.trace.record_function import OPERATORS, WITH_MATRIX, WITH_VECTOR
 from adbench.tape.core import functionals
 from adbench.tape.trees import first, flatten, outputs, tree_flatten, tree_unflatten
 from adbench.tape.values import constant
 
 
-class Owner(Protocol):
-    """The attributes of a compiled function that its arguments and results depend on."""
+class CallDescription:
+    """A function, and what to compute of it; the arguments and results of calls depend on it.
 
-    f: Callable[..., Any]
-    name: str
-    operator: str
-    count: int
-    vectors: int
-    wrt: tuple[int, ...]
-    single: bool
-    options: CompileOptions
-    alive: list[Any]
+    count      of the function's own arguments
+    vectors    1 if the operator takes a vector after them
+    wrt        positions of the arguments to differentiate in; `single` if it is one argument, and not a tuple of them
+    reorders   whether a vector comes in another order than the arguments
+    alive      settings whose identity is part of a signature
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], example: Sequence[Any], operator: str, wrt: Any, options: CompileOptions
+    ) -> None:
+        if operator not in OPERATORS:
+            raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
+        if options.sparse and operator not in WITH_MATRIX:
+            raise ValueError(f"compile: sparse: expected operator 'jacobian' or 'hessian', got {operator!r}")
+        self.f = f
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self.operator = operator
+        self.vectors = 1 if operator in WITH_VECTOR else 0
+        self.count = len(example) - self.vectors
+        if self.count < 0:
+            raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
+        self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
+        self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
+        self.reorders = operator in ("jvp", "hvp") and list(self.wrt) != sorted(self.wrt)
+        self.options = options
+        self.alive: list[Any] = []
+
+
+def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of the differentiated arguments; by default all that hold floats."""
+    if wrt is None:
+        return tuple(
+            k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
+        )
+    positions = (wrt,) if isinstance(wrt, int) else tuple(wrt)
+    for k in positions:
+        if not 0 <= k < len(example):
+            raise ValueError(f"compile: wrt: expected positions from 0 to {len(example) - 1}, got {k}")
+    return positions
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
 class FlatArguments:
@@ -40,7 +74,7 @@ class FlatArguments:
     is_flat    whether each argument is one number or array
     """
 
-    def __init__(self, owner: Owner, args: Sequence[Any]) -> None:
+    def __init__(self, owner: CallDescription, args: Sequence[Any]) -> None:
         count = owner.count
         if len(args) != count + owner.vectors:
             raise TypeError(
@@ -69,7 +103,7 @@ class FlatArguments:
                 keys.append(np.shape(value))
         self.key = tuple(keys)
 
-    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: Owner) -> Any:
+    def _leaf(self, x: Any, wanted: bool, keys: list[Any], owner: CallDescription) -> Any:
         """An index into the data, or a setting ("static", value)."""
         if wanted and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             x = float(x)
@@ -133,47 +167,60 @@ def nest(structure: Any, leaves: Sequence[Any]) -> Any:
     return leaves[0] if structure is None else tree_unflatten(structure, leaves)
 
 
-def _in_order_of_arguments(owner: Owner, vectors: Sequence[Any]) -> Sequence[Any]:
+def _in_order_of_arguments(owner: CallDescription, vectors: Sequence[Any]) -> Sequence[Any]:
     """The vector in the recorded program's order. v comes in the order of `wrt`; w does not belong to the inputs."""
-    if owner.operator not in ("jvp", "hvp") or list(owner.wrt) == sorted(owner.wrt):
+    if not owner.reorders:
         return vectors
     pairs = zip(owner.wrt, vectors[0], strict=True)
     return [tuple(part for _, part in sorted(pairs, key=lambda pair: pair[0]))]
 
 
-def form(owner: Owner, program: CompiledProgram, is_flat: bool) -> str:
-    """The form in which the entry assembles a result; "" if Python has to.
+class Assembly:
+    """How the parts of a program's result, numbers and arrays, form the result of the operator.
 
-    The parts of a derivative in nests (not `is_flat`) are a tuple, also for a single argument.
+    order       the numbers of the parts that are the leaves of the result, from left to right
+    template    the result with these numbers in place of the parts, if it has no nests but tuples; else None
+    finished    finished(leaves) is the result; entries of sparse matrices become matrices
     """
-    parts, single = len(program.lowered.results) - program.values, owner.single and is_flat
-    if owner.operator == "value":
-        return "one" if program.rebuild is first else ""
-    if list(owner.wrt) != sorted(owner.wrt):
-        return ""  # the program's parts follow the arguments' order
-    if owner.operator == "gradient":
-        return "one" if single and parts == 1 else "" if single else "many"
-    if program.rebuild is not first:
-        return ""
-    if owner.operator == "jvp":
-        return "many"
-    if owner.operator == "hessian":
-        return "" if not is_flat or (single and parts != 2) else "many" if single else "hessian"
-    return "many" if single and parts == 1 else "" if single else "value+many"
+
+    def __init__(self, owner: CallDescription, program: CompiledProgram, arguments: FlatArguments) -> None:
+        count = len(program.lowered.results)
+        result = _assembled(owner, program, list(range(count)), arguments)
+        self.order, self._structure = tree_flatten(result)
+        self._is_in_order = self.order == list(range(count))
+        self.template = result if _has_only_tuples(result) else None
+        simple: dict[Any, Callable[[Sequence[Any]], Any]] = {0: first, tuple(range(count)): tuple}
+        self._nested = simple.get(self.template, self._structure.unflatten)
+        entries = range(count - len(program.matrices), count)
+        self._matrices = [(self.order.index(k), m) for k, m in zip(entries, program.matrices, strict=True)]
+        self.finished = self._with_matrices if entries else self._nested
+
+    def is_like(self, other: Assembly) -> bool:
+        """Whether the same parts form a result in the same way."""
+        return (self.order, self._structure) == (other.order, other._structure)
+
+    def __call__(self, parts: Sequence[Any]) -> Any:
+        """The result from its parts in the order of the program."""
+        return self.finished(parts if self._is_in_order else [parts[k] for k in self.order])
+
+    def _with_matrices(self, leaves: Sequence[Any]) -> Any:
+        leaves = list(leaves)
+        for place, matrix in self._matrices:
+            leaves[place] = matrix(leaves[place])
+        return self._nested(leaves)
 
 
-def assembled(owner: Owner, result: tuple[CompiledProgram, list[Any]], arguments: FlatArguments) -> Any:
-    """Assemble a result from its parts."""
-    program, parts = result
-    value = program.rebuild(parts[: program.values])
-    rest = parts[program.values :]
+def _has_only_tuples(result: Any) -> bool:
+    return type(result) is int or (type(result) is tuple and all(map(_has_only_tuples, result)))
+
+
+def _assembled(owner: CallDescription, program: CompiledProgram, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+    """The operator's result, with each of the parts once."""
+    value, rest = program.rebuild(parts[: program.values]), parts[program.values :]
     if owner.operator == "value":
         return value
     if owner.operator == "jvp":
         return value, program.rebuild(rest)
-    if program.matrices:
-        first = len(rest) - len(program.matrices)
-        rest[first:] = [matrix(data) for matrix, data in zip(program.matrices, rest[first:], strict=True)]
     if owner.operator in WITH_MATRIX:
         count = max(sum(arguments.active), 1)
         lines = [_derivative(owner, rest[k : k + count], arguments) for k in range(0, len(rest), count)]
@@ -184,21 +231,7 @@ def assembled(owner: Owner, result: tuple[CompiledProgram, list[Any]], arguments
     return derivative if owner.operator == "gradient" else (value, derivative)
 
 
-def with_matrices(matrices: Sequence[Template]) -> Callable[[Any], Any]:
-    """A function of an entry's result, whose last part, an array or tuples of arrays, becomes sparse matrices."""
-    single = matrices[0]
-
-    def converted(part: Any, following: Iterator[Template]) -> Any:
-        return tuple([converted(p, following) for p in part]) if type(part) is tuple else next(following)(part)
-
-    def finished(parts: Any) -> Any:
-        *others, last = parts
-        return (*others, converted(last, iter(matrices)) if type(last) is tuple else single(last))
-
-    return finished
-
-
-def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) -> Any:
+def _derivative(owner: CallDescription, parts: Sequence[Any], arguments: FlatArguments) -> Any:
     """Parts for the differentiated inputs, in the structure of the arguments."""
     flat: list[Any] = [None] * len(arguments.examples)
     active = [k for k, a in enumerate(arguments.active) if a]
@@ -208,7 +241,7 @@ def _derivative(owner: Owner, parts: Sequence[Any], arguments: FlatArguments) ->
     return derivative[0] if owner.single else derivative
 
 
-def eager(owner: Owner, args: Sequence[Any]) -> Any:
+def eager(owner: CallDescription, args: Sequence[Any]) -> Any:
     """The result from the eager engine."""
     inputs = list(args[: owner.count])
 

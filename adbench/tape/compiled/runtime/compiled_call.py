@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.compiled.lowering.module import ReturnCode
-from adbench.tape.compiled.runtime.arguments import FlatArguments, assembled, eager, form, with_matrices
+from adbench.tape.compiled.lowering.emission import ReturnCode
+from adbench.tape.compiled.runtime.arguments import Assembly, CallDescription, FlatArguments, eager
 from adbench.tape.compiled.runtime.entry import (
     CompiledEntry,
     DispatchTable,
@@ -37,11 +37,7 @@ from adbench.tape.compiled.runtime.entry import (
     not_here,
 )
 from adbench.tape.compiled.runtime.program import CompiledProgram, CompileOptions
-from adbench.tape.compiled.sparse.sparsity import Template
 from adbench.tape.compiled.trace.record_function import (
-    OPERATORS,
-    WITH_MATRIX,
-    WITH_VECTOR,
     Recording,
     RecordingRequest,
     record,
@@ -50,7 +46,6 @@ from adbench.tape.core.rule import TapeError
 from adbench.tape.fast.collector import paused
 from adbench.tape.levels import NotCompilableError
 from adbench.tape.machine.layout import layouts_are_known
-from adbench.tape.trees import tree_flatten
 
 
 class RaisedError(Exception):
@@ -70,10 +65,7 @@ def _is_fault(error: BaseException) -> bool:
 
 
 class Signature:
-    """The recordings of one signature, and its native entry point.
-
-    form   of a batch's result, if it is a tuple of the parts ("many") or its only part ("one")
-    """
+    """The recordings of one signature, and its native entry point."""
 
     def __init__(self, owner: Compiled, arguments: FlatArguments) -> None:
         self.owner = owner
@@ -82,8 +74,6 @@ class Signature:
         self.careful: list[CompiledProgram] = []
         self.dispatch = DispatchTable()
         self.eager_because = ""
-        self.form = ""
-        self.entry: CompiledEntry | NestedEntry | None = None
 
     def answer(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
         """The result, from a recording whose guards hold, a new recording, or the eager engine."""
@@ -92,7 +82,8 @@ class Signature:
             try:
                 result = self.native(args, arguments)
                 if isinstance(result, tuple):
-                    return assembled(self.owner, result, arguments)
+                    program, parts = result
+                    return program.assembly(parts)
                 reason = result
             except NotCompilableError as because:
                 self.eager_because = str(because)
@@ -138,29 +129,23 @@ class Signature:
         """Make the native entry point, or add the program to its table.
 
         An entry creates results of one shape, so it cannot run recordings whose results have others. A program with a
-        sparse result has its entry alone.
+        sparse result has its entry alone, because lengths differ between patterns.
         """
-        lowered, owner, is_flat = program.lowered, self.owner, arguments.is_flat
-        kind, first = form(owner, program, is_flat), self.programs[0]
-        inputs = arguments.in_order(lowered.inputs)
-        is_like_first = lowered.results == first.lowered.results and kind == form(owner, first, is_flat)
-        if owner.options.batch or program.matrices or not is_like_first:
+        lowered, owner, assembly, first = program.lowered, self.owner, program.assembly, self.programs[0].assembly
+        is_like_first = lowered.results == self.programs[0].lowered.results and assembly.is_like(first)
+        if owner.options.batch or owner.reorders or not (program.matrices or is_like_first):
             self.dispatch.reserve(lowered.work)
-            if program.matrices and kind and is_flat and layouts_are_known():  # lengths differ between patterns
-                dispatch = DispatchTable()
-                dispatch.add(program.address, lowered.work)
-                entry = CompiledEntry(inputs, lowered.results, kind, dispatch, not_here, owner)
-                owner.add_sparse(entry, program.matrices)
             return
-        self.dispatch.add(program.address, lowered.work)
-        if self.entry is None and kind and layouts_are_known():
-            otherwise = owner.by_python if is_flat else not_here
-            self.entry = entry = CompiledEntry(inputs, lowered.results, kind, self.dispatch, otherwise, owner)
-            if not is_flat:
-                like_value = owner.operator in ("value", "jvp")
-                wrt = None if like_value else owner.wrt[0] if owner.single else owner.wrt
-                self.entry = NestedEntry(entry, args, wrt, owner.by_python)
-            owner.add_entry(self.entry)
+        dispatch = DispatchTable() if program.matrices else self.dispatch
+        dispatch.add(program.address, lowered.work)
+        self.dispatch.reserve(lowered.work)
+        if layouts_are_known() and (program.matrices or program is self.programs[0]):
+            inputs, results = arguments.in_order(lowered.inputs), lowered.results
+            if arguments.is_flat and assembly.template is not None and not program.matrices:
+                owner.add_entry(CompiledEntry(inputs, results, assembly.template, dispatch, owner.by_python, owner))
+                return
+            entry = CompiledEntry(inputs, results, tuple(assembly.order), dispatch, not_here, owner)
+            owner.add_entry(NestedEntry(entry, args, assembly.finished, owner.by_python))
 
     def attempt(
         self, programs: Sequence[CompiledProgram], arguments: FlatArguments
@@ -197,7 +182,7 @@ class Signature:
         return None
 
 
-class Compiled(Native):  # type: ignore[misc]
+class Compiled(CallDescription, Native):  # type: ignore[misc]
     """The result of `compile`: a function of the same arguments that runs as machine code.
 
     call       the native entry point, as a built-in function
@@ -213,26 +198,11 @@ class Compiled(Native):  # type: ignore[misc]
         wrt: Any,
         options: CompileOptions,
     ) -> None:
-        if operator not in OPERATORS:
-            raise ValueError(f"compile: operator: expected one of {', '.join(OPERATORS)}, got {operator!r}")
-        if options.sparse and operator not in WITH_MATRIX:
-            raise ValueError(f"compile: sparse: expected operator 'jacobian' or 'hessian', got {operator!r}")
-        self.f = f
-        self.name = getattr(f, "__name__", type(f).__name__)
-        self.operator = operator
-        self.vectors = 1 if operator in WITH_VECTOR else 0
-        self.count = len(example) - self.vectors
-        if self.count < 0:
-            raise TypeError(f"compile: {operator} takes a vector; give an example of it as the last argument")
-        self.single = (wrt is None and self.count == 1) or isinstance(wrt, int)
-        self.wrt: tuple[int, ...] = _positions(wrt, example[: self.count])
-        self.options = options
+        super().__init__(f, example, operator, wrt, options)
         self.seconds: dict[str, float] = {"record": 0.0, "lower": 0.0, "compile": 0.0}
         self.notes: list[str] = []
-        self.alive: list[Any] = []
         self._signatures: dict[Any, Signature] = {}
         self._entries: list[CompiledEntry | NestedEntry] = []
-        self._sparse_entries: list[tuple[Callable[..., Any], Callable[[Any], Any]]] = []
         self.by_python = self._by_python  # a single object, because entries store its address
         self.call: Callable[..., Any] = self.by_python
 
@@ -246,10 +216,11 @@ class Compiled(Native):  # type: ignore[misc]
     def _by_python(self, *args: Any, **named: Any) -> Any:
         if named:
             raise TypeError(f"{self.name}: give all arguments by position, got {', '.join(named)} by name")
-        return self.call_any(args, FlatArguments(self, args))
+        return self.answer(args)
 
-    def call_any(self, args: Sequence[Any], arguments: FlatArguments) -> Any:
+    def answer(self, args: Sequence[Any]) -> Any:
         """The result, found by the signature of these arguments."""
+        arguments = FlatArguments(self, args)
         return self.signature(arguments).answer(args, arguments)
 
     def signature(self, arguments: FlatArguments) -> Signature:
@@ -268,19 +239,6 @@ class Compiled(Native):  # type: ignore[misc]
             if entry.vectorcall:
                 call_natively(self, entry.vectorcall)
         self._entries.append(entry)
-
-    def add_sparse(self, entry: CompiledEntry, matrices: list[Template]) -> None:
-        """Add the entry point of a program with a sparse result."""
-        self._entries.append(entry)
-        self._sparse_entries.append((entry.call, with_matrices(matrices)))
-        self.call = self._sparse
-
-    def _sparse(self, *args: Any) -> Any:
-        for call, finished in self._sparse_entries:
-            parts = call(*args)
-            if parts is not None:
-                return finished(parts)
-        return self.by_python(*args)
 
     def note(self, text: str) -> None:
         """Note an operation that is not native, once."""
@@ -308,6 +266,7 @@ class Compiled(Native):  # type: ignore[misc]
                 recording = self._record(arguments, careful)
             lanes = self.options.batch and not careful
             program = CompiledProgram(recording, self.options, self.timed, lanes=lanes)
+        program.assembly = Assembly(self, program, arguments)
         for rule in program.lowered.python_calls:
             self.note(f"{rule}: has no native form, and is called in Python")
         for rule in () if recording.pattern is None else recording.pattern.opaque:
@@ -351,20 +310,3 @@ class Compiled(Native):  # type: ignore[misc]
             if signature.eager_because:
                 lines.append(f"runs in the eager engine: {signature.eager_because}")
         return "\n".join([f"{self.operator} of {self.name}", *lines, *self.notes])
-
-
-def _positions(wrt: Any, example: Sequence[Any]) -> tuple[int, ...]:
-    """The positions of the differentiated arguments; by default all that hold floats."""
-    if wrt is None:
-        return tuple(
-            k for k, arg in enumerate(example) if len(example) == 1 or any(map(_is_float, tree_flatten(arg)[0]))
-        )
-    positions = (wrt,) if isinstance(wrt, int) else tuple(wrt)
-    for k in positions:
-        if not 0 <= k < len(example):
-            raise ValueError(f"compile: wrt: expected positions from 0 to {len(example) - 1}, got {k}")
-    return positions
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

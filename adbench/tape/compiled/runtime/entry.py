@@ -87,21 +87,19 @@ class CompiledEntry:
 
     call         the function
     vectorcall   the address of its code for the owner's own calls (see `vectorcall`)
-    form         of its results (see `write_entry`)
     """
 
     def __init__(
         self,
         inputs: Sequence[Shape | StaticArgument],
         results: Sequence[Shape],
-        form: str,
+        template: Any,
         dispatch: DispatchTable,
         otherwise: Callable[..., Any],
         owner: Any,
     ) -> None:
-        self.form = form
         self._dispatch = dispatch  # keeps its workspaces in memory
-        text, environment = write_entry(inputs, results, form, dispatch.memory, otherwise)
+        text, environment = write_entry(inputs, results, template, dispatch.memory, otherwise)
         self._loaded = Loaded(text, environment, level=1)
         self.vectorcall = self._loaded.address("vectorcall")
         self.call: Callable[..., Any] = builtin_function("compiled", self._loaded.address("entry"), TAKES_ARRAY, owner)
@@ -183,7 +181,7 @@ def not_here(*_args: Any) -> None:
 
 
 class NestedEntry:
-    """An entry point for nests of one structure, around the entry of their leaves.
+    """An entry point around that of a call's leaves: for arguments and results in nests, and for sparse matrices.
 
     call         a function of the arguments
     vectorcall   0: machine code exists for the leaves only
@@ -192,28 +190,29 @@ class NestedEntry:
     vectorcall = 0
 
     def __init__(
-        self, entry: CompiledEntry, args: Sequence[Any], wrt: int | Sequence[int] | None, otherwise: Any
+        self,
+        entry: CompiledEntry,
+        args: Sequence[Any],
+        finished: Callable[[Sequence[Any]], Any],
+        otherwise: Callable[..., Any],
     ) -> None:
-        """`args`: a call's arguments. `wrt`: the argument, or those, whose structure the derivative has; None if it
-        has that of the function's value. Other calls go to `otherwise`.
+        """`args`: a call's arguments, whose structure all others must have. `finished` makes the result of its leaves.
+
+        Other calls go to `otherwise`.
         """
         self._entry = entry  # keeps its code in memory
-        self._otherwise: Callable[..., Any] = otherwise
+        self._otherwise = otherwise
         flatten: Any = optree.tree_flatten
-        unflatten, run = optree.tree_unflatten, entry.call
-        structure = tree_flatten(tuple(args))[1]
-        active = args[wrt] if isinstance(wrt, int) else tuple(args[k] for k in wrt or ())
-        derivative = tree_flatten(active)[1]
-        rebuilds, after_value = wrt is not None, entry.form == "value+many"
+        run, structure = entry.call, tree_flatten(tuple(args))[1]
+        is_flat = structure == tree_flatten((0.0,) * len(args))[1]
 
         def call(*args: Any) -> Any:
-            leaves, nesting = flatten(args, namespace=NAMESPACE)
-            parts = run(*leaves) if nesting == structure else None
-            if parts is None:
-                return self._otherwise(*args)
-            if not rebuilds:
-                return parts
-            return (parts[0], unflatten(derivative, parts[1])) if after_value else unflatten(derivative, parts)
+            if is_flat:
+                parts = run(*args)
+            else:
+                leaves, nesting = flatten(args, namespace=NAMESPACE)
+                parts = run(*leaves) if nesting == structure else None
+            return self._otherwise(*args) if parts is None else finished(parts)
 
         self.call = call
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -154,26 +153,12 @@ class _EntryWriter(ObjectCode):
         code.either(self.same(i, 0, "i64"), lambda: None, to_front)
         return failed
 
-    def assembled(self, form: str) -> Name:
-        things = [
-            self.arrays[k]
-            if k in self.arrays
-            else self.call("PyFloat_FromDouble", self.part(self.parts, 8 * k, "double"))
-            for k in range(len(self.results))
-        ]
-        if form == "one":
-            return things[0]
-        if form == "value+many":
-            return self.tuple([things[0], self.tuple(things[1:])])
-        if form == "hessian":
-            count = math.isqrt(len(things))  # 1 + count + count² parts
-            first, rest = things[1 : 1 + count], things[1 + count :]
-            rows = [self.tuple(rest[k : k + count]) for k in range(0, len(rest), count)]
-            return self.tuple([things[0], self.tuple(first), self.tuple(rows)])
-        return self.tuple(things)
-
-    def tuple(self, things: Sequence[Name]) -> Name:
-        """Create a tuple, which takes over the references."""
+    def assembled(self, template: Any) -> Name:
+        """Create the result: a part by its number, or a tuple, which takes over the references."""
+        if isinstance(template, int):
+            array = self.arrays.get(template)
+            return array or self.call("PyFloat_FromDouble", self.part(self.parts, 8 * template, "double"))
+        things = [self.assembled(part) for part in template]
         new = self.call("PyTuple_New", len(things))
         for k, thing in enumerate(things):
             self.call("PyTuple_SetItem", new, k, thing)
@@ -183,15 +168,14 @@ class _EntryWriter(ObjectCode):
 def write_entry(
     inputs: Sequence[Shape | StaticArgument],
     results: Sequence[Shape],
-    form: str,
+    template: Any,
     memory: np.ndarray,
     otherwise: Callable[..., Any],
 ) -> tuple[str, list[Any]]:
     """The source of a module with `entry`, and the objects that it needs.
 
-    form     of the result: "one" is the part itself, "many" a tuple of all parts, "value+many" a part and a tuple of
-             the rest, "hessian" a part, a tuple, and a tuple of tuples
-    memory   of the dispatch table
+    template   the result, with the number of each part in its place: one number, or a tuple of templates
+    memory     of the dispatch table
     """
     module = Module()
     w = _EntryWriter(module, len(inputs), results, memory)
@@ -201,7 +185,7 @@ def write_entry(
     w.make_arrays()
     failed = w.try_recordings()
     w.give_back()
-    code.do(f"ret ptr {w.assembled(form)}")
+    code.do(f"ret ptr {w.assembled(template)}")
     code.begin(failed)
     w.give_back()
     w.call("PyErr_Clear")  # the eager engine raises an error from Python again

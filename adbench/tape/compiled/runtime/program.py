@@ -103,9 +103,12 @@ class LoweredMachineCode:
 class CompiledProgram:
     """A recording as machine code.
 
-    lanes   the code for several points, one in each SIMD lane; None if it runs one point at a time
-    way     says which of the two, and why
+    lanes      the code for several points, one in each SIMD lane; None if it runs one point at a time
+    way        says which of the two, and why
+    assembly   forms the result from its parts
     """
+
+    assembly: Any  # an `Assembly`, whose module imports this one
 
     def __init__(
         self, recording: Recording, options: CompileOptions, timed: Callable[[str], Any], *, lanes: bool = False

@@ -274,18 +274,13 @@ def _einsum(_rule: Rule, i: int, _shape: Any, inputs: Sequence[Value], params: A
 
 def _solved(_rule: Rule, i: int, shape: Any, inputs: Sequence[Value], _params: Any) -> Reads:
     """A⁻¹ B: each column reads the whole column of B, and all of its matrix."""
-    a, b = (shape_of(x) for x in inputs)
-    is_vector = len(b) == 1
-    results = numbered(shape if not is_vector else (*shape, 1))
-    batch = results.shape[:-2]
-    if i == 0:
-        operands = np.broadcast_to(numbered(a), (*batch, *a[-2:]))[..., None, None, :, :]
-        results = results[..., None, None]
-    else:
-        operands = np.broadcast_to(numbered((*b, 1) if is_vector else b), results.shape)[..., None, :, :]
-        results = results[..., :, None, :]
-    results, operands = np.broadcast_arrays(results, operands)
-    return results.ravel(), operands.ravel()
+    column = "k" * (len(shape_of(inputs[1])) > 1)
+    batch = "abcdefgh"[: len(shape) - 1 - len(column)]
+    own = "jl" if i == 0 else "j" + column
+    shared = len(shape_of(inputs[i])) - len(own)
+    out = batch + "i" + column
+    labels = [batch[len(batch) - shared :] + own, out]
+    return _contracted(labels, out, 0, [inputs[i], np.broadcast_to(1.0, shape)])
 
 
 READS: dict[Rule, Callable[..., Reads | None]] = {

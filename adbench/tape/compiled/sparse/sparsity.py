@@ -18,30 +18,25 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def csr(pattern: Pattern, data: Any) -> csr_array:
-    """A matrix with this pattern and these entries, row by row."""
-    from scipy.sparse import csr_array
-
-    listed = pattern.listed()
-    ends = np.cumsum(np.bincount(listed.rows, minlength=listed.shape[0]))
-    kind = np.int32 if max(listed.rows.size, *listed.shape) < 2**31 else np.int64  # as scipy chooses
-    positions = listed.columns.astype(kind), np.concatenate([[0], ends]).astype(kind)
-    matrix = csr_array((data, *positions), shape=listed.shape)
-    matrix.has_canonical_format = True
-    return matrix
-
-
 class Template:
     """Makes matrices of one pattern. Scipy would check the pattern again each time, in ten times the time."""
 
     def __init__(self, pattern: Pattern) -> None:
-        matrix = csr(pattern, np.zeros(pattern.listed().rows.size))
+        from scipy.sparse import csr_array
+
+        listed = pattern.listed()
+        self.size = listed.rows.size
+        ends = np.cumsum(np.bincount(listed.rows, minlength=listed.shape[0]))
+        kind = np.int32 if max(self.size, *listed.shape) < 2**31 else np.int64  # as scipy chooses
+        positions = listed.columns.astype(kind), np.concatenate([[0], ends]).astype(kind)
+        matrix = csr_array((np.zeros(self.size), *positions), shape=listed.shape)
+        matrix.has_canonical_format = True
         self._type = type(matrix)
         self._attributes = vars(matrix)
         self._indices, self._ends = matrix.indices, matrix.indptr
 
     def __call__(self, data: Any) -> csr_array:
-        """The matrix with these entries. It shares no memory with another."""
+        """The matrix with these entries, row by row. It shares no memory with another."""
         matrix = object.__new__(self._type)  # as copy.copy does
         attributes = self._attributes.copy()
         attributes["data"], attributes["indices"], attributes["indptr"] = data, self._indices.copy(), self._ends.copy()
@@ -83,4 +78,5 @@ def sparsity(f: Callable[[Any], Any], x: Any, operator: str = "jacobian") -> csr
         raise AssertionError("a recording without its pattern")
     if pattern.opaque:
         warnings.warn(f"sparsity of {name}: counts all entries of {', '.join(pattern.opaque)}", stacklevel=3)
-    return csr(pattern, np.ones(pattern.listed().rows.size, bool))
+    template = Template(pattern)
+    return template(np.ones(template.size, bool))

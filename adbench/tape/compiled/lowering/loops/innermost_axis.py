@@ -242,7 +242,7 @@ class InnermostAxis:
     def _fixed(self, x: Operand) -> Name | None:
         """The name of a number that is the same in all elements, else None."""
         if isinstance(x, (Uniform, Registers)):
-            return x.element if isinstance(x, Uniform) else x.elements[0]
+            return x.element
         return self.loaded.get(id(x))
 
     # Elements

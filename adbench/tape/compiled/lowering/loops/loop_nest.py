@@ -164,10 +164,8 @@ class ParallelLoop:
         outside[scratch] = "ptr"
         operands: list[Any] = [x for step in nest.steps for x in step.operands] + [f.operand for f in nest.folds]
         for x in operands:
-            if isinstance(x, (Uniform, Registers)):
-                name = x.element if isinstance(x, Uniform) else x.elements[0]
-                if name.startswith("%"):
-                    outside[name] = "i1" if x.boolean else "double"
+            if isinstance(x, (Uniform, Registers)) and x.element.startswith("%"):
+                outside[x.element] = "i1" if x.boolean else "double"
         shared = code.variable(f"[{len(outside)} x i64]")
         for slot, (name, kind) in enumerate(outside.items()):
             if kind == "i1":
