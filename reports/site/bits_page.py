@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.findings.same_bits.same_bits import BitRow
 
-KINDS = {"repeat": "repeat", "process": "process", "threads": "threads", "batch": "batch", "padding": "padding"}
-KINDS["chunks"] = "halves"
+KINDS = {name: name for name in ("repeat", "process", "threads", "batch", "padding")} | {"chunks": "halves"}
 LEVELS = (0.0, 4.0, 100.0)
 """Distances in ulp from which the colour is darker."""
-
-
-@dataclass(frozen=True)
-class BitsSquare:
-    """A square: its text, and its colour from 0 (same bits) to 4."""
-
-    text: str
-    level: int
 
 
 def facts(bits: BitsMatrix) -> dict[str, Any]:
@@ -43,10 +33,11 @@ def facts(bits: BitsMatrix) -> dict[str, Any]:
     return {"bits": bits, "kinds": KINDS, "operations": squares, "differences": found, "heading": "Same bits"}
 
 
-def _square(row: BitRow | None) -> BitsSquare:
+def _square(row: BitRow | None) -> tuple[str, int]:
+    """The text of a square, and its colour from 0 (same bits) to 4."""
     if row is None or row.reason:
-        return BitsSquare("–", 0)
+        return "–", 0
     if row.difference is None:
-        return BitsSquare("=", 0)
+        return "=", 0
     ulp = row.difference.ulp
-    return BitsSquare(f"{ulp:.0f}" if ulp < 1e4 else f"{ulp:.0e}", 1 + sum(ulp > level for level in LEVELS))
+    return f"{ulp:.0f}" if ulp < 1e4 else f"{ulp:.0e}", 1 + sum(ulp > level for level in LEVELS)

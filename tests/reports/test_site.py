@@ -16,8 +16,7 @@ from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.reports.site import addresses
-from adbench.reports.site.archive import archive
-from adbench.reports.site.families import OTHER
+from adbench.reports.site.archive import OTHER, archive
 from adbench.results.store import dumps, read_run
 from scripts import keep_run
 from tests.reports import runs, site
@@ -125,10 +124,10 @@ def test_speed_is_compared_inside_the_run_with_the_most_backends_and_of_these_th
     found = archive([("a", site.FIRST), ("b", old), ("c", slow)], catalog())
     machine = addresses.machine_id(site.FIRST)
     assert found.races[machine, "mine"].stored.run is site.FIRST
-    lines = {line[0].backend: line for line in found.ranking.lines}
+    lines = {line[0].backend: line for line in found.standings}
     assert [*lines] == ["jax", "torch", "tape"]
     assert [lines[name][0].text for name in lines] == ["1.0", "2.0", "3.0"]
-    assert found.ranking.families == (("matrices", 1), (OTHER, 1))
+    assert found.raced_families == [("matrices", 1), (OTHER, 1)]
 
 
 def test_correctness_is_that_of_the_newest_run() -> None:
