@@ -247,6 +247,7 @@ def environment() -> Environment:
     environment.filters |= {
         # Long names may be broken after an underscore.
         "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
+        "byte_size": formatting.byte_size,
         "count": formatting.count,
         "moment": formatting.moment,
         "plural": formatting.plural,
