@@ -255,6 +255,7 @@ def environment() -> Environment:
         # A line that ends within an interval is hard to read.
         "times": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.times(found)),
         "percent": formatting.percent,
+        "power": formatting.power,
         "seconds": formatting.seconds,
         "slowdown": formatting.slowdown,
         "short": formatting.short,

@@ -94,7 +94,7 @@ def _on_machine(stored: Stored, case: str, others: Sequence[Stored]) -> dict[str
     cells, sizes = stored.cells, panels.sizes_of(stored.cells, case)
     number = cells.subjects.index(case)
     charts = enumerate(panels.charts_of(cells, number))
-    drawn = [replace(chart.drawn, key=f"m{stored.machine}-{k}") for k, chart in charts]
+    drawn = [replace(panels.drawn(chart), key=f"m{stored.machine}-{k}") for k, chart in charts]
     shown = {series.number for panel in drawn for series in panel.series}
     footnotes = Footnotes(cells)
     return {
