@@ -100,11 +100,11 @@ def _drawn(operands: Mapping[str, list[str]], labels: Mapping[str, tuple[str, st
             short[name],
             labels[name][1],
             labels[name][2],
-            round(EDGE + place.column * COLUMN, 1),
-            round(EDGE + ROW * (place.row + 0.35), 1),
+            round(EDGE + column * COLUMN, 1),
+            round(EDGE + ROW * (row + 0.35), 1),
             round(max(widths[name] * COLUMN / 2 - 5, 17), 1),
         )
-        for name, place in places.items()
+        for name, (column, row) in places.items()
     }
     lines = [
         (

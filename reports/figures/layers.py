@@ -7,22 +7,15 @@ orders the nodes, in a few passes down and up, which leaves few crossings (Sugiy
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 SWEEPS = 8
 
 
-@dataclass(frozen=True)
-class NodePosition:
-    """Column and row of a node; columns may be fractions, the first of a row is no less than 0."""
+def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> dict[str, tuple[float, int]]:
+    """The column and the row of each node of `operands`: name -> names of its operands, all of them nodes too.
 
-    column: float
-    row: int
-
-
-def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -> dict[str, NodePosition]:
-    """A place for each node of `operands`: name -> names of its operands, all of them nodes too.
+    Columns may be fractions; the first of a row is no less than 0.
 
     widths   of the nodes, in columns: neighbours in a row do not overlap
     """
@@ -43,7 +36,7 @@ def placed(operands: Mapping[str, Sequence[str]], widths: Mapping[str, float]) -
             layer.sort(key=lambda name: goals[name])
             columns |= _apart(layer, goals, widths)
     least = min((columns[name] - widths[name] / 2 for name in columns), default=0.0)
-    return {name: NodePosition(columns[name] - least, rows[name]) for name in operands}
+    return {name: (columns[name] - least, rows[name]) for name in operands}
 
 
 def _from_above(operands: Mapping[str, Sequence[str]], roots: Sequence[str]) -> list[str]:
