@@ -1,4 +1,4 @@
-"""The facts on the pages of a backend and of a case, as the templates name them."""
+"""The facts on the pages of a backend, of a case and of same bits, as the templates name them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from adbench.findings.same_bits.bits_matrix import BitsMatrix
+from adbench.findings.same_bits.same_bits import BitRow
 
 from ..content import formatting, operator_support, ranking, sections, standings
 from ..content.answer.in_words import fastest_in_words
@@ -15,6 +18,10 @@ from ..content.sections import TableEntry
 from ..content.traps.trap_map import TrapMap
 from ..figures import panels
 from .archive import Archive, Race, Stored
+
+KINDS = {name: name for name in ("repeat", "process", "threads", "batch", "padding")} | {"chunks": "halves"}
+LEVELS = (0.0, 4.0, 100.0)
+"""Distances in ulp from which the colour is darker."""
 
 
 def of_backend(archive: Archive, backend: str, traps: TrapMap | None, footnotes: Footnotes) -> dict[str, Any]:
@@ -123,3 +130,34 @@ def _unnumbered(entry: TableEntry) -> TableEntry:
     """Without links to reasons, which are numbered in the page of the run."""
     others = tuple((operator, other, None) for operator, other, _ in entry.others)
     return replace(entry, note=None, missing=None, others=others)
+
+
+def of_same_bits(bits: BitsMatrix) -> dict[str, Any]:
+    """A square for each operation, library and kind of repetition, and the sentences about differences."""
+    rows = {(cell.function, cell.backend): {row.kind: row for row in cell.rows} for cell in bits.cells}
+    names = dict.fromkeys([*(cell.function for cell in bits.cells), *(name for name, _, _ in bits.refused)])
+    squares = {
+        name: [_bits_square(rows.get((name, library), {}).get(kind)) for library in bits.libraries for kind in KINDS]
+        for name in names
+    }
+    found = {
+        library: [
+            (cell.function, " ".join(str(row).split()))
+            for cell in bits.cells
+            if cell.backend == library
+            for row in cell.rows
+            if row.difference
+        ]
+        for library in bits.libraries
+    }
+    return {"bits": bits, "kinds": KINDS, "operations": squares, "differences": found, "heading": "Same bits"}
+
+
+def _bits_square(row: BitRow | None) -> tuple[str, int]:
+    """The text of a square, and its colour from 0 (same bits) to 4."""
+    if row is None or row.reason:
+        return "–", 0
+    if row.difference is None:
+        return "=", 0
+    ulp = row.difference.ulp
+    return f"{ulp:.0f}" if ulp < 1e4 else f"{ulp:.0e}", 1 + sum(ulp > level for level in LEVELS)

@@ -16,7 +16,7 @@ from ..content.traps import trap_map
 from ..content.traps.trap_map import TrapMap
 from ..figures import plots
 from ..html import conform, embedding, input_page, over_time, page
-from . import addresses, bits_page, page_facts
+from . import addresses, page_facts
 from .archive import Archive, Stored
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
@@ -80,7 +80,7 @@ class Site:
 
         if self.bits is not None:
             yield addresses.SAME_BITS_DATA, embedding.plain_json(self.bits.to_plain()) + "\n"
-            facts = bits_page.facts(self.bits)
+            facts = page_facts.of_same_bits(self.bits)
             yield self._page(addresses.SAME_BITS, "site_same_bits.html", "Same bits", **facts)
 
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
