@@ -55,21 +55,21 @@ class Site:
         yield "index.html", self._start()
         for backend in archive.merged.backends:
             about = page_facts.of_backend(archive, backend, self.traps, self.footnotes)
-            yield self._page(addresses.backend_page(backend), "site_backend.html", backend, about=about)
+            yield self._page(addresses.page("backends", backend), "site_backend.html", backend, about=about)
         with plots.style():
             for case in archive.cases:
                 about = page_facts.of_case(archive, case)
-                yield self._page(addresses.case_page(case), "site_case.html", case, about=about)
+                yield self._page(addresses.page("cases", case), "site_case.html", case, about=about)
         for machine, stored in archive.machines.items():
-            over_runs = addresses.over_time_page(machine) if len(stored) > 1 else ""
+            over_runs = addresses.page("machines", f"{machine}-over-time") if len(stored) > 1 else ""
             facts = {"machine": machine, "stored": stored, "over_time": over_runs}
             title = _machine_title(machine, stored)
-            yield self._page(addresses.machine_page(machine), "site_machine.html", title, **facts)
+            yield self._page(addresses.page("machines", machine), "site_machine.html", title, **facts)
             if over_runs:
                 named = [(_run_title(one), one.run) for one in stored]
                 yield over_runs, over_time.render(named, home="../index.html")
         for one in archive.runs:
-            yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")
+            yield addresses.page("runs", one.identity), page.render(one.run, home="../index.html")
         for found in self.conformances:
             (library,) = found.libraries
             examined = conform.facts(found)
@@ -121,16 +121,16 @@ class Site:
         """[kind, name, further words, address] of each page that the search finds."""
         archive = self.archive
         run = archive.merged.findings.run
-        found = [["backend", name, "", addresses.backend_page(name)] for name in archive.merged.backends]
+        found = [["backend", name, "", addresses.page("backends", name)] for name in archive.merged.backends]
         found += [
-            ["case", name, f"{archive.family(name)} {run.cases.get(name, '')}"[:200], addresses.case_page(name)]
+            ["case", name, f"{archive.family(name)} {run.cases.get(name, '')}"[:200], addresses.page("cases", name)]
             for name in archive.cases
         ]
         found += [
-            ["machine", _machine_title(machine, of), machine, addresses.machine_page(machine)]
+            ["machine", _machine_title(machine, of), machine, addresses.page("machines", machine)]
             for machine, of in archive.machines.items()
         ]
-        found += [["run", _run_title(of), of.identity, addresses.run_page(of.identity)] for of in archive.runs]
+        found += [["run", _run_title(of), of.identity, addresses.page("runs", of.identity)] for of in archive.runs]
         if self.bits is not None:
             found.append(["page", "same bits", "repeat process threads batch", addresses.SAME_BITS])
         if self.traps:

@@ -45,8 +45,8 @@ def test_there_is_a_page_for_each_backend_case_machine_and_run(written: Path) ->
     assert {".nojekyll", "index.html", "search-index.js", "site.js", "style.css"} <= found
     assert {"backends/jax.html", "cases/matrix_product.html", "cases/mine.html", "conform/jax.html"} <= found
     machines = {addresses.machine_id(run) for run in (site.FIRST, site.OTHER)}
-    assert {addresses.machine_page(machine) for machine in machines} <= found
-    assert {addresses.run_page(addresses.run_id(run)) for run in (site.FIRST, site.SECOND, site.OTHER)} <= found
+    assert {addresses.page("machines", machine) for machine in machines} <= found
+    assert {addresses.page("runs", addresses.run_id(run)) for run in (site.FIRST, site.SECOND, site.OTHER)} <= found
     assert "quiet &lt;laptop&gt;" in (written / "index.html").read_text("utf-8")
     case = (written / "cases/matrix_product.html").read_text("utf-8")
     assert "xp.sum(A @ B)" in case
@@ -111,7 +111,7 @@ def test_hostile_names_leave_no_folder_and_are_text_on_every_page(tmp_path: Path
 def test_names_that_differ_in_case_or_in_odd_characters_have_different_addresses() -> None:
     names = ["a", "A", "a.b", "a/b", "a b", "ä", "a-b", "", "x" * 70, "x" * 71]
     assert len({addresses.slug(name).lower() for name in names}) == len(names)
-    assert addresses.case_page("matrix_product") == "cases/matrix_product.html"
+    assert addresses.page("cases", "matrix_product") == "cases/matrix_product.html"
 
 
 def test_speed_is_compared_inside_the_run_with_the_most_backends_and_of_these_the_newest() -> None:
@@ -144,7 +144,7 @@ def test_the_next_site_replaces_the_pages_and_leaves_other_files(tmp_path: Path)
     (folder / "CNAME").write_text("example.org")
     site.write(folder, [site.OTHER])
     assert (folder / "CNAME").exists()
-    assert not (folder / addresses.run_page(addresses.run_id(site.FIRST))).exists()
+    assert not (folder / addresses.page("runs", addresses.run_id(site.FIRST))).exists()
     assert site.broken_links(folder) == []
 
 
