@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -21,6 +20,9 @@ from adbench.cli.support.options import (
     name_option,
     scripts_option,
 )
+
+if TYPE_CHECKING:
+    from adbench.catalog.selection import Selection
 
 
 @click.command(short_help="Examine every operation of a library.")
@@ -62,25 +64,7 @@ from adbench.cli.support.options import (
 )
 @click.option("--list", "listed", is_flag=True, help="List the operations and each library's own functions, and stop.")
 @json_option
-def conform(
-    backends: tuple[str, ...],
-    operations: tuple[str, ...],
-    points: int | None,
-    seconds: float | None,
-    single: bool,
-    variants: bool,
-    scripts: Path | None,
-    every_input: bool,
-    types: tuple[str, ...],
-    seed: int,
-    device: str,
-    output: Path | None,
-    save: Path | None,
-    against: Path | None,
-    earlier: Path | None,
-    listed: bool,
-    as_json: bool,
-) -> None:
+def conform(every_input: bool, listed: bool, **asked: Any) -> None:
     """Examine every operation of a library: value, gradient, J v, and H v by each composition of its modes.
 
     The points are random, special (zeros, ties, singular matrices, edges of the domain) and spread over the whole range
@@ -102,65 +86,80 @@ def conform(
     Exit code 0: no fault. 1: at least one fault; with --against, at least one that the baseline lacks. 4: no derivative
     of one of the libraries was checked. 130: Ctrl-C.
     """
-    if every_input:
-        ignored = {"--points": points, "--seconds": seconds, "--float32": single, "--against": against}
-        ignored |= {"--continue": earlier, "--variants": variants}
-        _every_input(backends, operations, types, device, output, save, as_json, listed, ignored)
-    if types:
-        raise click.UsageError("--dtype needs --every-input")
-    if scripts is not None and not variants:
-        raise click.UsageError("--scripts needs --variants")
     from adbench.catalog.discovery import select
     from adbench.catalog.selection import installed, resolve
     from adbench.execution import interrupt
-    from adbench.findings.conform import conformance as sweep
+    from adbench.findings.every_input import input_sweep, sixteen_bits
     from adbench.findings.operations import OPERATIONS
-    from adbench.model.atomic_file import refuse_file, write_whole
-    from adbench.reports.html import conform as page
+    from adbench.findings.variants.forms import with_both_forms
+    from adbench.model.atomic_file import refuse_file
     from adbench.reports.text import conform as shown
 
-    if variants:
-        from adbench.findings.variants.forms import with_both_forms
-
-        backends = with_both_forms(backends)
+    names = {"points": "points", "seconds": "seconds", "single": "float32", "against": "against", "earlier": "continue"}
+    unused = [option for name, option in (names | {"variants": "variants"}).items() if asked[name]]
+    if every_input and unused:
+        raise click.UsageError(f"--{unused[0]} has no meaning with --every-input; leave it out")
+    if asked["types"] and not every_input:
+        raise click.UsageError("--dtype needs --every-input")
+    if asked["scripts"] is not None and not asked["variants"]:
+        raise click.UsageError("--scripts needs --variants")
+    backends = with_both_forms(asked["backends"]) if asked["variants"] else asked["backends"]
     chosen = resolve(backends=backends)
-    names = select("backend", chosen.catalog.backends, chosen.backends)
-    wanted = select("operation", OPERATIONS, operations)
-    if listed:
-        click.echo(shown.table([OPERATIONS[name] for name in wanted], names, width()), nl=False)
+    libraries = select("backend", chosen.catalog.backends, chosen.backends)
+    kind, known = ("function", sixteen_bits.functions()) if every_input else ("operation", OPERATIONS)
+    wanted = select(kind, known, asked["operations"])
+    if listed and every_input:
+        click.echo("\n".join([*wanted, f"{len(wanted)} functions"]))
         return
+    if listed:
+        click.echo(shown.table([OPERATIONS[name] for name in wanted], libraries, width()), nl=False)
+        return
+    if every_input:
+        input_sweep.refuse_others(libraries)
     installed(chosen)
-    for file in filter(None, (save, output)):
+    for file in filter(None, (asked["save"], asked["output"])):
         refuse_file(file)
+    interrupt.listen()
+    (_every_input if every_input else _operations)(chosen, libraries, wanted, asked)
+
+
+def _operations(
+    chosen: Selection, libraries: Sequence[str], wanted: Sequence[str], asked: Mapping[str, Any]
+) -> NoReturn:
+    """The sweep over points of operations; exits as the command does."""
+    from adbench.findings.conform import conformance as sweep
+    from adbench.model.atomic_file import write_whole
+    from adbench.reports.html import conform as page
+    from adbench.reports.text import conform as shown
+    from adbench.reports.text.terminal import forms_table
+
+    variants, against = asked["variants"], asked["against"]
     old = None if against is None else sweep.read_baseline(against)
-    before = None if earlier is None else sweep.unfinished(earlier, names)
+    how = {"seed": asked["seed"], "single": asked["single"], "device": asked["device"]}
+    before = None if asked["earlier"] is None else sweep.unfinished(asked["earlier"], libraries)
     if before is not None:
         wanted = tuple(name for name in wanted if name in before.missing)
-        seed, single, device = before.seed, before.precision == "float32", before.device
-    interrupt.listen()
+        how = {"seed": before.seed, "single": before.precision == "float32", "device": before.device}
     show = shown.ConformProgress(len(wanted))
     found = sweep.conform(
-        chosen, names, wanted, seed=seed, device=device, most_points=points, single=single, seconds=seconds or math.inf,
-        variants=variants, scripts=scripts, told=show.told,
+        chosen, libraries, wanted, **how, most_points=asked["points"], seconds=asked["seconds"] or math.inf,
+        variants=variants, scripts=asked["scripts"], told=show.told,
     )  # fmt: skip
     show.end()
     if before is not None:
         found = sweep.joined(before, found)
     faults = found.faults if old is None else sweep.new_faults(found, old)
     plain = sweep.as_plain(found)
-    if save is not None:
-        write_whole(save, sweep.as_text(plain))
-    if output is not None:
-        write_whole(output, page.render(found))
-    if as_json:
-        click.echo(
-            sweep.as_text(plain | ({"forms": [one.to_dict() for one in found.forms]} if variants else {})), nl=False
-        )
+    if asked["save"] is not None:
+        write_whole(asked["save"], sweep.as_text(plain))
+    if asked["output"] is not None:
+        write_whole(asked["output"], page.render(found))
+    if asked["as_json"]:
+        forms = {"forms": [one.to_dict() for one in found.forms]} if variants else {}
+        click.echo(sweep.as_text(plain | forms), nl=False)
     else:
         click.echo(shown.text(found, faults, width=width(), colour=colour(), against=against is not None), nl=False)
         if variants:
-            from adbench.reports.text.terminal import forms_table
-
             click.echo("\n" + forms_table.text(found.forms, found.libraries, width=width(), colour=colour()), nl=False)
     for sentence in found.unjudged:
         say(sentence)
@@ -168,51 +167,27 @@ def conform(
 
 
 def _every_input(
-    backends: tuple[str, ...],
-    operations: tuple[str, ...],
-    types: tuple[str, ...],
-    device: str,
-    output: Path | None,
-    save: Path | None,
-    as_json: bool,
-    listed: bool,
-    ignored: Mapping[str, object],
+    chosen: Selection, libraries: Sequence[str], wanted: Sequence[str], asked: Mapping[str, Any]
 ) -> NoReturn:
-    """The sweep over all inputs; exits as the command does."""
-    from adbench.catalog.discovery import select
-    from adbench.catalog.selection import installed, resolve
-    from adbench.execution import interrupt
+    """The sweep over all inputs of functions; exits as the command does."""
     from adbench.findings.conform.conformance import as_text
     from adbench.findings.every_input import input_sweep, sixteen_bits
-    from adbench.model.atomic_file import refuse_file, write_whole
+    from adbench.model.atomic_file import write_whole
     from adbench.reports.html import input_page as page
     from adbench.reports.text.status_line import StatusLine
     from adbench.reports.text.terminal import input_table as shown
 
-    if unused := [name for name, value in ignored.items() if value]:
-        raise click.UsageError(f"{unused[0]} has no meaning with --every-input; leave it out")
-    names = select("function", sixteen_bits.functions(), operations)
-    if listed:
-        click.echo("\n".join([*names, f"{len(names)} functions"]))
-        sys.exit(0)
-    chosen = resolve(backends=backends)
-    libraries = select("backend", chosen.catalog.backends, chosen.backends)
-    input_sweep.refuse_others(libraries)
-    installed(chosen)
-    for file in filter(None, (save, output)):
-        refuse_file(file)
-    interrupt.listen()
-    kinds = tuple(dict.fromkeys(types)) or tuple(sixteen_bits.TYPES)
+    kinds = tuple(dict.fromkeys(asked["types"])) or tuple(sixteen_bits.TYPES)
     line = StatusLine()
     result = input_sweep.sweep(
-        chosen, libraries, names, kinds,
-        told=lambda done, total, part: line.show(f"{done} of {total} parts: {part}"), device=device,
+        chosen, libraries, wanted, kinds,
+        told=lambda done, total, part: line.show(f"{done} of {total} parts: {part}"), device=asked["device"],
     )  # fmt: skip
     line.end()
     plain = as_text(result.as_plain())
-    if save is not None:
-        write_whole(save, plain)
-    if output is not None:
-        write_whole(output, page.render(result))
-    click.echo(plain if as_json else shown.text(result, width=width(), colour=colour()), nl=False)
+    if asked["save"] is not None:
+        write_whole(asked["save"], plain)
+    if asked["output"] is not None:
+        write_whole(asked["output"], page.render(result))
+    click.echo(plain if asked["as_json"] else shown.text(result, width=width(), colour=colour()), nl=False)
     sys.exit(result.interrupted or (1 if result.faults else 0 if result.judged else 4))

@@ -57,6 +57,8 @@ same            the whole interval is within the margin
 gone, new       correct, and only in the old or the new run
 """
 
+Amount = Literal["more", "less", "same"]
+
 MORE_ROUNDS = (
     f"write files with {USEFUL_ROUNDS} or more (pytest --benchmark-min-rounds={USEFUL_ROUNDS} --benchmark-json=FILE), "
     "or compare folders with several files"
@@ -75,7 +77,7 @@ class MemoryChange:
     method: str
     old_bytes: float
     new_bytes: float
-    word: Literal["more", "less", "same"]
+    word: Amount
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class InstructionChange:
 
     old: float
     new: float
-    word: Literal["more", "less", "same"]
+    word: Amount
 
 
 @dataclass(frozen=True)
@@ -208,10 +210,15 @@ def compare(
     ]
     rows = _corrected(rows, changes)
     timed_rows = {row.key: row for row in rows}
-    keys = [*old.samples, *(key for key in new.samples if key not in old.samples)]
-    every = [timed_rows.get(key) or _state(key, old.samples.get(key), new.samples.get(key)) for key in keys]
+    every, untimed, counted = [], 0, not differ and old.counter == new.counter
+    for key in dict.fromkeys((*old.samples, *new.samples)):
+        a, b = old.samples.get(key, Sample(key, "absent")), new.samples.get(key, Sample(key, "absent"))
+        if row := timed_rows.get(key) or _state(a, b):
+            instructions = _instructions(a, b) if counted else None
+            every.append(replace(row, memory=_memory(a, b, memory_margin), instructions=instructions))
+        else:
+            untimed += a.state == b.state == "right"
     order = {word: place for place, word in enumerate(get_args(Word))}
-    found_rows = sorted((row for row in every if row is not None), key=lambda row: order[row.word])
     return Comparison(
         old=old,
         new=new,
@@ -223,15 +230,8 @@ def compare(
         reference=reference,
         drift=_drift(timed, reference) if not differ or absolute else None,
         undecided=_undecided(old, new, rows),
-        rows=tuple(
-            replace(
-                row,
-                memory=_memory(row.key, old, new, memory_margin),
-                instructions=_instructions(row.key, old, new) if not differ else None,
-            )
-            for row in found_rows
-        ),
-        untimed=sum(_untimed(key, old, new, timed_rows) for key in keys),
+        rows=tuple(sorted(every, key=lambda row: order[row.word])),
+        untimed=untimed,
         notes=tuple(_notes(old, new, reference)),
         margins=limits.named,
     )
@@ -324,52 +324,40 @@ def _judged(ratio: Interval, p: float, sign: int, moved: Change, edge: float, te
     return "inconclusive", None
 
 
-def _state(key: Key, old: Sample | None, new: Sample | None) -> ComparedCell | None:
+def _state(old: Sample, new: Sample) -> ComparedCell | None:
     """The row of a cell that was not timed in both runs; None if there is nothing to report."""
-    before = old.state if old else "absent"
-    after = new.state if new else "absent"
-    reason = new.reason if new else None
+    before, after, key = old.state, new.state, new.key
     bad = ("wrong", "known")
     if after in bad:
         known = after == "known" and before == "absent"
-        return None if known else ComparedCell(key, "was wrong" if before in bad else "now wrong", reason)
+        return None if known else ComparedCell(key, "was wrong" if before in bad else "now wrong", new.reason)
     if after == "failing":
-        return ComparedCell(key, {"failing": "was failing", "absent": "new"}.get(before, "now failing"), reason)  # type: ignore[arg-type]
+        word: Word = "was failing" if before == "failing" else "new" if before == "absent" else "now failing"
+        return ComparedCell(key, word, new.reason)
     if after == "absent":
-        return None if before == "absent" else ComparedCell(key, "gone", reason or "not in the new run")
+        return None if before == "absent" else ComparedCell(key, "gone", new.reason or "not in the new run")
     if before == "absent":
         return ComparedCell(key, "new")
     if before != "right":
-        return ComparedCell(key, "now right", old.reason if old else None)
-    if old and new and bool(old.logs) != bool(new.logs):
+        return ComparedCell(key, "now right", old.reason)
+    if bool(old.logs) != bool(new.logs):
         return ComparedCell(key, "inconclusive", f"timed in the {'old' if old.logs else 'new'} run only")
     return None
 
 
-def _untimed(key: Key, old: ComparisonInput, new: ComparisonInput, timed: Collection[Key]) -> bool:
-    samples = old.samples.get(key), new.samples.get(key)
-    return key not in timed and all(sample and sample.state == "right" and not sample.logs for sample in samples)
+def _memory(old: Sample, new: Sample, margin: float) -> tuple[MemoryChange, ...]:
+    both = [(method, before, new.memory[method]) for method, before in old.memory.items() if method in new.memory]
+    return tuple(MemoryChange(*of, _beyond(*of[1:], max(MEMORY_SLACK, margin * of[1]))) for of in both)
 
 
-def _memory(key: Key, old: ComparisonInput, new: ComparisonInput, margin: float) -> tuple[MemoryChange, ...]:
-    a, b = old.samples.get(key), new.samples.get(key)
-    if a is None or b is None:
-        return ()
-    found = []
-    for method in (name for name in a.memory if name in b.memory):
-        before, after = a.memory[method], b.memory[method]
-        small = abs(after - before) <= max(MEMORY_SLACK, margin * before)
-        found.append(MemoryChange(method, before, after, "same" if small else "more" if after > before else "less"))
-    return tuple(found)
+def _instructions(old: Sample, new: Sample) -> InstructionChange | None:
+    """The change of the number of instructions; None if they were not counted in both runs."""
+    a, b = old.instructions, new.instructions
+    return None if a is None or b is None else InstructionChange(a, b, _beyond(a, b, INSTRUCTION_MARGIN * a))
 
 
-def _instructions(key: Key, old: ComparisonInput, new: ComparisonInput) -> InstructionChange | None:
-    """The change of the number of instructions; None if one counter did not count them in both runs."""
-    a, b = (side.samples[key].instructions if key in side.samples else None for side in (old, new))
-    if a is None or b is None or old.counter != new.counter:
-        return None
-    is_same = abs(b - a) <= INSTRUCTION_MARGIN * a
-    return InstructionChange(a, b, "same" if is_same else "more" if b > a else "less")
+def _beyond(before: float, after: float, slack: float) -> Amount:
+    return "same" if abs(after - before) <= slack else "more" if after > before else "less"
 
 
 def _drift(timed: Sequence[Pair], reference: str | None) -> Drift | None:

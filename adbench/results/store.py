@@ -11,10 +11,10 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import BadFile
@@ -22,6 +22,8 @@ from adbench.model.record import SCHEMA_VERSION, Job, Run
 from adbench.model.run_progress import assemble
 from adbench.model.serialization import MOST_RECORDS, from_json, from_plain, to_plain
 from adbench.results import journal
+
+T = TypeVar("T")
 
 MAX_BYTES = 512 * 2**20
 MOST_PLAIN_BYTES = 32 * 2**20  # as plain data, JSON takes up to thirty times its length
@@ -51,12 +53,17 @@ def read_run(path: Path) -> Run:
     An unfinished journal takes precedence: it holds everything in `run.json`, and later results.
     Raises BadFile with one line for anything else.
     """
+    return read_any(path, from_data)
+
+
+def read_any(path: Path, other: Callable[[Any, Path], T]) -> Run | T:
+    """As `read_run`; `other(data, path)` reads the JSON data of a file that does not begin as a run."""
     if path.is_dir():
         path = _file_in(path)
     if is_journal(path):
         return assemble(journal.read(path))
-    with no_garbage():
-        return run_of(read_bytes(path), path)
+    with _no_garbage():
+        return _of_text(read_bytes(path), path, other)
 
 
 def from_data(data: Any, path: Path) -> Run:
@@ -94,18 +101,18 @@ def _in_words(job: Job) -> str:
     return f"{job.operator} of {job.case} at size {job.size} by {job.backend}{threads}, seed {job.seed}"
 
 
-def is_present(text: bytes) -> bool:
-    """Whether JSON text begins as a run of this schema version."""
-    return _PRESENT.match(text) is not None
-
-
 def run_of(text: bytes, path: Path) -> Run:
-    """The run in JSON text of the file `path`. Raises BadFile.
+    """The run in JSON text of the file `path`. Raises BadFile."""
+    return _of_text(text, path, from_data)
+
+
+def _of_text(text: bytes, path: Path, other: Callable[[Any, Path], T]) -> Run | T:
+    """The run in JSON text, or what `other` makes of its data.
 
     A run of this version is read straight into its type, in a tenth of the time. If that fails, short text is read as
     plain data, which gives the better message.
     """
-    if is_present(text):
+    if _PRESENT.match(text):
         try:
             run = from_json(text, Run)
             _refuse_duplicates(run)
@@ -113,7 +120,7 @@ def run_of(text: bytes, path: Path) -> Run:
         except ValueError as error:
             if len(text) > MOST_PLAIN_BYTES:
                 raise BadFile(f"{path}: damaged, or not a run of adbench: {error}") from error
-    return from_data(loaded(text, path), path)
+    return other(loaded(text, path), path)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -188,7 +195,7 @@ def _file_in(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def no_garbage() -> Iterator[None]:
+def _no_garbage() -> Iterator[None]:
     """Turn the garbage collector off, which would spend most of the time searching millions of permanent values."""
     was_on = gc.isenabled()
     gc.disable()

@@ -208,7 +208,7 @@ class Cells:
         verdicts = [cell.record.verdict for cell in self.every_single() if cell.record and cell.record.verdict]
         return sum(verdict.proved for verdict in verdicts), len(verdicts)
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """Whether anything was timed: a check times nothing."""
         return any(cell.record is not None and cell.record.time is not None for cell in self._by_job.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from adbench.catalog.installed import pip_command
 from adbench.measure.statistics import Interval
@@ -50,39 +51,32 @@ class Headline:
         return sum(score.words[word] for score in self.scores for word in bad)
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """A wrong result, for a banner: its entry, the result, the expected value, and the command that reproduces it."""
+def alarms(cells: Cells) -> list[dict[str, Any]]:
+    """The banner of each backend with a wrong result: its first, and how many more there are. Known bugs are no alarm.
 
-    cell: Cell
-    entry: str
-    got: str
-    expected: str
-    digits: str
-    reason: str
-    reproduce: str | None
-    more: int
-    threads: str = ""
-
-
-def alarms(cells: Cells) -> list[Alarm]:
-    """One for each backend with a wrong result: its first; `more` counts its others. Known bugs are no alarm."""
+    It has the entry, the result, the expected value, how many digits are correct, and the command that reproduces it.
+    """
     every = [cell for of_count in cells.every_count for name in of_count.backends for cell in of_count.column(name)]
     wrong = grouped((cell for cell in every if cell.word == "wrong"), lambda cell: cell.job.backend)
     return [_alarm(found) for found in wrong.values()]
 
 
-def _alarm(found: Sequence[Cell]) -> Alarm:
+def _alarm(found: Sequence[Cell]) -> dict[str, Any]:
     cell, record = found[0], found[0].record
     verdict = record.verdict if record else None
     worst = (verdict.worst or verdict.value) if verdict else None
-    evidence = ("", "", "", "")
+    evidence = dict.fromkeys(("entry", "got", "expected", "digits"), "")
     if worst:
         digits = f"{max(worst.digits_correct, 0):.0f} of {min(worst.digits_resolvable, FLOAT64_DIGITS):.0f}"
-        evidence = (worst.place, repr(worst.got), worst.truth, digits)
+        evidence = {"entry": worst.place, "got": repr(worst.got), "expected": worst.truth, "digits": digits}
     reason = cell.reason or ""
-    threads = reason.partition(": ")[0] if reason.startswith("with ") else ""
-    return Alarm(cell, *evidence, reason, record.reproduce if record else None, len(found) - 1, threads)
+    return evidence | {
+        "cell": cell,
+        "reason": reason,
+        "reproduce": record.reproduce if record else None,
+        "more": len(found) - 1,
+        "threads": reason.partition(": ")[0] if reason.startswith("with ") else "",
+    }
 
 
 def headline(cells: Cells) -> Headline:

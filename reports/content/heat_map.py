@@ -1,10 +1,8 @@
-"""The heat map of a run: each backend's slowdown relative to the fastest, for each case at its largest common size."""
+"""A line for each case at its largest common size, and the heat map of a run: the slowdowns in these lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from ..figures import panels
 from . import formatting, ranking, standings
@@ -12,6 +10,22 @@ from .cells import Cell, Cells
 from .footnotes import Footnotes
 from .ranking import Lead, Place
 from .standings import Standing
+
+
+@dataclass(frozen=True)
+class CaseLine:
+    """A case at its largest common size.
+
+    cells            backend -> its cell
+    seconds, bytes   of one call of the fastest correct backend; None if unknown
+    """
+
+    case: str
+    size: int
+    race: Lead | None
+    cells: dict[str, Cell]
+    seconds: float | None
+    bytes: float | None
 
 
 @dataclass(frozen=True)
@@ -32,70 +46,53 @@ class HeatMapSquare:
 
 
 @dataclass(frozen=True)
-class HeatMapRow:
-    """One case at one size; time and memory of the fastest as text, "" for a missing one."""
-
-    case: str
-    number: int
-    size: int
-    squares: tuple[HeatMapSquare, ...]
-    time: str
-    memory: str
-
-
-@dataclass(frozen=True)
-class HeatMapColumn:
-    """A backend of the map; `own`: whether it is adbench's own engine.
-
-    apart   "first" for the first that is ranked on few cases only, "yes" for the others of this kind, else ""
-    """
-
-    standing: Standing
-    own: bool
-    apart: Literal["", "first", "yes"]
-
-
-@dataclass(frozen=True)
 class HeatMap:
-    """The lines in the order of the run, the columns by their means; `method` of the memory, in words."""
+    """Lines in the order of the run, with a square for each backend; columns; `method` of the memory, in words."""
 
-    lines: tuple[HeatMapRow, ...]
-    columns: tuple[HeatMapColumn, ...]
+    lines: tuple[tuple[CaseLine, list[HeatMapSquare]], ...]
+    columns: tuple[Standing, ...]
     method: str
+
+    @property
+    def first_apart(self) -> Standing | None:
+        """The first column of those that are ranked on few cases only."""
+        return next((column for column in self.columns if column.is_apart), None)
 
     @property
     def is_complete(self) -> bool:
         """Whether every backend with a mean is ranked on every case."""
-        return all(column.standing.ranked in (0, len(self.lines)) for column in self.columns)
+        return all(column.ranked in (0, len(self.lines)) for column in self.columns)
 
     @property
     def words(self) -> list[formatting.Word]:
         """The outcomes in it that are not ranked, in the order of the legend."""
-        there = {square.cell.word for line in self.lines for square in line.squares if square.step is None}
+        there = {square.cell.word for _, squares in self.lines for square in squares if square.step is None}
         return [word for word in formatting.OUTCOMES if word in there]
 
     @property
     def places(self) -> set[str]:
         """Which of "fastest" and "tie" are in it."""
-        return {square.place for line in self.lines for square in line.squares if square.place}
+        return {square.place for _, squares in self.lines for square in squares if square.place}
+
+
+def case_lines(cells: Cells) -> tuple[list[CaseLine], str]:
+    """A line for each case that is there to be measured; and the method of their memory, in words."""
+    races = {case: ranking.lead(cells, case) for case in cells.subjects}
+    method, memory = panels.shown_memory([race.leaders[0] for race in races.values() if race])
+    lines = []
+    for case, race in races.items():
+        size = race.size if race else cells.sizes[case][-1]
+        row = dict(zip(cells.backends, cells.row(case, size), strict=True))
+        figures = (race.leaders[0].seconds, memory(race.leaders[0])) if race else (None, None)
+        lines.append(CaseLine(case, size, race, row, *figures))
+    return lines, method
 
 
 def heat_map(cells: Cells, footnotes: Footnotes) -> HeatMap:
-    """A line for each case, a square for each backend, the time and the memory of the fastest."""
-    races = {case: ranking.lead(cells, case) for case in cells.subjects}
-    title, shown = panels.shown_memory([race.leaders[0] for race in races.values() if race])
-    lines = []
-    for number, (case, race) in enumerate(races.items()):
-        size = race.size if race else cells.sizes[case][-1]
-        squares = tuple(_square(cells.cell(case, size, b), race, footnotes) for b in cells.backends)
-        time = memory = ""
-        if race:
-            leader = race.leaders[0]
-            found = shown(leader)
-            time = formatting.seconds(leader.seconds) if leader.seconds else ""
-            memory = formatting.byte_size(found) if found else ""
-        lines.append(HeatMapRow(case, number, size, squares, time, memory))
-    return HeatMap(tuple(lines), tuple(_columns(cells)), title)
+    """The map of these cells, whose backends are in the order of their means."""
+    lines, method = case_lines(cells)
+    squares = [[_square(cell, line.race, footnotes) for cell in line.cells.values()] for line in lines]
+    return HeatMap(tuple(zip(lines, squares, strict=True)), standings.standings(cells), method)
 
 
 def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquare:
@@ -105,13 +102,3 @@ def _square(cell: Cell, race: Lead | None, footnotes: Footnotes) -> HeatMapSquar
         note = f"note-{number}" if number else f"missing-{missing}" if missing else ""
         return HeatMapSquare(cell, cell.sign, note=note)
     return HeatMapSquare(cell, formatting.slowdown(found), standings.step(found), race.place(cell))
-
-
-def _columns(cells: Cells) -> Iterator[HeatMapColumn]:
-    """In the order of the cells' backends, which is that of their means."""
-    found = {standing.backend: standing for standing in standings.standings(cells)}
-    apart: Literal["", "first", "yes"] = ""
-    for backend in cells.backends:
-        if found[backend].is_apart:
-            apart = "yes" if apart else "first"
-        yield HeatMapColumn(found[backend], cells.is_own(backend), apart if found[backend].is_apart else "")

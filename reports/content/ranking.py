@@ -46,16 +46,6 @@ class Lead:
         there = self.compared and (cell is self.leaders[0] or cell in self.compared)
         return "tie" if there else ""
 
-    @property
-    def next(self) -> Cell | None:
-        """The fastest cell after the leaders."""
-        return next((cell for cell in self.ranked if cell not in self.leaders), None)
-
-    @property
-    def behind(self) -> Ratio | None:
-        """That cell, compared with the first."""
-        return self.pairs.get(self.next.job.backend) if self.next else None
-
     def interval(self, cell: Cell) -> Interval | None:
         """How many times the first's time a cell takes; None for the first, and for too few launches."""
         pair = self.pairs.get(cell.job.backend) if cell.ranked else None

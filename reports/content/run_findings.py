@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
 
 from adbench.measure.growth import Growth
 from adbench.measure.statistics import Interval
@@ -83,11 +82,3 @@ def margin_of(run: Run) -> float:
     margin = run.settings.get("margin")
     plain = isinstance(margin, int | float) and not isinstance(margin, bool)
     return float(margin) if plain and 0 < margin < math.inf else USUAL_MARGIN  # type: ignore[operator,arg-type]
-
-
-State = Literal["quiet", "noisy", "unknown"]
-
-
-def state(floor: Floor) -> State:
-    """Whether the noise allows ratios as fine as the margin."""
-    return "unknown" if floor.noisy is None else "noisy" if floor.noisy else "quiet"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from adbench.measure.growth import Growth
 from adbench.model.record import ON_PROCESSOR
 from adbench.results.scaling import Quantity
 
@@ -17,7 +18,7 @@ from ..content.cells import Cell, Cells, known
 from ..content.formatting import OUTCOMES
 from . import dots, plots
 from .looks import Look, look
-from .plots import DataPoint, Panel, Series
+from .plots import DataPoint, Panel, Series, Unit
 
 DEVICE_PEAK: Quantity = "device_peak_bytes"
 MEMORY_METHODS: tuple[tuple[Quantity, str], ...] = (
@@ -38,43 +39,17 @@ MOST_FIGURES = 60
 
 
 @dataclass(frozen=True)
-class Chart:
-    """A panel of a case with the series of every backend, and what its lines are: operator and quantity of the fit."""
-
-    panel: Panel
-    label: str
-    operator: str
-    quantity: Quantity | None
-
-    @property
-    def drawn(self) -> Panel:
-        """The panel with as many series as one can read."""
-        return replace(self.panel, series=self.panel.series[:MOST_SERIES])
-
-
-@dataclass(frozen=True)
-class GrowthExponent:
-    """The growth of one line: "n^1.00 (0.98–1.02)", or a dash with the reason; `label` says of what."""
-
-    label: str
-    text: str
-    reason: str | None = None
-    constant: str = ""
-    misfit: str = ""
-
-
-@dataclass(frozen=True)
 class Key:
     """One entry of a legend: a backend, its look, and whether any of its points is ranked, and any is not.
 
-    slopes: the fitted growth of its line in each panel, in words, or the reason why it is missing.
+    slopes: the label and the unit of each fitted panel, and the growth of its line there.
     """
 
     backend: str
     look: Look
     ranked: bool
     hollow: bool
-    slopes: tuple[GrowthExponent, ...] = ()
+    slopes: tuple[tuple[str, str, Growth | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,22 +60,22 @@ class CaseFigure:
     more: tuple[str, ...]
     keys: tuple[Key, ...]
     left_out: tuple[str, ...]
-    charts: tuple[Chart, ...]
+    charts: tuple[Panel, ...]
     sizes: tuple[int, ...]
 
     @property
     def in_legend(self) -> set[int]:
         """The backends whose lines the small chart has, by their numbers; a chart of one size has their names."""
-        return {series.number for series in self.charts[0].drawn.series if len(self.sizes) > 1}
+        return {series.number for series in drawn(self.charts[0]).series if len(self.sizes) > 1}
 
     @property
     def data(self) -> dict[str, object]:
         """What the page's script draws: for each chart its series, for each of these a point at each size, or 0."""
         charts = [
             {
-                "title": chart.panel.title,
-                "bytes": chart.panel.quantity == "bytes",
-                "series": [[s.number, [_numbers(point) for point in s.points]] for s in chart.panel.series],
+                "title": chart.title,
+                "bytes": chart.quantity == "bytes",
+                "series": [[s.number, [_numbers(point) for point in s.points]] for s in chart.series],
             }
             for chart in self.charts
         ]
@@ -116,25 +91,28 @@ def case_figures(cells: Cells, *, small: bool) -> dict[int, CaseFigure]:
             if not charts or len(found) == MOST_FIGURES:
                 continue
             sizes = sizes_of(cells, case)
-            svgs = [draw(chart.drawn, sizes) for chart in (charts[:1] if small else charts)]
-            gaps = tuple(left_out(cells, case, [chart.panel for chart in charts]))
+            svgs = [draw(drawn(chart), sizes) for chart in (charts[:1] if small else charts)]
+            gaps = tuple(left_out(cells, case, charts))
             keys = tuple(_keys(cells, case, charts))
             found[number] = CaseFigure(svgs[0], tuple(svgs[1:]), keys, gaps, charts, tuple(sizes))
     return found
 
 
-def charts_of(cells: Cells, number: int) -> tuple[Chart, ...]:
+def drawn(panel: Panel) -> Panel:
+    """The panel with as many series as one can read."""
+    return replace(panel, series=panel.series[:MOST_SERIES])
+
+
+def charts_of(cells: Cells, number: int) -> tuple[Panel, ...]:
     """The charts of a case against n that have points: the time of its operator, of others, memory, preparation."""
     case = cells.subjects[number]
     name, lead = formatting.short(case, 40), cells.operator_of(case)
-    found: list[Chart] = []
+    found: list[Panel] = []
 
     def add(title: str, label: str, operator: str, quantity: Quantity | None, point: PointOf) -> bool:
-        unit = "bytes" if quantity and quantity.endswith("_bytes") else "seconds"
-        series = series_of(cells, case, point)
-        if series:
-            panel = Panel(f"c{number}-{len(found)}", title, unit, series, name)  # type: ignore[arg-type]
-            found.append(Chart(panel, label, operator, quantity))
+        unit: Unit = "bytes" if quantity and quantity.endswith("_bytes") else "seconds"
+        if series := series_of(cells, case, point):
+            found.append(Panel(f"c{number}-{len(found)}", title, unit, series, name, label, operator, quantity))
         return bool(series)
 
     for operator in dict.fromkeys((lead, *(op for op in SHOWN_OPERATORS if op in cells.operators))):
@@ -255,29 +233,15 @@ def draw(panel: Panel, sizes: Sequence[int]) -> str:
     return plots.draw(panel, sizes, limits) if len(sizes) > 1 else dots.draw(panel, limits)
 
 
-def _keys(cells: Cells, case: str, charts: Sequence[Chart]) -> Iterator[Key]:
+def _keys(cells: Cells, case: str, charts: Sequence[Panel]) -> Iterator[Key]:
     """Of each backend that has a point in any chart."""
-    fitted = [chart for chart in charts if chart.quantity]
-    every = [(series.number, p.ranked) for c in charts for series in c.panel.series for p in series.there]
+    growth = cells.findings.growth
+    every = [(series.number, p.ranked) for chart in charts for series in chart.series for p in series.there]
     there = set(every)
     for number in sorted({number for number, _ in every}):
         backend = cells.backends[number]
-        slopes = tuple(_slope(cells, case, backend, chart) for chart in fitted)
+        slopes = tuple((c.label, c.quantity, growth(case, backend, c.operator, c.fit)) for c in charts if c.fit)
         yield Key(backend, look(backend), (number, True) in there, (number, False) in there, slopes)
-
-
-def _slope(cells: Cells, case: str, backend: str, chart: Chart) -> GrowthExponent:
-    assert chart.quantity is not None
-    found = cells.findings.growth(case, backend, chart.operator, chart.quantity)
-    if found is None or found.exponent is None:
-        reason = (found.reason if found else None) or "there are no figures to fit"
-        return GrowthExponent(chart.label, formatting.MISSING, reason)
-    constant = ""
-    if found.constant:
-        as_text = formatting.seconds if chart.quantity == "seconds" else formatting.byte_size
-        constant = as_text(found.constant)
-    misfit = formatting.percent(found.misfit) if found.misfit is not None else ""
-    return GrowthExponent(chart.label, formatting.power(found.exponent), None, constant, misfit)
 
 
 def _numbers(point: DataPoint | None) -> list[float] | int:

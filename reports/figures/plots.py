@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from adbench.optional import library
+from adbench.results.scaling import Quantity
 
 from ..content import formatting
 from . import svg
@@ -31,6 +32,7 @@ MARKER_SIZE = 6.2
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 Segment = tuple[tuple[float, float], tuple[float, float]]
 INK = "#123456"  # any colour but black, which matplotlib leaves unsaid: the page puts its own in its place
+Unit = Literal["seconds", "bytes"]
 LOOSE = (0, (1.5, 3))  # between points that are not ranked
 
 
@@ -86,13 +88,19 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. `key` begins every id in it; `case` is the function that it is about."""
+    """One pair of axes. `key` begins every id in it; `case` is the function that it is about.
+
+    label      what its lines are, in words: the `operator` and, if they are fitted, the quantity of the `fit`
+    """
 
     key: str
     title: str
-    quantity: Literal["seconds", "bytes"]
+    quantity: Unit
     series: tuple[Series, ...]
     case: str = ""
+    label: str = ""
+    operator: str = ""
+    fit: Quantity | None = None
 
     @property
     def in_words(self) -> str:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from adbench.model.record import Run
 
-from ..content import formatting, ranking
+from ..content import formatting, ranking, standings
 from ..content.cells import Cells
 from ..content.footnotes import Footnote, Footnotes
 from ..content.formatting import OUTCOMES, Word
 from ..content.headline import headline
-from ..text.marks import UNBROKEN
-from ..text.terminal import slowdowns
+from ..content.heat_map import case_lines
+from ..text.marks import UNBROKEN, entry
 from ..text.terminal.summary import sentences
 
 MOST_ROWS = 200  # GitHub takes 65 536 characters
@@ -108,7 +108,7 @@ def _title(cells: Cells) -> str:
 
 def _overview(cells: Cells) -> list[str]:
     """A line for each case, a column for each of the best ranked backends, as in the terminal."""
-    lines, order = slowdowns.lines(cells), slowdowns.order(cells)
+    (lines, _), order = case_lines(cells), standings.arranged(cells).backends
     if not cells.timed or not lines:
         return []
     names = order[:MOST_COLUMNS]
@@ -116,7 +116,7 @@ def _overview(cells: Cells) -> list[str]:
     rows = [
         [
             *(escaped(line.case), formatting.short_count(line.size)),
-            *(line.entries[name] for name in names),
+            *(entry(line.race, line.cells[name]) for name in names),
             formatting.MISSING if line.seconds is None else formatting.seconds(line.seconds),
             formatting.MISSING if line.bytes is None else formatting.byte_size(line.bytes),
         ]

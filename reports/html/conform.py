@@ -5,7 +5,6 @@ The command writes it as one file; the site has the same content between its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
@@ -37,25 +36,8 @@ LOWEST, HIGHEST = -310, 310
 """The exponents of the curve."""
 
 
-@dataclass(frozen=True)
-class ConformSquare:
-    """A cell of the table: its text, its colour, the anchor of its faults, and what it is sorted by."""
-
-    text: str
-    colour: str
-    anchor: str = ""
-    title: str = ""
-    gravity: int | None = None
-
-
-@dataclass(frozen=True)
-class Detail:
-    """The faults of an operation on a library, each with its program, and the curves of digits over exponents."""
-
-    cell: ConformanceCell
-    anchor: str
-    faults: tuple[tuple[Fault, str, str], ...]
-    curves: tuple[tuple[int, str], ...]
+Square = tuple[str, str, str, str, int | None]
+"""A cell of the table: its text, its colour, the anchor of its faults, its title, and what it is sorted by."""
 
 
 def render(found: Conformance) -> str:
@@ -110,27 +92,37 @@ def _gravity(cell: ConformanceCell) -> tuple[int, float, int]:
     return len(GRAVITY) + (not cell.checked), 0.0, 0
 
 
-def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> ConformSquare:
+def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> Square:
     faults = sorted((fault for fault in cell.faults if fault.operator in operators), key=_fault_gravity)
     if not faults:
         refused = [cell.refused[name] for name in operators if name in cell.refused]
         if not cell.checked or len(refused) == len(operators):
-            return ConformSquare(formatting.MISSING, "none", "", formatting.short((refused or ["not judged"])[0], 200))
+            return formatting.MISSING, "none", "", formatting.short((refused or ["not judged"])[0], 200), None
         if operators == (THIRD,) or (operators != ("value",) and not cell.derivatives):
-            return ConformSquare(formatting.MISSING, "none", "", "no fault found, or not examined")
-        return ConformSquare("right", "d0", gravity=len(GRAVITY) * 100)
+            return formatting.MISSING, "none", "", "no fault found, or not examined", None
+        return "right", "d0", "", "", len(GRAVITY) * 100
     worst = faults[0]
     text = {"digits": f"{worst.digits:.0f} digits", "nan": "NaN"}.get(worst.kind, worst.kind)
     colour = next(name for least, name in STEPS if worst.digits >= least)
-    order = round(100 * GRAVITY.index(worst.kind) + worst.digits)
     names = ", ".join(dict.fromkeys(fault.operator for fault in faults))
-    return ConformSquare(text, colour, f"{cell.library}-{cell.operation}", formatting.short(names, 200), order)
+    return (
+        text,
+        colour,
+        _anchor(cell),
+        formatting.short(names, 200),
+        round(100 * GRAVITY.index(worst.kind) + worst.digits),
+    )
 
 
-def _detail(cell: ConformanceCell) -> Detail:
-    faults = tuple((fault, _point(fault), fault.program or script(fault, cell.own)) for fault in cell.faults)
-    curves = tuple((order, points) for order in (0, 1, 2) if (points := _curve(cell, order)))
-    return Detail(cell, f"{cell.library}-{cell.operation}", faults, curves)
+def _detail(cell: ConformanceCell) -> dict[str, Any]:
+    """The faults of an operation on a library, each with its program, and the curves of digits over exponents."""
+    faults = [(fault, _point(fault), fault.program or script(fault, cell.own)) for fault in cell.faults]
+    curves = [(order, points) for order in (0, 1, 2) if (points := _curve(cell, order))]
+    return {"cell": cell, "anchor": _anchor(cell), "faults": faults, "curves": curves}
+
+
+def _anchor(cell: ConformanceCell) -> str:
+    return f"{cell.library}-{cell.operation}"
 
 
 def _point(fault: Fault) -> str:

@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from adbench.model.record import Round, Run, Time
 from adbench.results.store import dumps
@@ -15,20 +15,14 @@ MOST_BYTES = 600_000
 """Of the compressed run in the page; a run of more is embedded with one round for each launch."""
 
 
-@dataclass(frozen=True)
-class Embedded:
-    """gzip in base64, which no browser can take for anything else; `whole`: whether every round is in it."""
+def embedded(run: Run) -> tuple[str, bool]:
+    """The run as its `run.json`, the same text for the same run; and whether every round is in it.
 
-    text: str
-    whole: bool
-
-
-def embedded(run: Run) -> Embedded:
-    """The run as its `run.json`, byte for byte the same for the same run."""
+    It is gzip in base64, which no browser can take for anything else.
+    """
     text = packed(dumps(run))
-    if len(text) <= MOST_BYTES:
-        return Embedded(text, True)
-    return Embedded(packed(dumps(without_rounds(run))), False)
+    is_whole = len(text) <= MOST_BYTES
+    return (text if is_whole else packed(dumps(without_rounds(run)))), is_whole
 
 
 def without_rounds(run: Run) -> Run:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from adbench.model.record import Run
 
 from ..content import ranking, standings
@@ -25,13 +23,8 @@ COLOURS: dict[Word, str] = {
 }
 
 
-class Shown(NamedTuple):
-    """One cell of the table: its text, its colour, and why it is not right."""
-
-    text: str
-    colour: str
-    reason: str
-    bold: bool
+Shown = tuple[str, str, str, bool]
+"""One cell of the table: its text, its colour, why it is not right, and whether it is bold."""
 
 
 def render(run: Run) -> str:
@@ -55,10 +48,10 @@ def render(run: Run) -> str:
 
 
 def _row(cells: Cells, case: str, size: int) -> list[Shown]:
-    race, row = ranking.race(cells, case, size), []
+    race, row = ranking.race(cells, case, size), list[Shown]()
     for cell in cells.row(case, size):
         sign = mark(race, cell)
         figure = seconds(cell.spread.median) if cell.spread else cell.label
         text = f"{sign or cell.sign} {figure}"
-        row.append(Shown(text, COLOURS.get(cell.word, ""), cell.reason or "", sign == FASTEST))
+        row.append((text, COLOURS.get(cell.word, ""), cell.reason or "", sign == FASTEST))
     return row

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 from adbench.model.record import Job, Run
 from adbench.results.comparison_inputs import ComparisonInput, of_run
@@ -13,45 +13,10 @@ from adbench.results.timeline.cell_series import CellSeries, Timeline, timelines
 from ..content import formatting
 from ..content.answer import accuracy
 from ..content.timeline import over_runs
+from ..content.timeline.over_runs import TimelineChange
 from . import page
 
 WIDTH, HEIGHT, EDGE = 150.0, 30.0, 5.0
-
-
-@dataclass(frozen=True)
-class At:
-    """One cell in one run: `x`, `y` in its line's picture; `mark` if it changed since the run before."""
-
-    seconds: float
-    x: float
-    y: float
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class CellOverRuns:
-    """One cell over the runs of a machine; None where a run has no right time of it.
-
-    change   the last time divided by the first, by the clock
-    marks    its changes
-    """
-
-    job: Job
-    case: int
-    at: tuple[At | None, ...]
-    change: float | None
-    marks: tuple[over_runs.TimelineChange, ...]
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The runs of one machine in one type, oldest first."""
-
-    name: str
-    described: str
-    runs: tuple[tuple[str, str, str], ...]  # (name, when, floor)
-    lines: tuple[CellOverRuns, ...]
-    notes: tuple[str, ...]
 
 
 def render(runs: Sequence[tuple[str, Run]], margin: float = 0.05, home: str = "") -> str:
@@ -68,14 +33,13 @@ def page_of(
     jobs = [series.job for timeline in found for series in timeline.cells]
     cases, backends = (list(dict.fromkeys(getattr(job, name) for job in jobs)) for name in ("case", "backend"))
     types = list(dict.fromkeys(timeline.dtype for timeline in found))
-    numbers = {case: k for k, case in enumerate(cases)}
     versions = (side.conditions.get("adbench", "") for side in sorted(sides, key=lambda side: side.created or ""))
     context = {
         "home": home,
-        "machines": [_machine(timeline, numbers, typed=len(types) > 1) for timeline in found],
+        "machines": [_machine(timeline, typed=len(types) > 1) for timeline in found],
         "machine_count": len({timeline.machine for timeline in found}),
         "types": types,
-        "side_by_side": _side_by_side([timeline.runs[-1] for timeline in found], numbers) if len(found) > 1 else [],
+        "side_by_side": _side_by_side([timeline.runs[-1] for timeline in found]) if len(found) > 1 else [],
         "count": len(sides),
         "versions": list(dict.fromkeys(versions)),
         "margin": margin,
@@ -84,37 +48,40 @@ def page_of(
         "picture_height": accuracy.HEIGHT,
         "width": WIDTH,
         "height": HEIGHT,
+        "case_numbers": {case: k for k, case in enumerate(cases)},
         "order": {backend: k for k, backend in enumerate(backends)},
         "names_json": page.names_json(cases=cases, backends=backends),
     }
     return page.rendered("over_time.html", [], ["tables.js", "page.js"], **context)
 
 
-def _machine(timeline: Timeline, cases: Mapping[str, int], *, typed: bool) -> Machine:
-    runs, name = timeline.runs, f"{timeline.machine} in {timeline.dtype}" if typed else timeline.machine
-    lines = [_line(series, runs, cases[series.job.case]) for series in timeline.cells]
-    labels = tuple((s.name, s.created or "", formatting.percent(s.floor) if s.floor is not None else "") for s in runs)
-    kept = [line for line in lines if any(line.at) or line.marks]
-    kept.sort(key=lambda line: not line.marks)  # what changed comes first; the order of the run among equals
-    return Machine(name, runs[0].machine, labels, tuple(kept), tuple(over_runs.undecided(timeline)))
+def _machine(timeline: Timeline, *, typed: bool) -> dict[str, Any]:
+    """The runs of one machine in one type, oldest first. A line is a cell with its points and its changes."""
+    names = [run.name for run in timeline.runs]
+    changes = [(series, over_runs.changes(series, names)) for series in timeline.cells]
+    lines = [(series.job, _points(series, changed), changed) for series, changed in changes]
+    return {
+        "name": f"{timeline.machine} in {timeline.dtype}" if typed else timeline.machine,
+        "runs": timeline.runs,
+        # What changed comes first; the order of the run among equals.
+        "lines": sorted((line for line in lines if line[1] or line[2]), key=lambda line: not line[2]),
+        "notes": list(over_runs.undecided(timeline)),
+    }
 
 
-def _line(series: CellSeries, runs: Sequence[ComparisonInput], case: int) -> CellOverRuns:
-    there = [value for value in series.seconds if value]
-    found = over_runs.changes(series, [run.name for run in runs])
-    signs = {change.run: change.sign for change in reversed(found)}
-    at = []
-    for k, value in enumerate(series.seconds):
-        x = WIDTH / 2 if len(runs) == 1 else EDGE + (WIDTH - 2 * EDGE) * k / (len(runs) - 1)
-        at.append(At(value, round(x, 1), _height(value, there), signs.get(k, "")) if value else None)
-    return CellOverRuns(series.job, case, tuple(at), there[-1] / there[0] if len(there) > 1 else None, tuple(found))
-
-
-def _height(value: float, values: Iterable[float]) -> float:
-    """From the top of the picture; its logarithmic axis spans a factor of two at least, so that noise looks small."""
-    logs = [math.log(x) for x in values]
+def _points(series: CellSeries, changes: Sequence[TimelineChange]) -> list[tuple[float, float, float, str]]:
+    """(seconds, x, y, the sign of a change) of each run with a right time of the cell."""
+    signs, last = {change.run: change.sign for change in reversed(changes)}, len(series.seconds) - 1
+    there = [(k, value) for k, value in enumerate(series.seconds) if value]
+    logs = [math.log(value) for _, value in there] or [0.0]
+    # A factor of two at least, so that noise looks small.
     middle, span = (max(logs) + min(logs)) / 2, max(max(logs) - min(logs), math.log(2))
-    return round(HEIGHT / 2 - (math.log(value) - middle) / span * (HEIGHT - 2 * EDGE), 1)
+    points = []
+    for k, value in there:
+        x = EDGE + (WIDTH - 2 * EDGE) * k / last if last else WIDTH / 2
+        y = HEIGHT / 2 - (math.log(value) - middle) / span * (HEIGHT - 2 * EDGE)
+        points.append((value, round(x, 1), round(y, 1), signs.get(k, "")))
+    return points
 
 
 def _seconds(side: ComparisonInput, job: Job) -> float | None:
@@ -123,15 +90,13 @@ def _seconds(side: ComparisonInput, job: Job) -> float | None:
     return found if 0 < found < math.inf else None
 
 
-def _side_by_side(
-    sides: Sequence[ComparisonInput], cases: Mapping[str, int]
-) -> list[tuple[Job, int, list[tuple[str, str]]]]:
-    """(cell, case, (time, times the machine's reference) on each machine) for cells that two machines have."""
+def _side_by_side(sides: Sequence[ComparisonInput]) -> list[tuple[Job, list[tuple[str, str]]]]:
+    """(cell, (time, times the machine's reference) on each machine) for cells that two machines have."""
     rows = []
     for job in dict.fromkeys(key for side in sides for key in side.samples if isinstance(key, Job)):
         times = [_seconds(side, job) for side in sides]
         if sum(value is not None for value in times) > 1:
-            rows.append((job, cases[job.case], [_shown(s, job, t) for s, t in zip(sides, times, strict=True)]))
+            rows.append((job, [_shown(s, job, t) for s, t in zip(sides, times, strict=True)]))
     return rows
 
 

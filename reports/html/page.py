@@ -82,7 +82,7 @@ def render(run: Run, home: str = "") -> str:
 
     cells = standings.arranged(Cells(run))
     footnotes = Footnotes(cells)
-    data = embedding.embedded(run)
+    data, all_rounds = embedding.embedded(run)
     offers = operator_support.offers(cells)
     folds = Folds(large=cells.total * len(cells.backends) > LARGE)
     figures = panels.case_figures(cells, small=folds.large)
@@ -122,8 +122,8 @@ def render(run: Run, home: str = "") -> str:
         "disturbed": _disturbed(run),
         "folds": folds,
         # Ours, not the run's: these, the figures, sheets and scripts are the only texts that are not escaped.
-        "data": Markup(data.text),
-        "all_rounds": data.whole,
+        "data": Markup(data),
+        "all_rounds": all_rounds,
         "names_json": names_json(cases=cells.subjects, backends=cells.backends),
         "charts": Markup(_charts(cells, figures)),
     }
@@ -247,6 +247,7 @@ def environment() -> Environment:
     environment.filters |= {
         # Long names may be broken after an underscore.
         "breakable": lambda text: Markup(escape(text).replace("_", Markup("_<wbr>"))),
+        "byte_size": formatting.byte_size,
         "count": formatting.count,
         "moment": formatting.moment,
         "plural": formatting.plural,
@@ -254,6 +255,7 @@ def environment() -> Environment:
         # A line that ends within an interval is hard to read.
         "times": lambda found: Markup('<span class="nowrap">{}</span>').format(formatting.times(found)),
         "percent": formatting.percent,
+        "power": formatting.power,
         "seconds": formatting.seconds,
         "slowdown": formatting.slowdown,
         "short": formatting.short,

@@ -39,29 +39,9 @@ def run_id(run: Run) -> str:
     return f"{slug(re.sub(r'[^0-9A-Za-z-]+', '-', run.created[:19]).lower())}-{machine_id(run)}"
 
 
-def case_page(name: str) -> str:
-    """The page of a case, from the root of the site."""
-    return f"cases/{slug(name)}.html"
-
-
-def backend_page(name: str) -> str:
-    """The page of a backend."""
-    return f"backends/{slug(name)}.html"
-
-
-def machine_page(machine: str) -> str:
-    """The page of a machine, by its digits."""
-    return f"machines/{machine}.html"
-
-
-def over_time_page(machine: str) -> str:
-    """The page of a machine's runs over time."""
-    return f"machines/{machine}-over-time.html"
-
-
-def run_page(identity: str) -> str:
-    """The page of a run, by `run_id`."""
-    return f"runs/{identity}.html"
+def page(folder: str, name: str) -> str:
+    """The page of a case, a backend, a machine (by its digits) or a run (by `run_id`), from the root of the site."""
+    return f"{folder}/{slug(name)}.html"
 
 
 def conform_page(library: str, precision: str) -> str:

@@ -1,4 +1,4 @@
-"""The runs of a site as one: the facts about each backend and case, and the run that decides about speed.
+"""The runs of a site as one: the facts about each backend and case, the run that decides about speed, and the ranking.
 
 Times are compared inside a run only. Of several runs of a case on one machine, the one with the most ranked backends
 counts, and of these the newest. Correctness is that of the newest run that has the cell.
@@ -6,26 +6,47 @@ counts, and of these the newest. Correctness is that of the newest run that has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 from adbench.catalog.discovery import Catalog
 from adbench.model.backend import KnownBugs
+from adbench.model.case import ONE_BY_ONE
 from adbench.model.errors import UsageError
 from adbench.model.record import Run, grouped
 
 from ..content import formatting, ranking, standings
 from ..content.cells import Cells
+from ..content.formatting import OUTCOMES, Word
 from ..content.ranking import Lead
+from ..content.standings import Standing
 from .addresses import machine_id, run_id
-from .families import OTHER, Ranking, family_of
-from .families import ranking as ranked
 
 K = TypeVar("K")
 V = TypeVar("V")
 MOST_LABEL = 80
+
+FAMILIES = (
+    ("differential equations", {"ode"}),
+    ("networks", {"network"}),
+    ("Jacobians", {"array-valued"}),
+    ("matrices", {"linear-algebra", "matrix"}),
+    ("densities", {"density"}),
+    ("loops of numbers", ONE_BY_ONE),
+    ("arrays", {"vectorised", "elementwise", "random"}),
+)
+"""Name, and the tags of its cases. A case belongs to the first family that has one of its tags."""
+
+OTHER = "other cases"
+"""The family of cases that this adbench does not know, and of those without any of these tags."""
+
+
+def family_of(tags: Iterable[str]) -> str:
+    """The family of a case with these tags."""
+    found = set(tags)
+    return next((name for name, of in FAMILIES if found & of), OTHER)
 
 
 @dataclass(frozen=True)
@@ -43,6 +64,18 @@ class Stored:
         """What its user calls it; "" if it has no label."""
         given = self.run.settings.get("label")
         return formatting.short(given, MOST_LABEL) if isinstance(given, str) else ""
+
+    @property
+    def noise(self) -> str:
+        """Its noise floor."""
+        reach = self.cells.findings.floor.reach
+        return formatting.MISSING if reach is None else formatting.percent(reach)
+
+    @property
+    def words(self) -> list[tuple[Word, int]]:
+        """How many of its cells have each outcome."""
+        every = [cell.word for cell in self.cells.every_single()]
+        return [(word, every.count(word)) for word in OUTCOMES if word in every]
 
 
 @dataclass(frozen=True)
@@ -104,14 +137,30 @@ class Archive:
         return found
 
     @cached_property
-    def ranking(self) -> Ranking:
-        """The backends by family, over all machines."""
-        races = [
-            (case, standings.slowdowns(race.stored.cells, race.lead))
-            for (_, case), race in self.races.items()
-            if race.lead.contested
-        ]
-        return ranked(self.merged.backends, races, self.family)
+    def _slowdowns(self) -> Mapping[str, list[dict[str, float]]]:
+        """Family -> of each of its races with several backends: backend -> slowdown relative to the fastest."""
+        contested = [(case, race) for (_, case), race in self.races.items() if race.lead.contested]
+        found = grouped(contested, lambda pair: self.family(pair[0]))
+        return {
+            name: [standings.slowdowns(race.stored.cells, race.lead) for _, race in found[name]]
+            for name in (*(name for name, _ in FAMILIES), OTHER)
+            if name in found
+        }
+
+    @property
+    def raced_families(self) -> list[tuple[str, int]]:
+        """The families in the ranking, with their numbers of races."""
+        return [(name, len(of)) for name, of in self._slowdowns.items()]
+
+    @cached_property
+    def standings(self) -> list[tuple[Standing, ...]]:
+        """Each backend over the cases of all machines, the fastest first, then in each family.
+
+        A backend without a correct and timed result comes last and has no slowdown.
+        """
+        by_family = self._slowdowns.values()
+        every = standings.of_races(self.merged.backends, [of for races in by_family for of in races])
+        return [(one, *(standings.standing(one.backend, of) for of in by_family)) for one in every]
 
     def family(self, case: str) -> str:
         """The family of a case; of a case that is not in the catalog it is unknown."""

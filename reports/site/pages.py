@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance
@@ -13,30 +12,15 @@ from adbench.version import __version__
 
 from ..content import formatting
 from ..content.footnotes import Footnotes
-from ..content.formatting import OUTCOMES
-from ..content.run_findings import state
 from ..content.traps import trap_map
-from ..content.traps.trap_map import LEVELS, TrapMap
+from ..content.traps.trap_map import TrapMap
 from ..figures import plots
 from ..html import conform, embedding, input_page, over_time, page
-from . import addresses, backend_facts, bits_page, case_facts
+from . import addresses, page_facts
 from .archive import Archive, Stored
 
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; base-uri 'none'; form-action 'none'"
 """Only files of the site: no script in a hostile name would run. On a disk 'self' is nothing, so `file:` is named."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """Faulty operations of a family on a library; `level` 0 to 4 is the colour."""
-
-    faulty: int
-    of: int
-
-    @property
-    def level(self) -> int:
-        """By the share of faulty ones."""
-        return sum(self.faulty > share * self.of for share in LEVELS)
 
 
 class Site:
@@ -70,20 +54,22 @@ class Site:
         yield ".nojekyll", ""
         yield "index.html", self._start()
         for backend in archive.merged.backends:
-            about = backend_facts.facts(archive, backend, self.traps, self.footnotes)
-            yield self._page(addresses.backend_page(backend), "site_backend.html", backend, about=about)
+            about = page_facts.of_backend(archive, backend, self.traps, self.footnotes)
+            yield self._page(addresses.page("backends", backend), "site_backend.html", backend, about=about)
         with plots.style():
             for case in archive.cases:
-                of_case = case_facts.facts(archive, case)
-                yield self._page(addresses.case_page(case), "site_case.html", case, about=of_case)
+                about = page_facts.of_case(archive, case)
+                yield self._page(addresses.page("cases", case), "site_case.html", case, about=about)
         for machine, stored in archive.machines.items():
+            over_runs = addresses.page("machines", f"{machine}-over-time") if len(stored) > 1 else ""
+            facts = {"machine": machine, "stored": stored, "over_time": over_runs}
             title = _machine_title(machine, stored)
-            yield self._page(addresses.machine_page(machine), "site_machine.html", title, **_machine(machine, stored))
-            if len(stored) > 1:
+            yield self._page(addresses.page("machines", machine), "site_machine.html", title, **facts)
+            if over_runs:
                 named = [(_run_title(one), one.run) for one in stored]
-                yield addresses.over_time_page(machine), over_time.render(named, home="../index.html")
+                yield over_runs, over_time.render(named, home="../index.html")
         for one in archive.runs:
-            yield addresses.run_page(one.identity), page.render(one.run, home="../index.html")
+            yield addresses.page("runs", one.identity), page.render(one.run, home="../index.html")
         for found in self.conformances:
             (library,) = found.libraries
             examined = conform.facts(found)
@@ -94,7 +80,7 @@ class Site:
 
         if self.bits is not None:
             yield addresses.SAME_BITS_DATA, embedding.plain_json(self.bits.to_plain()) + "\n"
-            facts = bits_page.facts(self.bits)
+            facts = page_facts.of_same_bits(self.bits)
             yield self._page(addresses.SAME_BITS, "site_same_bits.html", "Same bits", **facts)
 
     def _page(self, address: str, template: str, title: str, **context: Any) -> tuple[str, str]:
@@ -118,18 +104,16 @@ class Site:
     def _start(self) -> str:
         archive = self.archive
         families = list(dict.fromkeys(cell.family for found in self.conformances for cell in found.cells))
-        examined = [(found, *_shares(found, families)) for found in self.conformances]
+        examined = [(found, _shares(found, families)) for found in self.conformances]
         _, text = self._page(
             "index.html",
             "site_start.html",
             f"Speed and correctness of {formatting.plural(len(archive.merged.backends), 'backend')}",
-            ranking=archive.ranking,
             traps=self.traps,
             folds=page.Folds(large=False),
             families=families,
             examined=examined,
             machines=[(machine, _machine_title(machine, of), of) for machine, of in archive.machines.items()],
-            noise={stored.identity: _noise(stored) for stored in archive.runs},
         )
         return text
 
@@ -137,16 +121,16 @@ class Site:
         """[kind, name, further words, address] of each page that the search finds."""
         archive = self.archive
         run = archive.merged.findings.run
-        found = [["backend", name, "", addresses.backend_page(name)] for name in archive.merged.backends]
+        found = [["backend", name, "", addresses.page("backends", name)] for name in archive.merged.backends]
         found += [
-            ["case", name, f"{archive.family(name)} {run.cases.get(name, '')}"[:200], addresses.case_page(name)]
+            ["case", name, f"{archive.family(name)} {run.cases.get(name, '')}"[:200], addresses.page("cases", name)]
             for name in archive.cases
         ]
         found += [
-            ["machine", _machine_title(machine, of), machine, addresses.machine_page(machine)]
+            ["machine", _machine_title(machine, of), machine, addresses.page("machines", machine)]
             for machine, of in archive.machines.items()
         ]
-        found += [["run", _run_title(of), of.identity, addresses.run_page(of.identity)] for of in archive.runs]
+        found += [["run", _run_title(of), of.identity, addresses.page("runs", of.identity)] for of in archive.runs]
         if self.bits is not None:
             found.append(["page", "same bits", "repeat process threads batch", addresses.SAME_BITS])
         if self.traps:
@@ -155,34 +139,12 @@ class Site:
         return [[formatting.visible(text) for text in entry] for entry in found]
 
 
-def _shares(found: Conformance, families: Sequence[str]) -> tuple[Share, list[Share]]:
-    """All families together, then each."""
+def _shares(found: Conformance, families: Sequence[str]) -> list[tuple[int, int, int]]:
+    """(faulty operations, those examined, the colour): of all families together, then of each."""
     examined = [cell for cell in found.cells if cell.checked]
-    every = [[cell for cell in examined if cell.family == family] for family in families]
-    total, *shares = (Share(sum(bool(cell.faults) for cell in of), len(of)) for of in (examined, *every))
-    return total, shares
-
-
-def _machine(machine: str, stored: Sequence[Stored]) -> dict[str, Any]:
-    return {
-        "machine": machine,
-        "stored": stored,
-        "noise": {one.identity: _noise(one) for one in stored},
-        "words": {one.identity: _words(one) for one in stored},
-        "over_time": addresses.over_time_page(machine) if len(stored) > 1 else "",
-    }
-
-
-def _noise(stored: Stored) -> tuple[str, str]:
-    """(state, noise floor) of a run."""
-    floor = stored.cells.findings.floor
-    return state(floor), formatting.MISSING if floor.reach is None else formatting.percent(floor.reach)
-
-
-def _words(stored: Stored) -> list[tuple[formatting.Word, int]]:
-    """How many cells of a run have each outcome."""
-    every = [cell.word for cell in stored.cells.every_single()]
-    return [(word, every.count(word)) for word in OUTCOMES if word in every]
+    every = [examined, *([cell for cell in examined if cell.family == family] for family in families)]
+    counts = [(sum(bool(cell.faults) for cell in of), len(of)) for of in every]
+    return [(faulty, of, trap_map.level(faulty, of)) for faulty, of in counts]
 
 
 def _machine_title(machine: str, stored: Sequence[Stored]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from adbench.findings.conform import conformance
 from adbench.findings.conform.conformance import Conformance
@@ -11,7 +13,7 @@ from adbench.findings.every_input.input_sweep import INPUT_SWEEP, InputSweep
 from adbench.findings.same_bits.bits_matrix import FORMAT, BitsMatrix
 from adbench.model.errors import UsageError
 from adbench.model.record import Run
-from adbench.results.store import from_data, is_journal, is_present, loaded, read_bytes, read_run, run_of
+from adbench.results.store import from_data, read_any
 
 Examined = tuple[list[tuple[str, Run]], list[Conformance], list[InputSweep], BitsMatrix | None]
 
@@ -27,37 +29,29 @@ def read(paths: Iterable[Path]) -> Examined:
     sweeps: list[InputSweep] = []
     results: dict[tuple[str, str], Conformance] = {}
     for path in paths:
-        found = _read(path)
+        found = read_any(path, _other)
         if isinstance(found, Run):
             runs.append((str(path), found))
-            continue
-        if isinstance(found, InputSweep):
+        elif isinstance(found, InputSweep):
             if again := [name for name in found.libraries if any(name in other.libraries for other in sweeps)]:
                 raise UsageError(f"{path}: a second result of {again[0]} at every input; leave one out")
             sweeps.append(found)
-            continue
-        if isinstance(found, BitsMatrix):
+        elif isinstance(found, BitsMatrix):
             if bits is not None:
                 raise UsageError(f"{path}: a second matrix of same bits; leave one out")
             bits = found
-            continue
-        for name, version in found.libraries.items():
-            if (name, found.precision) in results:
-                raise UsageError(f"{path}: a second result of {name} in {found.precision}; leave one out")
-            cells = tuple(cell for cell in found.cells if cell.library == name)
-            results[name, found.precision] = Conformance(
-                {name: version}, cells, found.seed, found.precision, found.missing
-            )
+        else:
+            for name, version in found.libraries.items():
+                key = name, found.precision
+                if key in results:
+                    raise UsageError(f"{path}: a second result of {name} in {found.precision}; leave one out")
+                cells = tuple(cell for cell in found.cells if cell.library == name)
+                results[key] = replace(found, libraries={name: version}, cells=cells)
     return runs, list(results.values()), sweeps, bits
 
 
-def _read(path: Path) -> Run | Conformance | InputSweep | BitsMatrix:
-    if path.is_dir() or is_journal(path):
-        return read_run(path)
-    text = read_bytes(path)
-    if is_present(text):
-        return run_of(text, path)
-    data = loaded(text, path)
+def _other(data: Any, path: Path) -> Run | Conformance | InputSweep | BitsMatrix:
+    """What a file holds that does not begin as a run."""
     if isinstance(data, dict) and INPUT_SWEEP in data:
         return InputSweep.from_plain(data, path)
     if isinstance(data, dict) and "adbench conform" in data:

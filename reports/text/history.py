@@ -88,15 +88,12 @@ def timeline_text(found: Sequence[Timeline], width: int, *, details: bool) -> st
 
 def timeline_data(found: Sequence[Timeline]) -> list[dict[str, Any]]:
     """The same for other programs, with every cell."""
-    return [
-        {
-            "machine": timeline.machine,
-            "dtype": timeline.dtype,
-            "runs": [run.name for run in timeline.runs],
-            "cells": [_cell_data(series, timeline) for series in timeline.cells],
-        }
-        for timeline in found
-    ]
+    plain = []
+    for timeline in found:
+        names = [run.name for run in timeline.runs]
+        cells = [_cell_data(series, names) for series in timeline.cells]
+        plain.append({"machine": timeline.machine, "dtype": timeline.dtype, "runs": names, "cells": cells})
+    return plain
 
 
 def _timeline(timeline: Timeline, *, details: bool) -> Iterator[Any]:
@@ -146,18 +143,12 @@ def _series_table(series: CellSeries, timeline: Timeline) -> Any:
     return table
 
 
-def _cell_data(series: CellSeries, timeline: Timeline) -> dict[str, Any]:
-    names = [run.name for run in timeline.runs]
-    return {
-        **asdict(series.job),
-        "basis": series.basis,
-        "undecided": series.undecided,
-        "states": list(series.states),
-        "seconds": list(series.seconds),
-        "ratios": list(series.ratios),
-        "time_changes": [
-            {**asdict(change), "run": names[change.first]} | {"ratio": asdict(change.ratio)}
-            for change in series.time_changes
-        ],
-        "state_changes": [{**asdict(change), "run": names[change.run]} for change in series.state_changes],
-    }
+def _cell_data(series: CellSeries, names: Sequence[str]) -> dict[str, Any]:
+    """Its fields, with the names of the runs of its changes."""
+    plain = asdict(series)
+    for change in plain["time_changes"]:
+        change["run"] = names[change["first"]]
+    for change in plain["state_changes"]:
+        change["run"] = names[change["run"]]
+    job: dict[str, Any] = plain.pop("job")
+    return job | plain

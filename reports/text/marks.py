@@ -6,7 +6,7 @@ import textwrap
 
 from rich.text import Text
 
-from ..content import formatting
+from ..content import formatting, standings
 from ..content.cells import Cell, Cells
 from ..content.formatting import OUTCOMES, Word
 from ..content.ranking import Lead
@@ -16,6 +16,7 @@ TIED = "☆"
 MEANINGS = {FASTEST: "correct and significantly fastest", TIED: "correct, tied for fastest"}
 OWN_MEANS = f"{formatting.OWN} adbench's own engine; --without-own ranks without it"
 UNBROKEN = "\u00a0"  # a space at which no line ends
+NONE = "–"  # not part of the run, or not timed
 
 SHORT_LABELS: dict[Word, str] = {
     "timed_out": "timeout",
@@ -41,6 +42,22 @@ STYLES: dict[Word, str] = {
 def mark(race: Lead | None, cell: Cell) -> str:
     """★ or ☆ for a cell that leads a race with others; empty for every other."""
     return {"fastest": FASTEST, "tie": TIED, "": ""}[race.place(cell)] if race else ""
+
+
+def entry(race: Lead | None, cell: Cell) -> str:
+    """A cell in the line of its case: its sign and its slowdown relative to the fastest correct one.
+
+    Of an approximate or unverified result too: its time is a fact, even if it is not ranked.
+    """
+    if cell.word == "not_run" or (cell.measured and cell.spread is None):
+        return NONE
+    first, contested = (race.leaders[0].spread, race.contested) if race else (None, False)
+    sign = mark(race, cell) or ("" if cell.ranked and contested else cell.sign)
+    if first is None or cell.spread is None or (cell.ranked and not contested):
+        return sign
+    ranked = standings.slowdown(race, cell)
+    slowdown = formatting.slowdown(cell.spread.median / first.median if ranked is None else ranked)
+    return f"{sign} {slowdown}".strip()
 
 
 def marked(cells: Cells, backend: str) -> str:

@@ -17,7 +17,7 @@ PAGES = (
     "index.html",
     "backends/jax.html",
     "cases/matrix_product.html",
-    addresses.machine_page(addresses.machine_id(site.FIRST)),
+    addresses.page("machines", addresses.machine_id(site.FIRST)),
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from adbench.catalog.discovery import catalog
 from adbench.model.errors import UsageError
-from adbench.reports.figures import expression_graph, layers
+from adbench.reports.figures import expression_graph
 from adbench.reports.html.explain import Explained, ends, explained, page, plain, text
 from tests.reports.page import read
 from tests.support.command import adbench
@@ -202,8 +202,8 @@ def test_a_large_graph_is_drawn_from_the_value_down(everything):
 
 def test_crossings_that_can_be_avoided_are():
     crossed = {"f": ["a", "b"], "a": ["y"], "b": ["x"], "x": [], "y": []}
-    places = layers.placed(crossed, dict.fromkeys(crossed, 2.0))
-    assert (places["a"].column < places["b"].column) == (places["y"].column < places["x"].column)
+    places = expression_graph.placed(crossed, dict.fromkeys(crossed, 2.0))
+    assert (places["a"] < places["b"]) == (places["y"] < places["x"])
 
 
 def test_the_command_writes_a_page_and_refuses_in_one_line(tmp_path):

@@ -170,7 +170,7 @@ def test_memory_is_drawn_by_the_first_method_that_has_a_figure_and_never_for_nul
     def drawn(python: float | None, resident: float | None) -> list[str]:
         records = [runs.record(size=n, memory=runs.memory(python, resident, "none")) for n in (1, 10)]
         charts = panels.charts_of(Cells(runs.run(records)), 0)
-        return [chart.panel.title for chart in charts if chart.panel.quantity == "bytes"]
+        return [chart.title for chart in charts if chart.quantity == "bytes"]
 
     assert drawn(1.0, 4096.0) == ["Memory of a call, resident peak"]
     assert drawn(1.0, None) == ["Memory of a call, python-visible peak"]

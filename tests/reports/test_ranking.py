@@ -25,11 +25,11 @@ def test_the_fastest_right_result_leads_and_the_next_is_told_with_its_factor() -
     lead = _lead(runs.race([("slow", 6e-6), ("fast", 2e-6)]))
     assert lead is not None
     assert _names(lead.leaders) == ["fast"]
-    assert lead.next is not None
-    assert lead.next.job.backend == "slow"
-    assert lead.behind is not None
-    assert lead.behind.interval is not None
-    assert lead.behind.interval.estimate == pytest.approx(3)
+    _, slow = lead.ranked
+    assert slow.job.backend == "slow"
+    interval = lead.interval(slow)
+    assert interval is not None
+    assert interval.estimate == pytest.approx(3)
 
 
 def test_what_is_not_told_from_the_fastest_shares_the_lead() -> None:

@@ -16,8 +16,7 @@ from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.every_input.input_sweep import InputSweep
 from adbench.findings.same_bits.bits_matrix import BitsMatrix
 from adbench.reports.site import addresses
-from adbench.reports.site.archive import archive
-from adbench.reports.site.families import OTHER
+from adbench.reports.site.archive import OTHER, archive
 from adbench.results.store import dumps, read_run
 from scripts import keep_run
 from tests.reports import runs, site
@@ -46,8 +45,8 @@ def test_there_is_a_page_for_each_backend_case_machine_and_run(written: Path) ->
     assert {".nojekyll", "index.html", "search-index.js", "site.js", "style.css"} <= found
     assert {"backends/jax.html", "cases/matrix_product.html", "cases/mine.html", "conform/jax.html"} <= found
     machines = {addresses.machine_id(run) for run in (site.FIRST, site.OTHER)}
-    assert {addresses.machine_page(machine) for machine in machines} <= found
-    assert {addresses.run_page(addresses.run_id(run)) for run in (site.FIRST, site.SECOND, site.OTHER)} <= found
+    assert {addresses.page("machines", machine) for machine in machines} <= found
+    assert {addresses.page("runs", addresses.run_id(run)) for run in (site.FIRST, site.SECOND, site.OTHER)} <= found
     assert "quiet &lt;laptop&gt;" in (written / "index.html").read_text("utf-8")
     case = (written / "cases/matrix_product.html").read_text("utf-8")
     assert "xp.sum(A @ B)" in case
@@ -112,7 +111,7 @@ def test_hostile_names_leave_no_folder_and_are_text_on_every_page(tmp_path: Path
 def test_names_that_differ_in_case_or_in_odd_characters_have_different_addresses() -> None:
     names = ["a", "A", "a.b", "a/b", "a b", "ä", "a-b", "", "x" * 70, "x" * 71]
     assert len({addresses.slug(name).lower() for name in names}) == len(names)
-    assert addresses.case_page("matrix_product") == "cases/matrix_product.html"
+    assert addresses.page("cases", "matrix_product") == "cases/matrix_product.html"
 
 
 def test_speed_is_compared_inside_the_run_with_the_most_backends_and_of_these_the_newest() -> None:
@@ -125,10 +124,10 @@ def test_speed_is_compared_inside_the_run_with_the_most_backends_and_of_these_th
     found = archive([("a", site.FIRST), ("b", old), ("c", slow)], catalog())
     machine = addresses.machine_id(site.FIRST)
     assert found.races[machine, "mine"].stored.run is site.FIRST
-    lines = {line[0].backend: line for line in found.ranking.lines}
+    lines = {line[0].backend: line for line in found.standings}
     assert [*lines] == ["jax", "torch", "tape"]
     assert [lines[name][0].text for name in lines] == ["1.0", "2.0", "3.0"]
-    assert found.ranking.families == (("matrices", 1), (OTHER, 1))
+    assert found.raced_families == [("matrices", 1), (OTHER, 1)]
 
 
 def test_correctness_is_that_of_the_newest_run() -> None:
@@ -145,7 +144,7 @@ def test_the_next_site_replaces_the_pages_and_leaves_other_files(tmp_path: Path)
     (folder / "CNAME").write_text("example.org")
     site.write(folder, [site.OTHER])
     assert (folder / "CNAME").exists()
-    assert not (folder / addresses.run_page(addresses.run_id(site.FIRST))).exists()
+    assert not (folder / addresses.page("runs", addresses.run_id(site.FIRST))).exists()
     assert site.broken_links(folder) == []
 
 

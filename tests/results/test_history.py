@@ -23,7 +23,7 @@ from tests.support.sessions import run, times
 
 
 def history(folder: Path) -> list[HistoryEntry]:
-    return [stored.entry for stored in stored_runs(folder)]
+    return [entry for entry, _ in stored_runs(folder)]
 
 
 @pytest.fixture

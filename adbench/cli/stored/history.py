@@ -65,11 +65,11 @@ def history(
         )
 
     stored = stored_runs(folder)
-    found = timelines([run.content for run in stored if run.content is not None], margin, wanted)
+    found = timelines([content for _, content in stored if content is not None], margin, wanted)
     chosen = any(patterns.values())
     if chosen and not any(timeline.cells for timeline in found):
         raise UsageError(f"no run in {folder} has such a cell; adbench history {folder} --json lists all cells")
-    entries = [run.entry for run in stored]
+    entries = [entry for entry, _ in stored]
     if page is not None:
         write_whole(page, over_time.page_of(found, margin))
     if as_json:

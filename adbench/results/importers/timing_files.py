@@ -21,24 +21,12 @@ from msgspec import Meta, Struct, field
 from adbench.measure.machine import fingerprint
 from adbench.model.errors import BadFile
 from adbench.model.operator import EVERY_OPERATOR
-from adbench.model.record import Job
+from adbench.model.record import Job, Run
 from adbench.model.serialization import MOST_RECORDS, converted
 from adbench.results.comparison_inputs import UNKNOWN, ComparisonInput, Key, Sample, in_blocks, key_called, of_run
 from adbench.results.importers.gradbench_log import is_log, read_log
 from adbench.results.matched_samples import Array
-from adbench.results.store import (
-    JOURNAL,
-    RUN,
-    STORED,
-    from_data,
-    is_journal,
-    is_present,
-    loaded,
-    no_garbage,
-    read_bytes,
-    read_run,
-    run_of,
-)
+from adbench.results.store import JOURNAL, RUN, STORED, from_data, loaded, read_any, read_bytes
 
 _Seconds = Annotated[float, Meta(gt=0)]
 _Facts = dict[str, Any]
@@ -101,15 +89,8 @@ def read_input(path: Path) -> ComparisonInput:
         return _input_of_folder(path)
     if path.is_file() and is_log(path):
         return replace(of_run(read_log(path), str(path)), made_by="gradbench")
-    if path.is_dir() or is_journal(path):
-        return of_run(read_run(path), str(path))
-    with no_garbage():
-        text = read_bytes(path)
-        if is_present(text):
-            return of_run(run_of(text, path), str(path))
-        data = loaded(text, path)
-        foreign = _foreign(data, path)
-        return _of_one_launch(foreign) if foreign else of_run(from_data(data, path), str(path))
+    found = read_any(path, lambda data, _: _foreign(data, path) or from_data(data, path))
+    return of_run(found, str(path)) if isinstance(found, Run) else _of_one_launch(found)
 
 
 def _of_one_launch(made: ComparisonInput) -> ComparisonInput:

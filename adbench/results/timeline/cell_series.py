@@ -56,21 +56,21 @@ class StateChange:
 class CellSeries:
     """A cell over the runs, oldest first; None where a run does not have it.
 
+    basis     the reference backend, "the other backends" for the reference itself, or "clock"
+    undecided why no change of its time can be found; None if one can
     states    of its result
     seconds   per call, by the clock, where the result is right and timed
     ratios    the median over launches of the time relative to `basis`, where that was timed too
-    basis     the reference backend, "the other backends" for the reference itself, or "clock"
-    undecided why no change of its time can be found; None if one can
     """
 
     job: Job
+    basis: str
+    undecided: str | None
     states: tuple[State | None, ...]
     seconds: tuple[float | None, ...]
     ratios: tuple[float | None, ...]
-    basis: str
     time_changes: tuple[TimeChange, ...] = ()
     state_changes: tuple[StateChange, ...] = ()
-    undecided: str | None = None
 
     @property
     def has_changed(self) -> bool:

@@ -41,12 +41,8 @@ class HistoryEntry:
     label: str | None = None
 
 
-@dataclass(frozen=True)
-class StoredRun:
-    """A run and its entry; no `content` of an unreadable one."""
-
-    entry: HistoryEntry
-    content: ComparisonInput | None = None
+StoredRun = tuple[HistoryEntry, ComparisonInput | None]
+"""A run's entry, and its content; None of an unreadable one."""
 
 
 def stored_runs(folder: Path) -> list[StoredRun]:
@@ -57,7 +53,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
     if not folder.is_dir():
         raise BadFile(f"{folder}: no such folder; pass a folder with runs, for example that of adbench run -o")
     found = (_stored(path) for path in _runs(folder))
-    return sorted(found, key=lambda stored: (stored.entry.created or "", str(stored.entry.path)))
+    return sorted(found, key=lambda stored: (stored[0].created or "", str(stored[0].path)))
 
 
 def _runs(folder: Path) -> Iterator[Path]:
@@ -72,7 +68,7 @@ def _stored(path: Path) -> StoredRun:
         run = read_run(path)
         planned, ended = _plan(path)
     except AdbenchError as error:
-        return StoredRun(HistoryEntry(path, "unreadable", " ".join(str(error).split())))
+        return HistoryEntry(path, "unreadable", " ".join(str(error).split())), None
     jobs = [record.job for record in run.records]
     label = run.settings.get("label")
     content = of_run(run, str(path))
@@ -89,7 +85,7 @@ def _stored(path: Path) -> StoredRun:
         floor=content.floor,
         label=label if isinstance(label, str) and label else None,
     )
-    return StoredRun(entry, content)
+    return entry, content
 
 
 def _plan(path: Path) -> tuple[int, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -90,16 +90,16 @@ def time_and_error(runs: Sequence[Run]) -> list[TimeAndError]:
 def _picture(job: Job, found: Sequence[tuple[str, Cell]]) -> TimeAndError:
     placed = [(cell.spread.median, _relative(dtype, cell), dtype, cell) for dtype, cell in found if cell.spread]
     times, errors = [time for time, *_ in placed], [error for _, error, *_ in placed]
-    across, down = _Axis.of(times, WIDTH), _Axis.of(errors, HEIGHT)
+    places = zip(_along(times, WIDTH), _along(errors, HEIGHT), placed, strict=True)
     points = tuple(
         ErrorPoint(
-            across.at(time),
-            round(HEIGHT - down.at(error), 1),
+            x,
+            round(HEIGHT - height, 1),
             cell.job.backend,
             dtype,
             f"{cell.job.backend} in {dtype}: {seconds(time)}, error {error:.1e}",
         )
-        for time, error, dtype, cell in placed
+        for x, height, (time, error, dtype, cell) in places
     )
     ends = seconds(min(times)), seconds(max(times)), f"{min(errors):.0e}", f"{max(errors):.0e}"
     return TimeAndError(job, points, *ends)
@@ -112,20 +112,10 @@ def _relative(dtype: str, cell: Cell) -> float:
     return max(found.median, LEAST_SHOWN) * 2 * PRECISIONS.get(dtype, DOUBLE).unit
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A logarithmic axis of a picture."""
-
-    least: float
-    span: float
-    length: float
-
-    @classmethod
-    def of(cls, values: Iterable[float], length: float) -> _Axis:
-        logs = [math.log(value) for value in values if 0 < value < math.inf]
-        return cls(min(logs), max(max(logs) - min(logs), math.log(2)), length)
-
-    def at(self, value: float) -> float:
-        """The place of a value; an infinite one is at the end."""
-        share = 1.0 if math.isinf(value) else (math.log(value) - self.least) / self.span
-        return round(EDGE + (self.length - 2 * EDGE) * share, 1)
+def _along(values: Sequence[float], length: float) -> list[float]:
+    """The places of values on a logarithmic axis of a picture; an infinite one is at the end."""
+    logs = [math.log(value) for value in values]
+    finite = [value for value in logs if math.isfinite(value)]
+    least, span = min(finite), max(max(finite) - min(finite), math.log(2))
+    shares = [1.0 if math.isinf(value) else (value - least) / span for value in logs]
+    return [round(EDGE + (length - 2 * EDGE) * share, 1) for share in shares]

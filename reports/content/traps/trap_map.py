@@ -28,7 +28,7 @@ NO_FAMILY = "traps"
 """For files of an adbench that did not record families."""
 
 LEVELS = (0.0, 0.1, 0.25, 0.5)
-"""The shares of wrong gradients above which a square has the next darker colour."""
+"""The shares of wrong results above which a square has the next darker colour."""
 
 MOST_NAMED = 16
 LONGEST = 200  # characters of a reason
@@ -36,6 +36,11 @@ _Numbers = Mapping[tuple[str, str], int]
 """(backend, family) -> the number of the list of its bugs."""
 
 THREAD = re.compile(r"(?:as )?([A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-])#([0-9]+)")
+
+
+def level(wrong: int, of: int) -> int:
+    """The number of a square's colour, 0 (none is wrong) to 4."""
+    return sum(wrong > share * of for share in LEVELS)
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class TrapMapSquare:
     @property
     def level(self) -> int:
         """By the share of wrong gradients."""
-        return sum(self.wrong > share * self.of for share in LEVELS)
+        return level(self.wrong, self.of)
 
 
 @dataclass(frozen=True)

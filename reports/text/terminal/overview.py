@@ -11,16 +11,19 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...content import formatting
+from ...content import formatting, standings
 from ...content.cells import Cells
 from ...content.formatting import OUTCOMES, Word
+from ...content.heat_map import CaseLine, case_lines
 from ...content.traps import reasons
 from ..marks import (
     FASTEST,
     MEANINGS,
+    NONE,
     OWN_MEANS,
     STYLES,
     TIED,
+    entry,
     head,
     label,
     legend,
@@ -29,9 +32,7 @@ from ..marks import (
     plain,
     wrapped,
 )
-from . import slowdowns
 from .ending import Ending, commands
-from .slowdowns import NONE, SlowdownRow
 from .summary import sentences
 
 ABOUT = 15  # columns of a summary line's subject
@@ -105,7 +106,7 @@ def _command(about: str, command: str) -> Text:
 def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
     """A line for each case: slowdowns by backend, then the time and memory of the fastest."""
     operator = " or ".join(formatting.short(shown, 30).replace("_", " ") for shown in cells.shown)
-    lines, backends = slowdowns.lines(cells), slowdowns.order(cells)
+    (lines, _), backends = case_lines(cells), standings.arranged(cells).backends
     layouts = [(layout, _tables(cells, lines, backends, width, layout)) for layout in LAYOUTS]
     layout, tables = min(layouts, key=lambda pair: len(pair[1]))  # backends that do not fit go below
     memory = " and memory" if layout.memory and any(line.bytes is not None for line in lines) else ""
@@ -123,20 +124,20 @@ def _races(cells: Cells, width: int) -> Iterator[RenderableType]:
         yield legend(signs, width)
 
 
-def _meanings(lines: Sequence[SlowdownRow], shown: Sequence[str]) -> Iterator[str]:
+def _meanings(lines: Sequence[CaseLine], shown: Sequence[str]) -> Iterator[str]:
     """Of the signs that occur."""
-    entries = {line.entries[backend] for line in lines for backend in shown}
+    entries = {entry(line.race, line.cells[backend]) for line in lines for backend in shown}
     for sign in (FASTEST, TIED):
-        if any(entry.startswith(sign) for entry in entries):
+        if any(text.startswith(sign) for text in entries):
             yield f"{sign} {MEANINGS[sign]}"
-    there = {line.words[backend] for line in lines for backend in shown} - {"right", "not_run"}
+    there = {line.cells[backend].word for line in lines for backend in shown} - {"right", "not_run"}
     yield from (formatting.legend(word) for word in OUTCOMES if word in there)
     if NONE in entries:
         yield f"{NONE} not measured"
 
 
 def _tables(
-    cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int, layout: Layout
+    cells: Cells, lines: Sequence[CaseLine], backends: Sequence[str], width: int, layout: Layout
 ) -> list[list[str]]:
     """The backends of each table, in order; the first also has the figures of the fastest."""
     tables: list[list[str]] = []
@@ -162,7 +163,7 @@ def _table(columns: Sequence[Column], gap: int) -> Table:
     return table
 
 
-def _around(lines: Sequence[SlowdownRow], layout: Layout, between: Sequence[Column], *, is_first: bool) -> list[Column]:
+def _around(lines: Sequence[CaseLine], layout: Layout, between: Sequence[Column], *, is_first: bool) -> list[Column]:
     """The columns of the backends between those of the case and, in the first table, those of the fastest."""
     before = [
         _plain_column("", [formatting.short(line.case, layout.case) for line in lines], left=True),
@@ -182,23 +183,24 @@ def _plain_column(title: str, texts: Sequence[str], *, left: bool = False) -> Co
     return Column(title, found, max(cell_len(text) for text in (*title.split("\n"), *texts)), left)
 
 
-def _column(cells: Cells, lines: Sequence[SlowdownRow], backend: str, layout: Layout) -> Column:
+def _column(cells: Cells, lines: Sequence[CaseLine], backend: str, layout: Layout) -> Column:
     texts, name = [_entry(line, backend) for line in lines], marked(cells, backend)
     needed = max(max(text.cell_len for text in texts), longest_part(name, layout.head))
     return Column(head(name, needed), texts, needed)
 
 
-def _entry(line: SlowdownRow, backend: str) -> Text:
-    entry, word = line.entries[backend], line.words[backend]
-    return Text(entry, "bold green" if entry.startswith(FASTEST) else STYLES.get(word, "") if word != "right" else "")
+def _entry(line: CaseLine, backend: str) -> Text:
+    text, word = entry(line.race, line.cells[backend]), line.cells[backend].word
+    return Text(text, "bold green" if text.startswith(FASTEST) else STYLES.get(word, "") if word != "right" else "")
 
 
-def _stacked(cells: Cells, lines: Sequence[SlowdownRow], backends: Sequence[str], width: int) -> Iterator[Text]:
+def _stacked(cells: Cells, lines: Sequence[CaseLine], backends: Sequence[str], width: int) -> Iterator[Text]:
     """Where columns do not fit: the case, and below it its entries as running text."""
     for line in lines:
         yield Text(formatting.short(f"{line.case}, n = {plain(formatting.short_count(line.size))}", width), "bold")
-        entries = [f"{formatting.short(marked(cells, backend), 10)} {line.entries[backend]}" for backend in backends]
-        yield Text(wrapped(", ".join(entry.replace(" ", "\u00a0") for entry in entries), width))
+        names = {backend: formatting.short(marked(cells, backend), 10) for backend in backends}
+        entries = [f"{name} {entry(line.race, line.cells[backend])}" for backend, name in names.items()]
+        yield Text(wrapped(", ".join(text.replace(" ", "\u00a0") for text in entries), width))
 
 
 def _checked(cells: Cells, width: int) -> Iterator[RenderableType]:
