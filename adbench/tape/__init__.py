@@ -63,9 +63,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-# Names of the array API that are numpy's own here: constants, and functions of types and shapes.
-from numpy import broadcast_shapes, can_cast, e, finfo, float32, float64, iinfo, inf, int32, int64, isdtype, nan
-from numpy import newaxis, pi, result_type
+# Names of the array API that are numpy's own here: constants, functions of types and shapes, and new plain arrays.
+from numpy import arange, broadcast_shapes, can_cast, e, eye, finfo, float32, float64, iinfo, inf, int32, int64, isdtype
+from numpy import nan, newaxis, ones, pi, result_type, zeros
+from numpy import zeros as empty  # so that elements never filled are not noise
 
 from adbench.tape import linalg, operand  # it gives active values their operators
 from adbench.tape.variable import make_callback_var, reverse_pass_callback

@@ -1,4 +1,4 @@
-"""New arrays, under the array API's names: plain float64 arrays, which are constants.
+"""New arrays that may be active, under the array API's names. (Those that never are, as `zeros`, are numpy's own.)
 
 An array made like an active value is active too, so you can write values computed from it into the array.
 """
@@ -16,34 +16,11 @@ from adbench.tape.rules.shapes import Shape, asarray, broadcast_to, reshape, zer
 from adbench.tape.values import any_active, shape_of
 
 
-def zeros(shape: int | Shape, dtype: Any = None) -> Any:
-    """An array of zeros. `empty` is the same, so that elements never filled are not noise."""
-    return np.zeros(shape, dtype)
-
-
-empty = zeros
-
-
-def ones(shape: int | Shape, dtype: Any = None) -> Any:
-    """An array of ones."""
-    return np.ones(shape, dtype)
-
-
 def full(shape: int | Shape, fill_value: Value, dtype: Any = None) -> Value:
     """An array filled with one number; active if the number is."""
     if isinstance(fill_value, Active):
         return broadcast_to(fill_value, shape)
     return np.full(shape, fill_value, np.float64 if dtype is None else dtype)
-
-
-def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """Ones on the k-th diagonal, zeros elsewhere."""
-    return np.eye(n_rows, n_cols, k, np.float64 if dtype is None else dtype)
-
-
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
-    """start, start + step, … before stop; integers if all three are."""
-    return np.arange(*((start,) if stop is None else (start, stop, step)), dtype=dtype)
 
 
 def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) -> Value:
