@@ -86,7 +86,7 @@ from adbench.tape.densities.multivariate import multi_normal_prec_lpdf
 from adbench.tape.explain.explanation import Explanation, explain
 from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
-from adbench.tape.machine.loading import load_machine_code
+from adbench.tape.fast.switch import load_machine_code
 from adbench.tape.jacobians import hessian, hvp, jacobian
 from adbench.tape.levels import ClosedTapeError, ForwardModeError, NotCompilableError, loop, nested
 from adbench.tape.linalg import EqualEigenvaluesError, cholesky, det, eigh, eigvalsh, expm, inv, log_determinant

@@ -4,8 +4,8 @@ They make the same records with the same numbers as the Python versions, in less
 them for CPython's C API. They treat the common cases: values of one open tape, floats and integers. In all other cases
 they call the Python version.
 
-`loading` imports this module once that is worth the tenth of a second it takes. Without llvmlite, or where this Python
-keeps the parts of objects elsewhere than `layout` expects, the Python versions stay.
+`fast.switch` imports this module once that is worth the tenth of a second it takes. Without llvmlite, or where this
+Python keeps the parts of objects elsewhere than `layout` expects, the Python versions stay.
 """
 
 from __future__ import annotations
@@ -336,11 +336,3 @@ class MachineCode:
         setattr(Array, "__getitem__", self._getitem)  # noqa: B010  # CPython would call a Python function directly
         items = layout.operators_of(Array, layout.ITEMS)
         items[layout.place_of("getitem", layout.ITEMS)] = self.address("element")
-
-    def remove(self) -> None:
-        """Put the Python versions back."""
-        for name in self._places:
-            setattr(Scalar, f"__{name}__", vars(Scalar)[f"__{name}__"])
-        for rule, _ in self._functions:
-            rule.run = written_out(rule)
-        setattr(Array, "__getitem__", read)  # noqa: B010  # the type checker knows no assignment to it
