@@ -103,7 +103,6 @@ from adbench.tape.variable import Var, current_tape, recover_memory, set_zero_al
 if TYPE_CHECKING:  # the names in `PUBLIC`
     from adbench.tape.compiled import Compiled
     from adbench.tape.rules.compound import *
-    from adbench.tape.rules.creation import *
     from adbench.tape.rules.elementwise import *
     from adbench.tape.rules.indexing import *
     from adbench.tape.rules.predicates import *
