@@ -1,8 +1,9 @@
 """The public names of `adbench.tape`, and the functions that replace numpy's on active values.
 
 The tables are empty here; families of functions fill them: `function` with one row for each elementwise function,
-`publish` with those of a module, and `stand_for`. `__array_ufunc__` and `__array_function__` read them. A function that
-is not listed raises `UnsupportedError`, because running it on plain values would silently make a constant of a variable.
+`publish` with those of a module, and `stand_for`. `__array_ufunc__` and `__array_function__` read them. A function
+that is not listed raises `UnsupportedError`, because running it on plain values would silently make a constant of a
+variable.
 """
 
 from __future__ import annotations
