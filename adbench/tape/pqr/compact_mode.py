@@ -16,8 +16,7 @@ multiplies only on request, in the cheaper order: compact forms forwards, all ot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,16 +180,19 @@ class JacobianRule(Rule):
 class Frame:
     """One level of this mode.
 
-    level      its number
-    lazy       whether products stay lazy
-    is_open    whether the level is open
-    variables  values that carry their Jacobians, one for each of the `values`
+    level    its number
+    lazy     whether products stay lazy
+    is_open  whether the level is open
+    values   those of its variables
     """
 
     def __init__(self, level: int, lazy: bool, values: Sequence[Value]) -> None:
         self.level, self.lazy, self.is_open = level, lazy, True
         self.values = values
-        self.variables = [Compact(self, value, {k: identity(value)}) for k, value in enumerate(values)]
+
+    def variables(self) -> list[Compact]:
+        """New variables. The frame does not hold them, because they hold it and a circle would keep their memory."""
+        return [Compact(self, value, {k: identity(value)}) for k, value in enumerate(self.values)]
 
     def _has(self, y: Value) -> bool:
         return isinstance(y, Compact) and y.frame is self
@@ -210,17 +212,6 @@ class Frame:
         return [
             settle(reshape(self.jacobian(y, k).dense(), shape_of(y) + shape_of(x))) for k, x in enumerate(self.values)
         ]
-
-
-@contextmanager
-def carried(values: Sequence[Value], *, lazy: bool) -> Iterator[Frame]:
-    """Open a level with these values as variables."""
-    with forward_level() as level:
-        frame = Frame(level, lazy, values)
-        try:
-            yield frame
-        finally:
-            frame.is_open = False
 
 
 class Compact(Operand):
@@ -279,11 +270,13 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
     if mode not in ("forward", "hybrid", "dense"):
         raise ValueError(f"compact_jacobian: mode: expected 'forward', 'hybrid' or 'dense', got {mode!r}")
     value = leaf_value(x, "compact_jacobian: x")
-    with carried([value], lazy=mode == "hybrid") as frame:
-        (variable,) = frame.variables
+    with forward_level() as level:
+        frame = Frame(level, mode == "hybrid", [value])
+        (variable,) = frame.variables()
         if mode == "dense":
             variable.jacobians[0] = Dense(np.eye(size_of(value)))
         y = asarray(f(variable))
+        frame.is_open = False
     return frame.value(y), frame.jacobian(y, 0)
 
 

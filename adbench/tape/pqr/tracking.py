@@ -46,13 +46,14 @@ from adbench.tape.core.functionals import plain, vjp
 from adbench.tape.core.node import new_leaf
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.jacobians import rows
-from adbench.tape.levels import on_tape
-from adbench.tape.pqr.compact_mode import Frame, carried
+from adbench.tape.levels import forward_level, on_tape
+from adbench.tape.pqr.compact_forms import Implicit
+from adbench.tape.pqr.compact_mode import Frame
 from adbench.tape.pqr.custom_gradient import OneCall
 from adbench.tape.rules.elementwise import positive
 from adbench.tape.rules.shapes import asarray, ravel, reshape
 from adbench.tape.trees import NAMESPACE, _register_node, flatten, tree_flatten, tree_unflatten
-from adbench.tape.values import any_active, leaf_value, shape_of
+from adbench.tape.values import any_active, leaf_value, shape_of, size_of
 
 MODES = ("reverse", "forward", "hybrid")
 
@@ -65,8 +66,11 @@ class _OnTape:
 
     def __init__(self, tape: Any, values: Sequence[Value]) -> None:
         self.tape, self.level = tape, tape.level
-        self.variables = [new_leaf(tape, value) for value in values]
-        self.cells = [leaf.cell for leaf in self.variables]  # stored now, because x[i] = v rebinds a variable
+        self.leaves = [new_leaf(tape, value) for value in values]
+        self.cells = [leaf.cell for leaf in self.leaves]  # stored now, because x[i] = v rebinds a variable
+
+    def variables(self) -> list[Value]:
+        return self.leaves
 
     def value(self, y: Value) -> Value:
         return plain(y, self.tape)
@@ -81,9 +85,13 @@ def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | Frame]:
     if mode == "reverse":
         with on_tape() as tape:
             yield _OnTape(tape, values)
-    else:
-        with carried(values, lazy=mode == "hybrid") as frame:
+        return
+    with forward_level() as level:
+        frame = Frame(level, mode == "hybrid", values)
+        try:
             yield frame
+        finally:
+            frame.is_open = False
 
 
 class _Construct(NamedTuple):
@@ -102,7 +110,7 @@ class _Construct(NamedTuple):
                     "call gradient_of there, or pass a result of that derivative"
                 )
         blocks = [self.level.blocks(asarray(leaf)) for leaf in leaves]
-        of_each = [tree_unflatten(structure, [row[k] for row in blocks]) for k in range(len(self.level.variables))]
+        of_each = [tree_unflatten(structure, [row[k] for row in blocks]) for k in range(self.structure.num_leaves)]
         gradients: dict[str, Any] = tree_unflatten(self.structure, of_each)
         return gradients
 
@@ -145,7 +153,7 @@ def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
         _open.constructs.append(_Construct(level, structure))
         depth = len(_open.constructs)
         try:
-            yield Tracked(**tree_unflatten(structure, level.variables))
+            yield Tracked(**tree_unflatten(structure, level.variables()))
         finally:
             del _open.constructs[depth - 1 :]
 
@@ -252,15 +260,15 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
         """With a scalar the gradients, from one recording; with an array their left products, by sweeps."""
         with on_tape() as tape:
             level = _OnTape(tape, parts)
-            y = on_leaves(level.variables)
+            y = on_leaves(level.variables())
             if shape_of(y) == ():
                 return level.value(y), tuple(level.blocks(y))
-            shape = shape_of(y)
 
-        def product(i: int, left: Value) -> Value:
-            adjoints = [vjp(on_leaves, list(parts), reshape(left[k], shape))[1][i] for k in range(shape_of(left)[0])]
+        def product(i: int, w: Value) -> Value:
+            adjoints = [vjp(on_leaves, list(parts), reshape(w[k], shape_of(y)))[1][i] for k in range(shape_of(w)[0])]
             return asarray([ravel(adjoint) for adjoint in adjoints])
 
-        return level.value(y), tuple(partial(product, i) for i in range(len(parts)))
+        shapes = [(size_of(y), size_of(x)) for x in parts]
+        return level.value(y), tuple(Implicit(shape, partial(product, i), None) for i, shape in enumerate(shapes))
 
     return OneCall("back_gradient: the function", value_and_gradients, len(leaves)).rule(*leaves)
