@@ -261,14 +261,15 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
         with on_tape() as tape:
             level = _OnTape(tape, parts)
             y = on_leaves(level.variables())
-            if shape_of(y) == ():
-                return level.value(y), tuple(level.blocks(y))
+            value, shape = level.value(y), shape_of(y)
+            if shape == ():
+                return value, tuple(level.blocks(y))
 
         def product(i: int, w: Value) -> Value:
-            adjoints = [vjp(on_leaves, list(parts), reshape(w[k], shape_of(y)))[1][i] for k in range(shape_of(w)[0])]
+            adjoints = [vjp(on_leaves, list(parts), reshape(w[k], shape))[1][i] for k in range(shape_of(w)[0])]
             return asarray([ravel(adjoint) for adjoint in adjoints])
 
-        shapes = [(size_of(y), size_of(x)) for x in parts]
-        return level.value(y), tuple(Implicit(shape, partial(product, i), None) for i, shape in enumerate(shapes))
+        sizes = [(size_of(value), size_of(x)) for x in parts]
+        return value, tuple(Implicit(size, partial(product, i), None) for i, size in enumerate(sizes))
 
     return OneCall("back_gradient: the function", value_and_gradients, len(leaves)).rule(*leaves)
