@@ -6,6 +6,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import TypeVar
 
@@ -31,49 +32,37 @@ def parallel(
     at_once   tasks that run at a time, each in a thread
     stop      called if this ends early, to release waiting tasks
     """
-    waiting: queue.SimpleQueue[Generator[T, None, None]] = queue.SimpleQueue()
-    for task in tasks:
-        waiting.put(task)
-    arrived: queue.SimpleQueue[tuple[str, T | BaseException | None]] = queue.SimpleQueue()
+    arrived: queue.SimpleQueue[T | Future[None]] = queue.SimpleQueue()
     stopped = threading.Event()
 
-    def walk() -> None:
-        try:
-            while not stopped.is_set():
-                with closing(waiting.get_nowait()) as task:  # another task may wait for its processors
-                    for item in task:
-                        arrived.put(("item", item))
-                        if stopped.is_set():
-                            return
-        except queue.Empty:
-            pass
-        except BaseException as error:  # raised again in the calling thread
-            arrived.put(("error", error))
-        finally:
-            arrived.put(("end", None))
+    def walk(task: Generator[T, None, None]) -> None:
+        with closing(task):  # another task may wait for its processors
+            for item in task:
+                arrived.put(item)
+                if stopped.is_set():
+                    return
 
-    threads = [threading.Thread(target=walk, daemon=True) for _ in range(min(at_once, len(tasks)))]
-    for thread in threads:
-        thread.start()
-    running = len(threads)
+    pool = ThreadPoolExecutor(max(1, min(at_once, len(tasks))))
+    running = 0
     try:
+        for task in tasks:
+            pool.submit(walk, task).add_done_callback(arrived.put)
+            running += 1
         while running:
             try:
-                kind, item = arrived.get(timeout=SIGNAL_SECONDS)
+                item = arrived.get(timeout=SIGNAL_SECONDS)
             except queue.Empty:
                 continue
-            if kind == "end":
+            if isinstance(item, Future):
+                item.result()  # raises what the task raised
                 running -= 1
-            elif kind == "error":
-                raise item  # type: ignore[misc]  # it is an exception
             else:
-                yield item  # type: ignore[misc]  # it is a T
+                yield item
     finally:
         if running:
             stopped.set()
             stop()
-            for thread in threads:
-                thread.join()
+        pool.shutdown(cancel_futures=True)
 
 
 def room(threads: int) -> int:

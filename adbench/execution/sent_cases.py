@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -137,20 +137,6 @@ def _depends(module: str | None) -> str:
     return digest(dependencies(source, sys.path)) if source else "unknown"
 
 
-class _Unimportable(Exception):
-    """Raised for an object that no other process can import."""
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles functions and classes by module and name, and refuses those of __main__."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        """Refuse what another process cannot import."""
-        if getattr(obj, "__module__", None) == "__main__" and hasattr(obj, "__qualname__"):
-            raise _Unimportable(f"{obj.__qualname__} is defined in __main__ or in a notebook")
-        return _reduced_wrapper(obj)
-
-
 def _reduced_wrapper(obj: Any) -> Any:
     """How to pickle an object that wraps a function: by its name in its module, if it has one. NotImplemented for other
     objects."""
@@ -169,25 +155,25 @@ def _empty(kind: type) -> Any:
 
 
 def pickled(parts: Mapping[str, Any], send: Send) -> bytes:
-    """The pickle of the parts, by cloudpickle for "pickle". Raises UsageError in one line."""
-    kind = _Pickler if send != "pickle" else _cloud_pickler()
+    """The pickle of the parts: functions and classes by module and name, or by cloudpickle for "pickle".
+
+    Raises UsageError in one line, MissingLibrary without cloudpickle.
+    """
+    kind: Any = pickle if send == "import" else library("cloudpickle", "send='pickle'")
+
+    class Pickler(kind.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+        def reducer_override(self, obj: Any) -> Any:
+            if send == "import" and getattr(obj, "__module__", None) == "__main__" and hasattr(obj, "__qualname__"):
+                where = f"{obj.__qualname__} is defined in __main__ or in a notebook"
+                raise UsageError(f"the worker processes cannot import it: {where}; {INSTEAD[send]}")
+            reduced = _reduced_wrapper(obj)
+            return super().reducer_override(obj) if reduced is NotImplemented and send == "pickle" else reduced
+
     buffer = io.BytesIO()
     try:
-        kind(buffer).dump(dict(parts))
-    except _Unimportable as error:
-        raise UsageError(f"the worker processes cannot import it: {error}; {INSTEAD[send]}") from None
+        Pickler(buffer).dump(dict(parts))
+    except UsageError:
+        raise
     except Exception as error:  # an object's method may raise anything
         raise UsageError(f"it cannot be pickled: {first_line(error)}; {INSTEAD[send]}") from error
     return buffer.getvalue()
-
-
-def _cloud_pickler() -> Callable[[io.BytesIO], pickle.Pickler]:
-    """cloudpickle's class. Raises MissingLibrary if it is not installed."""
-    cloudpickle: Any = library("cloudpickle", "send='pickle'")
-
-    class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-        def reducer_override(self, obj: Any) -> Any:
-            reduced = _reduced_wrapper(obj)
-            return super().reducer_override(obj) if reduced is NotImplemented else reduced
-
-    return CloudPickler

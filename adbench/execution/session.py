@@ -24,8 +24,7 @@ from adbench.execution.planning.plan import (
     seconds_of_large_references,
     sizes_by_case,
 )
-from adbench.execution.planning.request import Request
-from adbench.execution.planning.selected import selected
+from adbench.execution.planning.request import Request, selected
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.supervisor import Supervisor

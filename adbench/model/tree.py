@@ -36,6 +36,12 @@ def copied(tree: Any) -> Any:
     return map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
+def are_equal(a: Any, b: Any) -> bool:
+    """Whether the leaves hold the same values; NaN equals NaN."""
+    pairs = zip(map(dense, leaves(a)), map(dense, leaves(b)), strict=True)
+    return all(np.array_equal(p, q, equal_nan=np.asarray(p).dtype.kind in "fc") for p, q in pairs)
+
+
 def is_active(leaf: Any) -> bool:
     """Whether a leaf can be active: a Python float or a float64 array, not an int, which is static."""
     return isinstance(leaf, float) or (isinstance(leaf, np.ndarray) and leaf.dtype == np.float64)
@@ -52,6 +58,18 @@ def like(x: Any, make: Callable[[Any], Any]) -> Any:
     def leaf(value: Any) -> Any:
         array = make(np.asarray(value, dtype=np.float64))
         return array if np.ndim(array) else float(array)
+
+    return map_leaves(leaf, x)
+
+
+def map_floats(function: Callable[[Any], Any], x: Any) -> Any:
+    """The structure of x with `function` applied to every leaf that can be active, as an array; floats stay floats."""
+
+    def leaf(value: Any) -> Any:
+        if not is_active(value):
+            return value
+        array = function(np.asarray(value, dtype=np.float64))
+        return array if isinstance(value, np.ndarray) else float(array)
 
     return map_leaves(leaf, x)
 

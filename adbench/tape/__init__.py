@@ -63,9 +63,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-# Names of the array API that are numpy's own here: constants, and functions of types and shapes.
-from numpy import broadcast_shapes, can_cast, e, finfo, float32, float64, iinfo, inf, int32, int64, isdtype, nan
-from numpy import newaxis, pi, result_type
+# Names of the array API that are numpy's own here: constants, functions of types and shapes, and new plain arrays.
+from numpy import arange, broadcast_shapes, can_cast, e, eye, finfo, float32, float64, iinfo, inf, int32, int64, isdtype
+from numpy import nan, newaxis, ones, pi, result_type, zeros
+from numpy import zeros as empty  # so that elements never filled are not noise
 
 from adbench.tape import linalg, operand  # it gives active values their operators
 from adbench.tape.variable import make_callback_var, reverse_pass_callback
@@ -85,7 +86,7 @@ from adbench.tape.densities.multivariate import multi_normal_prec_lpdf
 from adbench.tape.explain.explanation import Explanation, explain
 from adbench.tape.fast import blocks as memory  # public as tape.memory
 from adbench.tape.fast import switch
-from adbench.tape.machine.loading import load_machine_code
+from adbench.tape.fast.switch import load_machine_code
 from adbench.tape.jacobians import hessian, hvp, jacobian
 from adbench.tape.levels import ClosedTapeError, ForwardModeError, NotCompilableError, loop, nested
 from adbench.tape.linalg import EqualEigenvaluesError, cholesky, det, eigh, eigvalsh, expm, inv, log_determinant
@@ -102,7 +103,6 @@ from adbench.tape.variable import Var, current_tape, recover_memory, set_zero_al
 if TYPE_CHECKING:  # the names in `PUBLIC`
     from adbench.tape.compiled import Compiled
     from adbench.tape.rules.compound import *
-    from adbench.tape.rules.creation import *
     from adbench.tape.rules.elementwise import *
     from adbench.tape.rules.indexing import *
     from adbench.tape.rules.predicates import *

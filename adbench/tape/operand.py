@@ -11,12 +11,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adbench.tape import linalg
+from adbench.tape import identities, linalg
 from adbench.tape.core.rule import Active, TapeError, Value
-from adbench.tape.identities import recognised
 from adbench.tape.numpy_names import METHODS, UFUNCS, call_function, call_ufunc, stand_for, stand_for_namesakes
-from adbench.tape.rules import creation, fourier, indexing, products, reductions, shapes  # noqa: F401  # all register
 from adbench.tape.rules import elementwise as e
+from adbench.tape.rules import fourier, indexing, products, reductions, shapes
 from adbench.tape.rules.predicates import compare
 from adbench.tape.values import shape_of, value_of
 
@@ -35,7 +34,7 @@ def operator_of(rule: Callable[..., Value]) -> Callable[[Any, Any], Value]:
 def _times(self: Any, other: Any) -> Value:
     """self · other, where the square of a root is recognised as one."""
     if type(other) is type(self) and getattr(self, "origin", None) is not None:
-        known = recognised.product(self, other)
+        known = identities.product(self, other)
         return e.multiply(self, other) if known is None else known
     return e.multiply(self, other)
 

@@ -7,12 +7,12 @@ operations of `adbench conform` follow from the row. The engine's rules and the 
 
 from collections.abc import Iterable, Mapping
 
-from adbench.vocabulary import derived_rows, rows
 from adbench.vocabulary.row import Function, table, words
+from adbench.vocabulary.rows import DERIVED, ROWS
 
 __all__ = ["CANONICAL", "FUNCTIONS", "Function", "of_numpy", "words"]
 
-FUNCTIONS: Mapping[str, Function] = table((*rows.ROWS, *derived_rows.ROWS))
+FUNCTIONS: Mapping[str, Function] = table((*ROWS, *DERIVED))
 """Name -> function."""
 
 CANONICAL: Mapping[str, str] = {name: row.name for row in FUNCTIONS.values() for name in row.names}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from adbench.execution.operators.colouring import groups
 
@@ -18,7 +19,7 @@ COLUMN = np.eye(12) + (np.arange(12) == 0)[None, :] > 0  # a full column, alone 
     ids=["tridiagonal", "blocks", "diagonal", "full row", "full column", "empty"],
 )
 def test_known_graphs_take_the_least_number_of_groups(pattern: NDArray[np.bool_], count: int) -> None:
-    found = groups(*np.nonzero(pattern), pattern.shape)
+    found = groups(csc_array(pattern))
     assert found.max() + 1 == count
     assert found.shape == (pattern.shape[1],)
 
@@ -27,6 +28,6 @@ def test_known_graphs_take_the_least_number_of_groups(pattern: NDArray[np.bool_]
 def test_no_two_columns_of_a_group_share_a_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pattern = rng.random((rng.integers(1, 40), rng.integers(1, 40))) < rng.uniform(0, 0.4)
-    found = groups(*np.nonzero(pattern), pattern.shape)
+    found = groups(csc_array(pattern))
     for group in range(found.max() + 1):
         assert pattern[:, found == group].sum(axis=1).max() <= 1

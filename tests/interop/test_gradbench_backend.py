@@ -13,7 +13,7 @@ import pytest
 from adbench import Unsupported
 from adbench.catalog.discovery import catalog, load
 from adbench.execution.session import prepare
-from adbench.execution.workers import remote_call
+from adbench.execution.workers.timed_call import RemoteCall, TimedCall, TimedRemoteCall
 from adbench.interop.gradbench import tool_backend as driving
 from adbench.interop.gradbench.case_matching import MATCHES
 from adbench.measure import phases
@@ -133,7 +133,7 @@ def test_a_tool_without_timings_has_no_time(tmp_path: Path) -> None:
     case = KNOWN.cases["log_sum_exp"]
     names, args, wrt = case.bind(2, 0)
     call = used("gradient", function_of(case, names, np), args, wrt)
-    assert isinstance(call, remote_call.RemoteCall)
+    assert isinstance(call, RemoteCall)
     with pytest.raises(RuntimeError, match="reports no time"):
         call.runs(args, 1, 0.0)
 
@@ -158,10 +158,9 @@ def test_an_epoch_has_the_requested_number_of_runs() -> None:
         def resident_peak(self, args: Any) -> Any:
             raise AssertionError
 
-    bound = remote_call.bound(Told(), ())
-    assert bound is not None
-    assert bound.epoch(7).ns == 7000
-    warm, calls = bound.warm_up({"warm_ns": 100_000, "epoch_ns": 50_000})
+    timed = TimedCall.of(Told(), (), tape())
+    assert timed.epoch(7).ns == 7000
+    warm, calls = timed.warm_up(100_000, 100_000, 50_000)
     assert (warm.calls, calls) == (101, 50)
-    assert bound.measure_memory("python", 1).value is None
-    assert remote_call.bound(lambda: None, ()) is None
+    assert timed.memory("python", 1).value is None
+    assert not isinstance(TimedCall.of(lambda: None, (), tape()), TimedRemoteCall)

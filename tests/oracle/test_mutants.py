@@ -19,7 +19,7 @@ from adbench.execution.python_check import WrongGradient, assert_gradients
 from adbench.model.case import Case, function_of
 from adbench.model.operator import batch_points, definition, needs_second_order
 from adbench.oracle.precise import METHOD
-from adbench.tape.machine import loading
+from adbench.tape.fast import switch
 from tests.backends.loaded import backend
 from tests.oracle.mutant import Mutant
 from tests.oracle.mutants import MUTANTS
@@ -35,7 +35,7 @@ NIGHTLY_SEED = 1_000  # the first seed of the points; the next ones follow
 @pytest.fixture(autouse=True)
 def in_python() -> Iterator[None]:
     """The faults are planted in Python, so the engine must run it."""
-    with loading.python_only():
+    with switch.python_only():
         yield
 
 

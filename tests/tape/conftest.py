@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from adbench.tape.machine import loading
+from adbench.tape.fast import switch
 
 
 @pytest.fixture(autouse=True, scope="session")
 def machine_code():
-    reason = loading.load_machine_code()
+    reason = switch.load_machine_code()
     assert not reason or sys.version_info[:2] != (3, 11), reason

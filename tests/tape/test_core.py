@@ -15,8 +15,7 @@ from adbench import tape
 from adbench.tape.compiled.kernels.natives import NATIVE
 from adbench.tape.core.recording import ASK
 from adbench.tape.fast import switch
-from adbench.tape.numpy_names import PUBLIC, UFUNCS
-from adbench.tape.rules.function import ROWS, function
+from adbench.tape.numpy_names import PUBLIC, ROWS, UFUNCS, function
 
 CORE = Path(adbench.tape.core.__file__).parent
 NEXT_TO_CORE = {"adbench.tape.values", "adbench.tape.trees", "adbench.tape.levels"}

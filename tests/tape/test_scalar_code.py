@@ -14,8 +14,9 @@ import pytest
 
 from adbench import tape
 from adbench.tape.core.rule import Active
+from adbench.tape.fast import switch
 from adbench.tape.fast.scalar_functions import row
-from adbench.tape.machine import layout, loading, scalar_code
+from adbench.tape.machine import layout, scalar_code
 
 BIG = 10**400
 
@@ -131,7 +132,7 @@ def test_records_and_derivatives_are_those_of_python(name, point):
                 return type(error).__name__, str(error)
 
     found = tried()
-    with loading.python_only():
+    with switch.python_only():
         assert found == tried()
 
 
@@ -183,7 +184,7 @@ def test_each_function_has_the_records_of_python_at_ordinary_and_special_points(
                     yield repr(described(records))
 
     found = list(every_record())
-    with loading.python_only():
+    with switch.python_only():
         assert found == list(every_record())
 
 
@@ -204,7 +205,7 @@ def of_array(f, *, which):
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_elements_of_arrays_have_the_records_and_derivatives_of_python(name, which):
     found = of_array(ELEMENTS[name], which=which)
-    with loading.python_only():
+    with switch.python_only():
         assert repr(found) == repr(of_array(ELEMENTS[name], which=which))
 
 
@@ -223,7 +224,7 @@ def test_an_index_outside_of_an_array_gives_the_outcome_of_python(index):
 
     for of in (lambda A: A, lambda A: A[0]):
         found = outcome(of)
-        with loading.python_only():
+        with switch.python_only():
             assert found == outcome(of)
 
 
@@ -257,7 +258,7 @@ def test_a_refused_operand_raises_the_same_type_of_error(name):
         return caught.type
 
     found = error()
-    with loading.python_only():
+    with switch.python_only():
         assert found is error()
     assert tape.gradient(lambda x: x * x, 3.0) == (9.0, 6.0)
 
@@ -292,7 +293,7 @@ def test_an_active_adjoint_is_left_to_python():
             x = tape.Var(1.5)
             y = 2.0 * x
             x.adj, y.adj = w, 1.0
-            loading.PASSES[0](reversed(records))
+            switch.PASSES[0](reversed(records))
             return x.adj * w
 
     assert tape.gradient(weighted, 3.0) == (15.0, 8.0)
@@ -375,7 +376,7 @@ def test_the_collector_may_run_at_any_allocation():
         found = tape.gradient(turns, 1.3)
     finally:
         gc.set_threshold(*before)
-    with loading.python_only():
+    with switch.python_only():
         assert found == tape.gradient(turns, 1.3)
 
 
@@ -407,25 +408,22 @@ def test_threads_record_on_their_own_tapes():
 @pytest.fixture
 def fresh(monkeypatch):
     """The state before anything was loaded."""
-    code, first = loading._LoadingState.code, loading.PASSES[0]
-    code.remove()
-    for name, value in (("code", None), ("refused", ""), ("left", 50.0)):
-        monkeypatch.setattr(loading._LoadingState, name, value)
-    loading.PASSES[0] = loading.counted_sweep
-    yield
-    monkeypatch.undo()
-    loading.PASSES[0] = first
-    loading.install()
+    with switch.python_only():
+        for name, value in (("refused", ""), ("left", 50.0)):
+            monkeypatch.setattr(switch._LoadingState, name, value)
+        switch.PASSES[0] = switch.counted_sweep
+        yield
+        monkeypatch.undo()
 
 
 @pytest.mark.usefixtures("fresh")
 def test_the_code_is_loaded_once_enough_records_were_swept():
     tape.gradient(lambda x: x * x, 1.3)
-    assert loading._LoadingState.code is None
+    assert switch._LoadingState.code is None
     for _ in range(3):
         assert tape.gradient(turns, 1.3) == tape.gradient(turns, 1.3)
-    assert loading._LoadingState.code is not None
-    assert loading.PASSES[0] is not loading.counted_sweep
+    assert switch._LoadingState.code is not None
+    assert switch.PASSES[0] is not switch.counted_sweep
 
 
 @pytest.mark.usefixtures("fresh")
@@ -438,7 +436,7 @@ def test_an_unknown_place_of_the_counts_keeps_the_python_versions(monkeypatch):
 def test_an_unknown_layout_keeps_the_python_versions(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     assert tape.load_machine_code() == "machine code for scalars knows CPython 3.11 to 3.13 on 64 bits only"
-    assert loading._LoadingState.code is None
+    assert switch._LoadingState.code is None
     assert tape.gradient(turns, 1.3)[1] == pytest.approx(tape.jvp(turns, 1.3, 1.0)[1])
 
 
@@ -469,10 +467,10 @@ def test_the_page_has_the_number_of_functions():
 
 
 def test_methods_set_by_python_replace_the_code_until_it_is_installed_again():
-    address = loading._LoadingState.code.address("operator_mul")
+    address = switch._LoadingState.code.address("operator_mul")
     place = layout.place_of("mul")
     assert layout.operators_of(tape.Scalar)[place] == address
-    with loading.python_only():
+    with switch.python_only():
         assert layout.operators_of(tape.Scalar)[place] != address
     assert layout.operators_of(tape.Scalar)[place] == address
     assert ctypes.c_void_p(address).value == address

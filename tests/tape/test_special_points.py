@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adbench import tape
-from adbench.tape.rules.function import ROWS
+from adbench.tape.numpy_names import ROWS
 
 from . import sweep, truth
 from .test_density_digits import CONTINUOUS, DISCRETE

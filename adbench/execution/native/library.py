@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -14,8 +14,7 @@ import numpy as np
 
 from adbench.catalog.discovery import builtin_folder
 from adbench.execution.native import build
-from adbench.execution.native.argument_layout import ArgumentLayout, layout, mask, unit_text
-from adbench.execution.native.native_call import GRADIENTS, NativeNumbers, NativeOperator
+from adbench.execution.native.native_call import GRADIENTS, ArgumentLayout, NativeNumbers, NativeOperator, layout
 from adbench.execution.native.shared_object import Opened, copied, shared
 from adbench.model.backend import Call, Operator
 from adbench.model.case import Case
@@ -94,8 +93,8 @@ class CppLibrary:
             unit = self.unit(f, text, sizes, wrt, operator)
             name = f"{self.name} on {text.name}"
             if self.private is None:
-                return Opened(name, shared(unit), sizes, self.variant, unload=False)
-            return Opened(name, copied(unit, self.private), sizes, self.variant, unload=True)
+                return Opened(name, shared(unit), sizes.shapes, self.variant, unload=False)
+            return Opened(name, copied(unit, self.private), sizes.shapes, self.variant, unload=True)
 
         lacking = f"{text.name} has no {operator} by hand" if self.by_hand else f"{self.name} has no {operator}"
         return NativeOperator(open_for, operator, args, wrt, lacking).call()
@@ -178,6 +177,30 @@ class LibraryPlace:
     links: tuple[str, ...]
     depends: tuple[object, ...]
     include: Path | None = None  # the folder of its headers; None without a library
+
+
+def mask(positions: Sequence[int]) -> int:
+    """A bit for each of these inputs."""
+    return sum(1 << position for position in set(positions))
+
+
+def unit_text(kinds: Sequence[str], active: int, own: int, *, every: bool) -> str:
+    """The C++ source that joins a library's header to a case's C++ implementation.
+
+    Both are macros, because their paths must not change the source.
+
+    active   the mask of the active inputs
+    own      the mask of the case's own active inputs, for its gradient by hand
+    every    whether to build all operators, or the gradient alone
+    """
+    return (
+        "#include ADBENCH_LIBRARY\n"
+        "#include ADBENCH_TWIN\n"
+        '#include "function.hpp"\n'
+        f"using Unit = adbench::Function<{active}u, {own}u, {', '.join(kinds)}>;\n"
+        f"constexpr bool every_operator = {str(every).lower()};\n"
+        '#include "exports.hpp"\n'
+    )
 
 
 def native_headers() -> Path:

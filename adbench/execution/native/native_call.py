@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
-import optree
 
-from adbench.execution.native.argument_layout import ArgumentLayout, layout
 from adbench.execution.native.shared_object import Opened
 from adbench.model.backend import WITH_VECTOR, Call, Operator
 from adbench.model.errors import Unsupported
 from adbench.model.operator import DEFINITIONS, definition
-from adbench.model.tree import NAMESPACE, leaves, map_leaves
+from adbench.model.tree import filled, leaves, map_leaves
 
 GRADIENTS = tuple(one.name for one in DEFINITIONS.values() if one.order < 2 and one.vector != "tangent")
 """The operators of a unit built for the gradient alone."""
+
+
+@dataclass(frozen=True)
+class ArgumentLayout:
+    """The properties of inputs that stay the same between calls: one leaf lies after the other, each with its kind.
+
+    kinds     the C++ type of each input's kind: `Real<1>`, `Whole`, `Nest<Real<2>, Real<0>>`
+    shapes    of each leaf, None for a static leaf
+    """
+
+    kinds: tuple[str, ...]
+    shapes: tuple[tuple[int, ...] | None, ...]
+
+
+def layout(args: Sequence[Any]) -> ArgumentLayout:
+    """The layout of native inputs. Raises Unsupported for an input without a C++ type."""
+    shapes = tuple(leaf.shape if isinstance(leaf, np.ndarray) else None for leaf in leaves(tuple(args)))
+    return ArgumentLayout(tuple(map(_kind, args)), shapes)
+
+
+def _kind(arg: Any) -> str:
+    if isinstance(arg, dict):
+        return _nest([arg[key] for key in sorted(arg)])
+    if isinstance(arg, list | tuple):
+        return _nest(arg)
+    if isinstance(arg, np.ndarray):
+        return f"adbench::Real<{arg.ndim}>"
+    for kind, name in ((bool, "Truth"), (int, "Whole"), (str, "Text")):
+        if isinstance(arg, kind):
+            return f"adbench::{name}"
+    raise Unsupported(f"a C++ implementation takes no input of type {type(arg).__name__}")
+
+
+def _nest(parts: Sequence[Any]) -> str:
+    return f"adbench::Nest<{', '.join(map(_kind, parts))}>"
 
 
 class NativeNumbers:
@@ -27,33 +63,33 @@ class NativeNumbers:
     `parts` makes arrays of them, untimed.
     """
 
-    def __init__(
-        self, args: tuple[Any, ...], wrt: tuple[int, ...], sizes: ArgumentLayout, *, square: bool, points: int
-    ) -> None:
-        ends = np.cumsum([0, *map(sizes.size, sizes.leaves_of(wrt))])
-        self._spans = {k: slice(ends[i], ends[i + 1]) for i, k in enumerate(sizes.leaves_of(wrt))}
-        self._leaves = [sizes.leaves_of([w]) for w in wrt]
-        self._shapes = {k: sizes.shapes[k] or () for k in self._spans}
-        self._structures = [optree.tree_structure(args[w], namespace=NAMESPACE) for w in wrt]
+    def __init__(self, inputs: Sequence[Any], wrt: tuple[int, ...], *, square: bool, points: int) -> None:
+        places = sorted(wrt)  # C++ has the active inputs in their own order
+        self._x, self._order = tuple(inputs[place] for place in places), tuple(map(places.index, wrt))
+        self._shapes = [np.shape(leaf) for leaf in leaves(self._x)]
+        sizes = list(map(math.prod, self._shapes))
+        self._ends, total = np.cumsum(sizes), sum(sizes)
         self._lead = (points,) if points else ()
-        self.numbers = np.zeros((ends[-1],) * 2 if square else (*self._lead, ends[-1]))
+        self.numbers = np.zeros((total, total) if square else (*self._lead, total))
+
+    def fresh(self) -> NativeNumbers:
+        """Memory for another result."""
+        other = copy(self)
+        other.numbers = np.zeros(self.numbers.shape)
+        return other
 
     def parts(self) -> tuple[Any, ...]:
         """Copies: one entry with its structure for each active input of a gradient; a tuple of rows of blocks for a
         Hessian."""
+        ends, shapes = self._ends[:-1], self._shapes
         if self.numbers.ndim == 2 and not self._lead:
-            leaves = [k for (k,) in self._leaves]
-            return tuple(tuple(self._block(i, j) for j in leaves) for i in leaves)
-        return tuple(
-            optree.tree_unflatten(
-                structure,
-                [self.numbers[..., self._spans[k]].copy().reshape(self._lead + self._shapes[k]) for k in own],
+            rows = [np.split(row, ends, axis=1) for row in np.split(self.numbers, ends)]
+            return tuple(
+                tuple(rows[i][j].copy().reshape(shapes[i] + shapes[j]) for j in self._order) for i in self._order
             )
-            for structure, own in zip(self._structures, self._leaves, strict=True)
-        )
-
-    def _block(self, i: int, j: int) -> Any:
-        return self.numbers[self._spans[i], self._spans[j]].copy().reshape(self._shapes[i] + self._shapes[j])
+        pairs = zip(np.split(self.numbers, ends, axis=-1), shapes, strict=True)
+        gradient = filled(self._x, [part.copy().reshape(self._lead + shape) for part, shape in pairs])
+        return tuple(gradient[i] for i in self._order)
 
 
 class NativeOperator:
@@ -96,8 +132,7 @@ class NativeOperator:
             parts = tuple(leaves(args)) if nested else args
             try:
                 # Tuples of the same objects are equal, in 30 ns. Different arrays of one entry may be equal too, which
-                # is
-                # fine; larger arrays have no truth value.
+                # is fine; larger arrays have no truth value.
                 bound = parts == self.parts
             except ValueError:
                 bound = False
@@ -133,15 +168,13 @@ class NativeOperator:
         if self._of.vector == "tangent":  # the vector is in the order of `wrt`; C++ uses that of the inputs
             vector = tuple(part for _, part in sorted(zip(self._wrt, vector[0], strict=True), key=lambda pair: pair[0]))
         self._vector = self._table(leaves(vector))
-        self._args, self.parts = args, tuple(leaves(args)) if self._nested else args
+        self.parts = tuple(leaves(args)) if self._nested else args
+        self.row = NativeNumbers(one, self._wrt, square=self._of.result == "hessian", points=self._points)
         self.renew()
 
     def renew(self) -> None:
         """Allocate memory for the results."""
-        assert self._layout is not None
-        self.row = NativeNumbers(
-            self._args, self._wrt, self._layout, square=self._of.result == "hessian", points=self._points
-        )
+        self.row = self.row.fresh()
         out = self.row.numbers.ctypes.data
         self.opened.shared.bind(self.handle, self._of.code, self._leaves, self._vector, out)
         self.unheld = getrefcount(self.row)

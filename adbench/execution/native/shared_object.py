@@ -8,13 +8,12 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from adbench.execution.native.argument_layout import ArgumentLayout
 from adbench.execution.native.build import folder
 from adbench.model.errors import Unsupported
 
@@ -47,13 +46,15 @@ class Shared:
 
 
 class Opened:
-    """A C++ implementation on a library, for inputs of one layout. The last reference closes it; `unload` also unloads
-    the shared object."""
+    """A C++ implementation on a library, for inputs of these shapes, None for a static leaf. The last reference closes
+    it; `unload` also unloads the shared object."""
 
-    def __init__(self, name: str, shared: Shared, sizes: ArgumentLayout, variant: int, *, unload: bool) -> None:
+    def __init__(
+        self, name: str, shared: Shared, shapes: Sequence[tuple[int, ...] | None], variant: int, *, unload: bool
+    ) -> None:
         self.name, self.shared = name, shared
-        axes = [STATIC if shape is None else len(shape) for shape in sizes.shapes]
-        extents = [extent for shape in sizes.shapes for extent in shape or ()]
+        axes = [STATIC if shape is None else len(shape) for shape in shapes]
+        extents = [extent for shape in shapes for extent in shape or ()]
         message = ctypes.create_string_buffer(ROOM)
         c_axes, c_extents = (ctypes.c_int * len(axes))(*axes), (ctypes.c_int64 * len(extents))(*extents)
         self.handle: int = shared.open(len(axes), c_axes, c_extents, variant, message, ROOM)

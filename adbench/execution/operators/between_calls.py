@@ -40,10 +40,10 @@ def first_fault(judge: Judge, sites: Sequence[NamedInputs]) -> str | None:
         kept.append(_numbers(backend, results[-1]))
     again = [call(*native) for native in inputs]
     for site, native, old in zip(sites, inputs, before, strict=True):
-        if not _same(_numbers(backend, native), old):
+        if not tree.are_equal(_numbers(backend, native), old):
             return f"a call at {site.name} changes its inputs"
     for site, result, old in zip(sites, results, kept, strict=True):
-        if not _same(_numbers(backend, result), old):
+        if not tree.are_equal(_numbers(backend, result), old):
             return f"a later call changes the result of the call at {site.name}"
     for returned, when in ((kept, "called"), (again, "called again, after a call at other inputs,")):
         for site, result in zip(sites, returned, strict=True):
@@ -64,8 +64,3 @@ def _numbers(backend: Backend, native: Any) -> Any:
         return numbers.copy() if hasattr(numbers, "copy") else tree.map_leaves(np.array, numbers)
 
     return tree.map_leaves(copied, native)
-
-
-def _same(a: Any, b: Any) -> bool:
-    pairs = zip(map(tree.dense, tree.leaves(a)), map(tree.dense, tree.leaves(b)), strict=True)
-    return all(np.array_equal(p, q, equal_nan=np.asarray(p).dtype.kind in "fc") for p, q in pairs)

@@ -13,7 +13,6 @@ The library traces, compiles and calls each as a plain function of the inputs, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from adbench.model import tree
 from adbench.model.backend import Backend, Call, of_active
 from adbench.model.errors import Unsupported
 from adbench.model.operator import TRANSFORMS, Operator, definition
+from adbench.model.operator.definition import Mode
 
 MOST_PASSES = 1_000
 """The most entries for forward over forward, which runs the function once for each entry of the inputs."""
@@ -41,111 +41,65 @@ def composed(
         if transform not in backend.nested:
             raise Unsupported(backend.not_nested or f"{backend.name} has no nestable {transform} in NESTED")
     x = tuple(backend.numpy_result(args[i]) for i in wrt)
-    derivatives = _Modes(backend, f, wrt, [np.shape(leaf) for leaf in tree.leaves(x)])
-    if outer == inner == "forward":
-        return _by_entries(derivatives, args, x)
-    program = derivatives.forward_over_reverse if outer == "forward" else derivatives.reverse_over(inner)
-    prepared = backend.prepare("value", program, args, wrt)
+    shapes = [np.shape(leaf) for leaf in tree.leaves(x)]
+    ends = np.cumsum([int(np.prod(shape, dtype=int)) for shape in shapes])
+    by_entries = outer == inner == "forward"
+    if by_entries and ends[-1] > MOST_PASSES:
+        raise Unsupported(f"forward over forward would run {ends[-1]:,} times, once for each entry of the inputs")
+    seeds: list[tuple[Any, ...]] = [backend.native_inputs((e,)) for e in tree.units(x)] if by_entries else [()]
+    example = (*args, *(seeds or [args[-1:]])[0])
+    prepared = backend.prepare("value", _program(backend, outer, inner, f, wrt, shapes), example, wrt)
 
     def call(*inputs: Any) -> Any:
-        return derivatives.nested(x, backend.numpy_result(backend.waited(prepared(*inputs))))
+        columns = [backend.numpy_result(backend.waited(prepared(*inputs, *seed))) for seed in seeds]
+        column = np.array(columns, dtype=np.float64) if by_entries else columns[0]
+        return tree.rebuilt(x, list(map(np.reshape, np.split(column, ends[:-1]), shapes)))
 
     return call
 
 
-def _by_entries(modes: _Modes, args: tuple[Any, ...], x: tuple[Any, ...]) -> Call:
-    """Forward over forward: one program, called for each entry."""
-    backend = modes.backend
-    units = [backend.native_inputs((unit,)) for unit in tree.units(x)] if modes.size <= MOST_PASSES else []
-    if modes.size > MOST_PASSES:
-        raise Unsupported(f"forward over forward would run {modes.size:,} times, once for each entry of the inputs")
-    prepared = backend.prepare("value", modes.forward_over_forward, (*args, *(units or [args[-1:]])[0]), modes.wrt)
+def _program(
+    backend: Backend, outer: Mode, inner: Mode, f: Callable[..., Any], wrt: tuple[int, ...], shapes: Sequence[Any]
+) -> Callable[..., Any]:
+    """program(*inputs, v) -> H v as one column; of forward over forward program(*inputs, v, e), its entry along e.
 
-    def call(*inputs: Any) -> Any:
-        derivatives = [backend.numpy_result(backend.waited(prepared(*inputs, *unit))) for unit in units]
-        return modes.nested(x, np.array(derivatives, dtype=np.float64))
-
-    return call
-
-
-@dataclass(frozen=True)
-class _Modes:
-    """Programs for a backend. Their arguments: a function's inputs, the vector v, and the unit vector if needed.
-
-    The transforms get a function of one flat tuple: the leaves of the active inputs, with shapes `shapes`.
+    The transforms get a function of one flat tuple: the leaves of the active inputs, which have these shapes.
     """
+    xp, by_entries = backend.xp, outer == inner == "forward"
 
-    backend: Backend
-    f: Callable[..., Any]
-    wrt: tuple[int, ...]
-    shapes: Sequence[tuple[int, ...]]
+    def derivative(mode: Mode, g: Callable[..., Any], y: Any, v: Any) -> Any:
+        """J v, or ∇g of a scalar function."""
+        seed = tuple(tree.leaves(v)) if mode == "forward" else backend.to_native(1.0)
+        return backend.nested[TRANSFORMS[mode]](g, y, seed)
 
-    @property
-    def size(self) -> int:
-        """The number of entries of the active inputs."""
-        return sum(int(np.prod(shape, dtype=int)) for shape in self.shapes)
+    def program(*parts: Any) -> Any:
+        count = len(parts) - (2 if by_entries else 1)
+        inputs, vectors = parts[:count], parts[count:]
+        x, whole = tuple(inputs[i] for i in wrt), of_active(f, inputs, wrt)
 
-    def forward_over_forward(self, *parts: Any) -> Any:
-        """The entry of H v along the unit vector, which comes last."""
-        *inputs, v, unit = parts
-        g, x = self.of_leaves(inputs)
-        return self.forward(self.slope("forward", g, v), x, _leaves(unit))
+        def g(leaves: Any) -> Any:
+            return whole(tree.filled(x, list(leaves)))
 
-    def forward_over_reverse(self, *parts: Any) -> Any:
-        """H v as one column."""
-        *inputs, v = parts
-        g, x = self.of_leaves(inputs)
-        return self.column(self.forward(lambda y: self.reverse(g, y), x, _leaves(v)))
+        def first(y: Any) -> Any:
+            """D f, or ∇f for forward over reverse."""
+            result = derivative(inner, g, y, vectors[0])
+            return _dot(xp, result, vectors[0], shapes) if outer == inner == "reverse" else result
 
-    def reverse_over(self, inner: str) -> Callable[..., Any]:
-        """H v as one column, by reverse mode over this one."""
+        second = derivative(outer, first, tuple(tree.leaves(x)), vectors[-1])
+        return second if by_entries else _column(xp, list(second))
 
-        def program(*parts: Any) -> Any:
-            *inputs, v = parts
-            g, x = self.of_leaves(inputs)
-            return self.column(self.reverse(self.slope(inner, g, v), x))
-
-        return program
-
-    def slope(self, mode: str, g: Callable[..., Any], v: Any) -> Callable[[Any], Any]:
-        """The derivative of g along v, a number, as a function of the leaves."""
-        if mode == "forward":
-            return lambda y: self.forward(g, y, _leaves(v))
-        return lambda y: self.dot(self.reverse(g, y), _leaves(v))
-
-    def of_leaves(self, inputs: Sequence[Any]) -> tuple[Callable[[Any], Any], tuple[Any, ...]]:
-        """The function of the leaves of the active inputs, and these leaves."""
-        x = tuple(inputs[i] for i in self.wrt)
-        whole = of_active(self.f, tuple(inputs), self.wrt)
-        return lambda leaves: whole(tree.filled(x, list(leaves))), _leaves(x)
-
-    def forward(self, g: Callable[..., Any], x: Any, v: Any) -> Any:
-        """J v."""
-        return self.backend.nested[TRANSFORMS["forward"]](g, x, v)
-
-    def reverse(self, g: Callable[..., Any], x: Any) -> Any:
-        """∇g of a scalar function."""
-        return self.backend.nested[TRANSFORMS["reverse"]](g, x, self.backend.to_native(1.0))
-
-    def dot(self, a: Any, b: Any) -> Any:
-        """Σ over the leaves' entries."""
-        xp, total = self.backend.xp, 0.0
-        for p, q, shape in zip(list(a), b, self.shapes, strict=True):
-            total = total + (xp.sum(p * q) if shape else p * q)
-        return total
-
-    def column(self, leaves: Any) -> Any:
-        """The leaves' entries in one array: every library supports it."""
-        xp = self.backend.xp
-        columns = [xp.reshape(leaf, (-1,)) for leaf in list(leaves)]
-        return xp.concat(columns) if len(columns) > 1 else columns[0]
-
-    def nested(self, x: Any, column: Any) -> Any:
-        """A column in numpy, as x."""
-        ends = np.cumsum([int(np.prod(shape, dtype=int)) for shape in self.shapes])[:-1]
-        pairs = zip(np.split(column, ends), self.shapes, strict=True)
-        return tree.rebuilt(x, [part.reshape(shape) for part, shape in pairs])
+    return program
 
 
-def _leaves(x: Any) -> tuple[Any, ...]:
-    return tuple(tree.leaves(x))
+def _dot(xp: Any, a: Any, v: Any, shapes: Sequence[Any]) -> Any:
+    """Σ over the entries of a and of the leaves of v."""
+    total = 0.0
+    for p, q, shape in zip(list(a), tree.leaves(v), shapes, strict=True):
+        total = total + (xp.sum(p * q) if shape else p * q)
+    return total
+
+
+def _column(xp: Any, leaves: Sequence[Any]) -> Any:
+    """The leaves' entries in one array: every library supports it."""
+    columns = [xp.reshape(leaf, (-1,)) for leaf in leaves]
+    return xp.concat(columns) if len(columns) > 1 else columns[0]

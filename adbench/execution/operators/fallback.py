@@ -276,17 +276,17 @@ class OperatorRequest:
         outputs = int(np.prod(self.shape, dtype=np.intp))
         jvp = self.part(TRANSFORMS["forward"])
         # It imports scipy's sparse matrices, which other workers do not need.
-        from adbench.execution.operators.colouring import columns_in_groups
+        from adbench.execution.operators.colouring import GroupedColumns
 
         pattern = self.f.sparsity  # type: ignore[attr-defined]  # see `function_of`
-        grouped = columns_in_groups(self.active(self.args), outputs, pattern)
+        grouped = GroupedColumns(self.active(self.args), outputs, *pattern)
         directions = [self.backend.native_inputs((v,)) for v in grouped.directions]
 
         def call(*inputs: Any) -> Any:
             products = [self.backend.numpy_result(self.backend.waited(jvp(*inputs, *v))) for v in directions]
             return grouped.jacobian(products)
 
-        return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.columns} columns")
+        return Prepared(call, f"from jvp, coloured: {len(directions)} directions for {grouped.count} columns")
 
     def _composed(self, calls: Mapping[Operator, Call], make: Callable[[Here], Any], shape: Shape) -> Call:
         backend, count = self.backend, self.inputs

@@ -39,9 +39,8 @@ def perturbed(at: CasePoint) -> CasePoint:
     if sum(np.asarray(leaf).nbytes for leaf in tree.leaves(at.args)) > MOST_BYTES:
         raise Unsupported("the inputs are too large for a second copy")
     move = partial(_moved, rng, at.dtype)
-    args = tuple(tree.map_leaves(partial(move, k in at.wrt), arg) for k, arg in enumerate(at.args))
-    pairs = zip(tree.leaves(at.args), tree.leaves(args), strict=True)
-    if all(np.array_equal(a, b, equal_nan=not tree.is_static(a)) for a, b in pairs):
+    args = tuple(tree.map_floats(partial(move, k in at.wrt), arg) for k, arg in enumerate(at.args))
+    if tree.are_equal(at.args, args):
         raise Unsupported("no input has an entry that can be perturbed")
     there = replace(at, args=args, seed=at.seed + ANOTHER_SEED)
     with np.errstate(all="ignore"):
@@ -54,11 +53,8 @@ def perturbed(at: CasePoint) -> CasePoint:
     return there
 
 
-def _moved(rng: np.random.Generator, form: Precision, active: bool, leaf: Any) -> Any:
-    """A leaf of the perturbed inputs, numbers of this type; unchanged if it has no floats."""
-    if tree.is_static(leaf) or not tree.is_active(leaf):
-        return leaf
-    array = np.asarray(leaf, dtype=np.float64)
+def _moved(rng: np.random.Generator, form: Precision, active: bool, array: Any) -> Any:
+    """A leaf of the perturbed inputs, numbers of this type."""
     factors = 1 + max(STEP, 4 * form.unit) * rng.uniform(0.5, 1.0, array.shape) * rng.choice([-1.0, 1.0], array.shape)
     if is_symmetric(array):
         factors = np.tril(factors) + np.matrix_transpose(np.tril(factors, -1))
@@ -71,5 +67,4 @@ def _moved(rng: np.random.Generator, form: Precision, active: bool, leaf: Any) -
         moved = np.where(array == np.rint(array), array, moved)
     if moved.size > 1:
         moved.flat[0] = array.flat[0]
-    moved = np.where(np.isfinite(array), moved, array)
-    return moved if isinstance(leaf, np.ndarray) else float(moved)
+    return np.where(np.isfinite(array), moved, array)

@@ -199,13 +199,7 @@ class CasePoint:
 
 def rounded_to(form: Precision, arg: Any) -> Any:
     """The floating-point leaves as numbers of this type."""
-
-    def rounded(leaf: Any) -> Any:
-        if form is DOUBLE or not tree.is_active(leaf):
-            return leaf
-        return form.rounded(leaf) if isinstance(leaf, np.ndarray) else float(form.rounded(leaf))
-
-    return tree.map_leaves(rounded, arg)
+    return arg if form is DOUBLE else tree.map_floats(form.rounded, arg)
 
 
 def point(case: Case, size: int, seed: int, *, single: bool = False, dtype: str = FLOAT64) -> CasePoint:

@@ -215,7 +215,7 @@ def _neighbour(at: CasePoint, steps: int, step: float) -> CasePoint:
     def moved(name: str, arg: Any) -> Any:
         form = at.types.get(name, at.form)
         least = step if form is DOUBLE else max(step, STEP_OF_SINGLE)
-        return tree.map_leaves(partial(_moved, rng, steps, least, form), arg)
+        return tree.map_floats(partial(_moved, rng, steps, least, form), arg)
 
     pairs = enumerate(zip(at.names, at.args, strict=True))
     args = tuple(moved(name, arg) if k in at.wrt else arg for k, (name, arg) in pairs)
@@ -231,16 +231,12 @@ def noise(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-def _moved(rng: np.random.Generator, steps: int, step: float, form: Precision, leaf: Any) -> Any:
-    """The floats of a leaf, moved by so many steps, each a random share of ``step`` of the number.
+def _moved(rng: np.random.Generator, steps: int, step: float, form: Precision, array: Any) -> Any:
+    """The numbers of a leaf, moved by so many steps, each a random share of ``step`` of the number.
 
     The steps are multiples of a unit, at least one, so that no sum is rounded and an exact program has no noise. form:
     the type of the numbers.
     """
-    if tree.is_static(leaf) or not tree.is_active(leaf):
-        return leaf
-    array = np.asarray(leaf, dtype=np.float64)
     unit = 2 * form.ulps(array)
     multiple = np.rint(np.abs(array) * step * rng.uniform(0.5, 1.0, array.shape) / unit)
-    moved = array + steps * unit * np.where(array == 0, 0.0, np.copysign(np.maximum(multiple, 1.0), array))
-    return moved if isinstance(leaf, np.ndarray) else float(moved)
+    return array + steps * unit * np.where(array == 0, 0.0, np.copysign(np.maximum(multiple, 1.0), array))

@@ -13,7 +13,7 @@ from adbench.catalog.discovery import Catalog
 from adbench.model.case import Case, function_of
 from adbench.model.errors import contained
 from adbench.model.namespace import Namespace
-from adbench.oracle.leaves import Point, direction_weights
+from adbench.oracle.leaves import Point
 
 NEGLIGIBLE = 1e-9
 """Relative to the value or to the effect of the other inputs; no verdict accepts a relative error of this size."""
@@ -46,14 +46,13 @@ def inactive_inputs(case: Case, size: int, seed: int = 0) -> list[str]:
     here = value(0, None)
     if not np.isfinite(here).all():
         return [f"the value at size {size} is {here.tolist() if here.ndim == 0 else 'not finite'}"]
-    shapes = [leaf.values.shape for leaf in point.leaves]
 
     def effect(which: int, direction: int) -> float:
-        step = STEP * point.leaves[which].scale * direction_weights(seed, direction, shapes)[which]
-        move = np.max(np.abs(value(which, step) - here), initial=0.0)
+        step = point.steps(seed, direction)[which]
+        move = np.max(np.abs(value(which, STEP * step) - here), initial=0.0)
         return float(move) / STEP if np.isfinite(move) else np.nan
 
-    effects = [effect(which, 0) for which in range(len(shapes))]
+    effects = [effect(which, 0) for which in range(len(point.leaves))]
     size_of_value = float(np.max(np.abs(here), initial=0.0))
     most = max(size_of_value, np.nanmax(effects, initial=0.0))
     sentences = []

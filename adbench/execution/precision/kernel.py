@@ -40,13 +40,15 @@ from adbench.functions.points import points_inside
 from adbench.functions.recognition import library_of
 from adbench.functions.user_arguments import Arguments, Leaf, Wrt, arguments_of, name_of
 from adbench.functions.user_function import UserFunction, function_case, told
+from adbench.model import tree
 from adbench.model.case import Case
 from adbench.model.errors import Unsupported, UsageError, contained
 from adbench.model.settings import PROCESSOR
 from adbench.oracle.compute import value_reference
-from adbench.oracle.evidence import DOUBLE
+from adbench.oracle.evidence import DOUBLE, EntryEvidence
 from adbench.oracle.leaves import random_weights
 from adbench.oracle.subject import Effort
+from adbench.oracle.verdict import Verdict
 
 MOST_PROVED = 4_000
 """More numbers than this in the arguments are too many for a proof in seconds."""
@@ -220,8 +222,8 @@ class KernelCheck:
             return None
         if changed := self._changed(leaves, ran):
             self.rows.append(CheckedMode.wrong("gradient", where, f"the kernel changes its argument {changed}"))
-        self.values.append(truth.value(where, ran.numbers[0], beside and beside[0]))
-        self.rows.append(truth.gradient(where, ran.numbers[1:], beside and beside[1:]))
+        self.values.append(truth.row("value", where, ran.numbers, beside))
+        self.rows.append(truth.row("gradient", where, ran.numbers, beside))
         return ran
 
     def _truth(self, at: CasePoint, of_sum: CasePoint, leaves: Sequence[Leaf]) -> Measured | _Proved:
@@ -258,10 +260,10 @@ class KernelCheck:
         except Exception as error:  # the kernel may raise anything; its first call did not
             self.rows.append(CheckedMode.wrong("gradient", where, f"a later call of the kernel raises {told(error)}"))
             return
-        if not _are_equal(first.numbers, first.now):
+        if not tree.are_equal(first.numbers, first.now):
             sentence = "a later call of the kernel overwrites the result of an earlier one"
             self.rows.append(CheckedMode.wrong("gradient", where, sentence))
-        if not _are_equal(first.numbers, again.numbers):
+        if not tree.are_equal(first.numbers, again.numbers):
             with np.errstate(all="ignore"):
                 errors = [
                     np.abs(a - b) / self.f.precision.ulps(b) for a, b in zip(again.numbers, first.numbers, strict=True)
@@ -279,18 +281,16 @@ class _Proved:
     values: PointReferences
     sums: PointReferences
 
-    def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
-        """The row of the value."""
-        return self._row(self.at, "value", where, got, self.values, beside)
+    def row(self, mode: str, where: str, got: Numbers, beside: Numbers | None) -> CheckedMode:
+        """The row of the value or of the gradient, with the numbers of the definition in the kernel's type."""
 
-    def gradient(self, where: str, got: tuple[Any, ...], beside: Any) -> CheckedMode:
-        """The row of the gradient."""
-        return self._row(self.of_sum, "gradient", where, got, self.sums, beside)
+        def judged(numbers: Numbers) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
+            if mode == "value":
+                return examined(self.at, mode, numbers[0], self.values, None)
+            return examined(self.of_sum, mode, numbers[1:], self.sums, None)
 
-    @staticmethod
-    def _row(at: CasePoint, mode: str, where: str, got: Any, known: PointReferences, beside: Any) -> CheckedMode:
-        verdict, entries = examined(at, mode, got, known, None)
-        rivals = {} if beside is None else {e.place: e.got for e in examined(at, mode, beside, known, None)[1]}
+        verdict, entries = judged(got)
+        rivals = {} if beside is None else {entry.place: entry.got for entry in judged(beside)[1]}
         return CheckedMode(mode, where, verdict, entries, "native", beside=rivals)
 
 
@@ -320,10 +320,6 @@ def _total_of(definition: Callable[..., Any], weights: Any, f: UserFunction) -> 
     total.__wrapped__ = definition  # type: ignore[attr-defined]  # for its signature
     total.__name__ = total.__qualname__ = name_of(definition)
     return total
-
-
-def _are_equal(some: Numbers, others: Numbers) -> bool:
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(some, others, strict=True))
 
 
 def _is_whole(given: Any) -> bool:

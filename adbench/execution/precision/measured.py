@@ -9,8 +9,11 @@ Every entry is compared.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -103,41 +106,19 @@ class Measured:
             spread = tuple(map(_at_least_of_row, spread))
         return Measured(names, truth, radii, spread, precision, reason, proof)
 
-    def value(self, where: str, got: Any, beside: Any) -> CheckedMode:
-        """The row of the value."""
-        return self._row("value", where, [got], None if beside is None else [beside], ["the value"], slice(0, 1))
-
-    def gradient(self, where: str, got: Sequence[Any], beside: Sequence[Any] | None) -> CheckedMode:
-        """The row of the gradient."""
-        return self._row("gradient", where, got, beside, self.names, slice(1, None))
-
-    def _row(
-        self,
-        mode: str,
-        where: str,
-        got: Sequence[Any],
-        beside: Sequence[Any] | None,
-        names: Sequence[str],
-        which: slice,
-    ) -> CheckedMode:
-        parts = [
-            all_entries(name, part, truth, radius, spread, self.precision)
-            for name, part, truth, radius, spread in zip(
-                names, got, self.truth[which], self.radii[which], self.spread[which], strict=True
-            )
-        ]
+    def row(self, mode: str, where: str, got: Numbers, beside: Numbers | None) -> CheckedMode:
+        """The row of the value or of the gradient, with the numbers of the definition in the kernel's type."""
+        names, which = (["the value"], slice(0, 1)) if mode == "value" else (self.names, slice(1, None))
+        columns = zip(names, got[which], self.truth[which], self.radii[which], self.spread[which], strict=True)
+        parts = list(starmap(partial(all_entries, by=self.precision), columns))
         verdict, entries = _concluded(parts, self.precision, f"{self.reason}; {CONFIRMED}", is_proved=bool(self.proof))
-        others = {} if beside is None else dict(zip(names, map(np.asarray, beside), strict=True))
+        others = {} if beside is None else dict(zip(names, map(np.asarray, beside[which]), strict=True))
         rivals = {entry.place: float(others[entry.where][entry.index]) for entry in entries if others}
         return CheckedMode(mode, where, verdict, entries, "native", more=verdict.checked - len(entries), beside=rivals)
 
 
-@dataclass(frozen=True)
-class Entries:
-    """The comparison of every entry of an array: the number of each word, and the worst."""
-
-    counts: dict[str, int]
-    worst: tuple[EntryEvidence, ...]
+Entries = tuple[Counter[str], list[EntryEvidence]]
+"""Of the compared entries of an array: the number of each word, and the worst."""
 
 
 def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: Floats, by: Precision) -> Entries:
@@ -158,8 +139,8 @@ def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: F
         is_right = ~is_wrong & (bound < by.resolved * sizes)
         is_blind = ~is_wrong & ~(bound < sizes)
         excess = np.where(np.isfinite(error / bound), error / bound, np.inf)
-    counts = {"wrong": int(is_wrong.sum()), "right": int(is_right.sum()), "blind": int(is_blind.sum())}
-    counts["verified"] = truth.size - sum(counts.values())
+    counts = Counter(wrong=int(is_wrong.sum()), right=int(is_right.sum()), blind=int(is_blind.sum()))
+    counts["verified"] = truth.size - counts.total()
     order = np.argsort(excess.ravel(), kind="stable")[::-1][:SHOWN]
     scale = float(sizes.max(initial=0.0)) or 1.0
     shown = list[EntryEvidence]()
@@ -168,15 +149,15 @@ def all_entries(name: str, got: Floats, truth: Floats, radius: Floats, spread: F
         known = Known(exact, exact, noise=float(sigma.flat[index]) * UNIT_ROUNDOFF / by.unit)
         with judging_in(by):
             shown.append(compare(name, place, float(got.flat[index]), known, scale, extra=float(radius.flat[index])))
-    return Entries(counts, tuple(shown))
+    return counts, shown
 
 
 def _concluded(
     parts: Sequence[Entries], by: Precision, reason: str, *, is_proved: bool
 ) -> tuple[Verdict, tuple[EntryEvidence, ...]]:
-    counts = {word: sum(part.counts.get(word, 0) for part in parts) for word in ("wrong", "right", "verified", "blind")}
-    entries = tuple(entry for part in parts for entry in part.worst)
-    total, least = sum(counts.values()), worst(entries)
+    counts = sum((of_part for of_part, _ in parts), Counter[str]())
+    entries = tuple(entry for _, shown in parts for entry in shown)
+    total, least = counts.total(), worst(entries)
     word: Any = "right"
     if counts["wrong"]:
         word = "wrong"

@@ -1,21 +1,28 @@
-"""A prepared call under the clock: its inputs alternate, and some results of timed rounds are kept for judging."""
+"""A prepared call under the clock: its inputs alternate, and some results of timed rounds are kept for judging.
+
+Another process times each run of a remote call itself, because the local clock would mostly measure the exchange of
+messages; its memory is read from outside.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import cycle, islice, starmap
 from random import SystemRandom
-from typing import Any
+from statistics import median
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from adbench.measure import clock
-from adbench.measure.clock import Call, WarmUp
+from adbench.measure import clock, instructions, memory
+from adbench.measure.clock import AGREEING, STEADY, Call, WarmUp
 from adbench.measure.machine.disturbance import Counters
-from adbench.measure.readings import Round
+from adbench.measure.readings import Figure, Round
 from adbench.model import tree
+from adbench.model.backend import Backend
 
 MOST_ROTATED_BYTES = 2**16
 """The largest set of inputs (bytes) that alternates from call to call; two of them fit into any second-level cache.
@@ -24,6 +31,7 @@ Larger sets alternate from epoch to epoch, because the clock would otherwise mea
 SLOW_NS = 100_000_000
 """A slower call is made only once after the last round."""
 
+MOST_REMOTE_CALLS = 1_000_000  # in an epoch, because their times are returned one by one
 UNWATCHED = Counters(0, 0)
 
 _random = SystemRandom()  # a library can neither foresee nor seed it
@@ -44,6 +52,28 @@ class TimedCall:
     _epochs: int = 0
     _drawn_from: dict[int, int] = field(default_factory=dict)
     _ns_per_call: float = 0.0
+
+    @staticmethod
+    def of(call: Call, args: tuple[Any, ...], backend: Backend) -> TimedCall:
+        """A prepared call of this backend at native arguments."""
+        waited = clock.waited(call, backend.sync)
+        if isinstance(call, RemoteCall):
+            return TimedRemoteCall(waited, [args], remote=call)
+        on_device = (call, backend.sync) if backend.device is not None and backend.sync is not None else None
+        return TimedCall(waited, [args], on_device)
+
+    @cached_property
+    def bound(self) -> Callable[[], Any]:
+        """The call at the case's inputs."""
+        return clock.bind(self.call, self.sets[0])
+
+    def memory(self, method: memory.Method, times: int) -> Figure:
+        """The memory of one call by this method."""
+        return memory.measure(method, self.bound, times=times)
+
+    def instructions(self, times: int) -> Figure:
+        """The instructions of one call, in a process under Callgrind."""
+        return instructions.count(self.bound, times)
 
     def warm_up(self, enough_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
         """Warm up; returns the warm-up and the number of calls per epoch."""
@@ -92,6 +122,53 @@ class TimedCall:
         rotated = (*every[first:], *every[:first])
         size = sum(getattr(leaf, "nbytes", 8) for leaf in tree.leaves(self.sets[0]))
         return rotated if size <= MOST_ROTATED_BYTES else rotated[:1]
+
+
+@runtime_checkable
+class RemoteCall(Protocol):
+    """A prepared call that another process runs and times."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The result, as of any prepared call."""
+        ...
+
+    def runs(self, args: tuple[Any, ...], least: int, seconds: float) -> list[int]:
+        """Nanoseconds of each of at least `least` runs that took `seconds` together, by the other side's clock."""
+        ...
+
+    def resident_peak(self, args: tuple[Any, ...]) -> Figure:
+        """Bytes by which the other process's resident set grew at the peak of one run."""
+        ...
+
+
+@dataclass
+class TimedRemoteCall(TimedCall):
+    """A remote call at the case's inputs."""
+
+    remote: Any = None
+
+    def warm_up(self, enough_ns: int, at_most_ns: int, epoch_ns: int) -> tuple[WarmUp, int]:
+        """Warm up for the requested time; returns the warm-up and the number of calls per epoch."""
+        times = self.remote.runs(self.sets[0], 1, enough_ns * 1e-9)
+        last = times[-AGREEING:]
+        steady = len(last) == AGREEING and max(last) - min(last) <= STEADY * min(last)
+        calls = min(MOST_REMOTE_CALLS, max(1, int(epoch_ns / max(1.0, median(times)))))
+        return WarmUp(len(times), sum(times) * 1e-9, steady), calls
+
+    def epoch(self, calls: int) -> Round:
+        """The time of that many runs; further runs of the other side are left out."""
+        times = self.remote.runs(self.sets[0], calls, 0.0)[:calls]
+        return Round(len(times), sum(times))
+
+    def memory(self, method: memory.Method, times: int) -> Figure:
+        """The memory of one run; only the resident set of another process can be measured."""
+        if method != "resident":
+            return Figure(None, "the call runs in another process, of which only the resident set can be measured")
+        return memory.median_of(lambda _: self.remote.resident_peak(self.sets[0]), self.remote, times)
+
+    def instructions(self, times: int) -> Figure:
+        """None: they are not those of this process."""
+        return Figure(None, "the call runs in another process, whose instructions are not counted")
 
 
 def exchanged(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -33,14 +33,13 @@ from adbench.execution.operators.other_points import with_other_points
 from adbench.execution.operators.perturbed import perturbed
 from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.workers.channel import Channel, Closed
-from adbench.execution.workers.remote_call import Bound, bound
 from adbench.execution.workers.timed_call import TimedCall
-from adbench.measure import clock, instructions, memory, phases
+from adbench.measure import clock, phases
 from adbench.model import backend as contract
 from adbench.model import tree
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.operator import batch_points, definition
-from adbench.model.record import Figure, Summary
+from adbench.model.record import Summary
 from adbench.model.serialization import from_plain, to_plain
 from adbench.model.settings import FLOAT64, PROCESSOR
 from adbench.oracle.evidence import PRECISIONS, worst_entries
@@ -67,9 +66,7 @@ class WorkerState:
     """
 
     backend: contract.Backend | None = None
-    call: Callable[[], Any] | None = None
-    timed: TimedCall | None = None  # the same call, at alternating inputs
-    remote: Bound | None = None  # the same call, if another process runs and times it
+    timed: TimedCall | None = None
     judge: Judge | None = None  # of its results
     kept: tuple[Any, dict[str, relations.Kept]] = (None, {})
     resident: int = 0  # bytes, after the last garbage collection
@@ -198,7 +195,7 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     objects are then frozen: the collection before each epoch, which traversed them, took as long as the epoch. They
     stay until memory has grown.
     """
-    state.call = state.timed = state.remote = state.judge = None
+    state.timed = state.judge = None
     is_timed = "rotate" in request
     state.forget_last_cell()
     at, backend, operator = _point(request), _needed(state.backend, "load"), request["operator"]
@@ -214,12 +211,8 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     with phases.collecting() as parts:
         first = fallback.OperatorRequest(backend, definition(operator).name, f, elsewhere, at.wrt).first_call(native)
     prepared, first_call_ns = first.prepared, first.call_ns
-    state.call = clock.bind(prepared.call, native, backend.sync)
-    state.remote = bound(prepared.call, native)
-    state.timed = TimedCall(clock.waited(prepared.call, backend.sync), [native])
+    state.timed = TimedCall.of(prepared.call, native, backend)
     state.judge = Judge(backend, operator, state.timed.call)
-    if backend.device is not None and backend.sync is not None:
-        state.timed.unwaited = prepared.call, backend.sync
     if request.get("rotate"):
         state.timed.sets.append(perturbed(at).native(backend, operator)[1])
     if request.get("keep") and prepared.how == fallback.NATIVE:
@@ -251,12 +244,12 @@ def prepare(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     if (slow := request.get("slow")) is not None:
         ns = first_call_ns
         if ns * 1e-9 > slow:  # it may have compiled
-            ns = min(ns, clock.once(state.call)[1])
+            ns = min(ns, clock.once(state.timed.bound)[1])
         answer["call_seconds"] = ns * 1e-9
         if ns * 1e-9 <= slow and (answer["verdict"] is None or answer["verdict"]["word"] != "wrong"):
             sites = _sites(at, [request["reference"], request.get("perturbed")])
             answer["between_calls"] = first_fault(state.judge, sites)
-            answer["call_seconds"] = _seconds_of(state.call, ns)
+            answer["call_seconds"] = _seconds_of(state.timed.bound, ns)
     return answer
 
 
@@ -290,20 +283,15 @@ def summary_of(result: Any) -> Summary:
 
 def warm_up(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Warm up; returns the warm-up and the number of calls per epoch."""
-    timed = _needed(state.timed, "prepare")
-    if state.remote is not None:
-        warmed, calls = state.remote.warm_up(request)
-    else:
-        warmed, calls = timed.warm_up(request["warm_ns"], request["warm_at_most_ns"], request["epoch_ns"])
+    timed, limits = _needed(state.timed, "prepare"), ("warm_ns", "warm_at_most_ns", "epoch_ns")
+    warmed, calls = timed.warm_up(*(request[name] for name in limits))
     return {"warm_up": to_plain(warmed), "calls": calls}
 
 
 def epoch(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:
     """Time one epoch; with `unwaited`, one that waits for its last result only."""
     timed, calls = _needed(state.timed, "prepare"), request["calls"]
-    measured: dict[str, Any] = to_plain(
-        timed.unwaited_epoch(calls) if request.get("unwaited") else (state.remote or timed).epoch(calls)
-    )
+    measured: dict[str, Any] = to_plain(timed.unwaited_epoch(calls) if request.get("unwaited") else timed.epoch(calls))
     return measured
 
 
@@ -359,20 +347,15 @@ def count_operations(state: WorkerState, request: Mapping[str, Any]) -> float | 
 
 def measure_memory(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The memory of one call by one method."""
-    call = _needed(state.call, "prepare")
-    if state.remote is not None:
-        return to_plain(state.remote.measure_memory(request["method"], request["times"]))
-    if request["method"] == "device":
-        return to_plain(on_device.peak(_needed(state.backend, "load"), call, request["times"]))
-    return to_plain(memory.measure(request["method"], call, times=request["times"]))
+    timed, method, times = _needed(state.timed, "prepare"), request["method"], request["times"]
+    if method == "device":
+        return to_plain(on_device.peak(_needed(state.backend, "load"), timed.bound, times))
+    return to_plain(timed.memory(method, times))
 
 
 def count_instructions(state: WorkerState, request: Mapping[str, Any]) -> Any:
     """The instructions of one call, in a process under Callgrind."""
-    call = _needed(state.call, "prepare")
-    if state.remote is not None:
-        return to_plain(Figure(None, "the call runs in another process, whose instructions are not counted"))
-    return to_plain(instructions.count(call, request["times"]))
+    return to_plain(_needed(state.timed, "prepare").instructions(request["times"]))
 
 
 def relate(state: WorkerState, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,42 +36,43 @@ from adbench.tape.values import has_nan, leaf_value, settle, shape_of, value_of
 
 @dataclass(frozen=True)
 class FullRecord:
-    """A record of any form, in full: out = rule(*operands, **params).
+    """A record of any form, in full: out = rule(*inputs, **params).
 
     cells      the cell of each operand's adjoint, None for a constant
-    constants  the value of each operand that is a constant; other entries are meaningless
-    val        the result's value, if the record keeps it
+    inputs     the plain value of each operand
     """
 
+    record: Record
     rule: Rule
     out: Any
     cells: tuple[Any, ...]
-    constants: tuple[Value, ...]
+    inputs: tuple[Value, ...]
     params: dict[str, Any]
-    val: Value
+
+    def only(self, i: int) -> Record:
+        """The record with only operand i active: its sweep is one edge of the graph."""
+        rule, out, a, b, p, q = self.record
+        if q is not ASK:
+            return (rule, out, a if i == 0 else None, b if i == 1 else None, p, q)
+        return (rule, out, [cell if k == i else None for k, cell in enumerate(a)], b, p, q)
 
 
-def step_of(record: Record) -> FullRecord:
-    """A record of one of the forms that `recording` describes. Add any new form here and in `only`."""
-    rule, out, a, b, p, q = record
+def operands_of(record: Record) -> tuple[tuple[Any, ...], tuple[Value, ...], dict[str, Any], Value]:
+    """(cells, values of constants, params, result's value if it is kept) of a record of any form, see `recording`.
+
+    Add any new form here and in `FullRecord.only`.
+    """
+    rule, _, a, b, p, q = record
     if rule is LEAF:
-        return FullRecord(rule, out, (), (), {}, b)
+        return (), (), {}, b
     if rule is CALLBACK:
-        return FullRecord(rule, out, (), (), p, p.get("value"))
+        return (), (), p, p.get("value")
     if q is not ASK or p is None:  # compact forms: a function of one argument leaves the second position empty
         cells, partials = ((a, b), (p, q)) if q is not ASK else (a, b)
         count = len(rule.reverse)
-        return FullRecord(rule, out, tuple(cells)[:count], tuple(partials)[:count], {}, None)
+        return tuple(cells)[:count], tuple(partials)[:count], {}, None
     val, inputs = b
-    return FullRecord(rule, out, tuple(a), tuple(inputs), p, val)
-
-
-def only(record: Record, i: int) -> Record:
-    """The record with only operand i active: its sweep is one edge of the graph."""
-    rule, out, a, b, p, q = record
-    if q is not ASK:
-        return (rule, out, a if i == 0 else None, b if i == 1 else None, p, q)
-    return (rule, out, [cell if k == i else None for k, cell in enumerate(a)], b, p, q)
+    return tuple(a), tuple(inputs), p, val
 
 
 # Plain data
@@ -216,7 +218,7 @@ def explain(f: Function, *args: Any, names: Sequence[str] | None = None) -> Expl
             nodes,
             updates,
             "" if root is None else recording.names[id(root)],
-            _copied(value_of(y) if isinstance(y, Active) else settle(y)),
+            copy(value_of(y) if isinstance(y, Active) else settle(y)),
             tree_unflatten(structure, [_now(cell) for cell in cells]),
         )
 
@@ -244,10 +246,6 @@ def adjoint_of(name: str) -> str:
     return "a" + name[1:]
 
 
-def _copied(value: Value) -> Value:
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 def _seed(cell: Any) -> None:
     """Adjoint 1 for a scalar, ones for an array."""
     cell.adj = np.ones(cell.shape) if cell.shape else 1.0
@@ -265,53 +263,50 @@ class _Recording:
     """A tape with a name and a value for every cell, by the cell's id."""
 
     def __init__(self, tape: Tape, labels: dict[int, str], values: dict[int, Value]) -> None:
-        self.records = [(record, step_of(record)) for record in tape]
         self.labels = labels
         self.values = values
+        self.records: list[FullRecord] = []
         self.names: dict[int, str] = {}
-        for _, step in self.records:
-            key = id(step.out)
-            if step.rule is CALLBACK and not step.params:  # a callback without a variable
+        for record in tape:
+            rule, out, *_ = record
+            cells, constants, params, val = operands_of(record)
+            inputs = tuple(
+                value_of(x) if cell is None else values[id(cell)] for cell, x in zip(cells, constants, strict=True)
+            )
+            self.records.append(FullRecord(record, rule, out, cells, inputs, params))
+            if rule is CALLBACK and not params:  # a callback without a variable
                 continue
-            self.names[key] = f"v{len(self.names) + 1}"
-            if key not in values:
-                values[key] = self.value(step)
-
-    def value(self, step: FullRecord) -> Value:
-        """The value of a record, recomputed if the record does not keep it."""
-        if step.val is not None or hasattr(step.out, "val"):
-            return value_of(step.out.val if step.val is None else step.val)
-        with np.errstate(all="ignore"):  # the forward pass has warned of all this
-            return settle(step.rule.value(*self.operands(step), **step.params))
-
-    def operands(self, step: FullRecord) -> list[Value]:
-        """The plain values of a step's operands."""
-        pairs = zip(step.cells, step.constants, strict=True)
-        return [value_of(constant) if cell is None else self.values[id(cell)] for cell, constant in pairs]
+            self.names[id(out)] = f"v{len(self.names) + 1}"
+            if id(out) in values:
+                continue
+            if val is not None or hasattr(out, "val"):
+                values[id(out)] = value_of(out.val if val is None else val)
+            else:
+                with np.errstate(all="ignore"):  # the forward pass has warned of all this
+                    values[id(out)] = settle(rule.value(*inputs, **params))
 
     def nodes(self) -> Iterator[Node]:
         """Every named record as data."""
-        for record, step in self.records:
+        for step in self.records:
             key = id(step.out)
             if key not in self.names:
                 continue
             operands = [
                 text_of(value) if cell is None else self.names[id(cell)]
-                for cell, value in zip(step.cells, self.operands(step), strict=True)
+                for cell, value in zip(step.cells, step.inputs, strict=True)
                 if cell is not None or value is not None
             ]
             if step.cells:
                 symbol, operation = symbol_of(step.rule), written(step.rule, operands, step.params)
             else:
                 symbol = operation = self.labels.get(key, "") or step.rule.name
-            value, partials = _copied(self.values[key]), tuple(self.partials(record, step))
+            value, partials = copy(self.values[key]), tuple(self.partials(step))
             yield Node(self.names[key], symbol, operation, tuple(operands), value, step.out.shape, partials)
 
-    def partials(self, record: Record, step: FullRecord) -> Iterator[Partial]:
+    def partials(self, step: FullRecord) -> Iterator[Partial]:
         """The partials: the amounts that the sweep adds to adjoints of 0 if the result's adjoint is 1."""
         shape, result = step.out.shape, self.names[id(step.out)]
         letters = [None if cell is None else self.names[id(cell)] for cell in step.cells]
-        inputs = self.operands(step)
         for i, cell in enumerate(step.cells):
             if cell is None:
                 continue
@@ -319,10 +314,10 @@ class _Recording:
             if shape == () or (step.rule.elementwise and cell.shape == shape):
                 _seed(step.out)
                 with np.errstate(all="ignore"):
-                    sweep([only(record, i)], keep=True)
+                    sweep([step.only(i)], keep=True)
                 value = _now(cell)
                 step.out.adj = cell.adj = 0.0
-            formula = formula_of(step.rule, i, (result, self.values[id(step.out)]), letters, inputs, step.params)
+            formula = formula_of(step.rule, i, (result, self.values[id(step.out)]), letters, step.inputs, step.params)
             yield Partial(result, self.names[id(cell)], formula, value, shape + cell.shape)
 
     def updates(self, nodes: Sequence[Node], root: Any, leaves: Sequence[Any]) -> list[Update]:
@@ -330,27 +325,23 @@ class _Recording:
         partials = {node.name: node.partials for node in nodes}
         updates: list[Update] = []
         for careful in (False, True):
-            for _, step in self.records:
+            for step in self.records:
                 step.out.adj = 0.0
             if root is None:
                 break
             _seed(root)
             with np.errstate(all="ignore"):
                 updates = [
-                    update
-                    for record, step in reversed(self.records)
-                    for update in self.updates_at(record, step, partials, careful)
+                    update for step in reversed(self.records) for update in self.updates_at(step, partials, careful)
                 ]
             if not any(has_nan(leaf.adj) for leaf in leaves):
                 break
         return updates
 
-    def updates_at(
-        self, record: Record, step: FullRecord, partials: dict[str, tuple[Partial, ...]], careful: bool
-    ) -> Iterator[Update]:
+    def updates_at(self, step: FullRecord, partials: dict[str, tuple[Partial, ...]], careful: bool) -> Iterator[Update]:
         """The additions of one record to the adjoints of its operands."""
         if step.rule is CALLBACK:
-            yield from self.updates_by_callback(record, step)
+            yield from self.updates_by_callback(step)
             return
         adj = step.out.adj
         if type(adj) is float and adj == 0.0:  # as in the sweep, it contributes nothing
@@ -358,15 +349,15 @@ class _Recording:
         name = self.names[id(step.out)]
         edges = [i for i, cell in enumerate(step.cells) if cell is not None]
         for i, partial in zip(edges, partials[name], strict=True):
-            one = only(record, i)
+            one = step.only(i)
             sweep([spelled_out(one) if careful else one], careful=careful, keep=True)
             yield Update(adjoint_of(partial.operand), adjoint_of(name), partial, _now(step.cells[i]))
 
-    def updates_by_callback(self, record: Record, step: FullRecord) -> Iterator[Update]:
+    def updates_by_callback(self, step: FullRecord) -> Iterator[Update]:
         """The additions of a callback, found by comparing adjoints before and after, because it is opaque."""
-        cells = {self.names[id(s.out)]: s.out for _, s in self.records if id(s.out) in self.names}
+        cells = {self.names[id(s.out)]: s.out for s in self.records if id(s.out) in self.names}
         before = {name: _now(cell) for name, cell in cells.items()}
-        sweep([record], keep=True)
+        sweep([step.record], keep=True)
         for name, cell in cells.items():
             if not np.array_equal(before[name], now := _now(cell), equal_nan=True):
                 yield Update(adjoint_of(name), self.names.get(id(step.out), "no variable"), None, now)

@@ -18,43 +18,28 @@ from adbench.tape.core.rule import Active, AllInputs, Rule, Value
 from adbench.tape.rules.elementwise import add, divide, multiply, negative, subtract
 from adbench.tape.values import seen_inside, settle
 
-Formula = Callable[[Value, Value, Value, Value], tuple[Value, Value]]
+Formula = Callable[[Value, Value, Value, Value, Value], Value]
 
 
-def _sum(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    return _value(add, x, y), t if s is None else s if t is None else s + t
+def _sum(_val: Value, _x: Value, s: Value, _y: Value, t: Value) -> Value:
+    return t if s is None else s if t is None else s + t
 
 
-def _difference(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    return _value(subtract, x, y), -t if s is None else s if t is None else s - t
+def _difference(_val: Value, _x: Value, s: Value, _y: Value, t: Value) -> Value:
+    return -t if s is None else s if t is None else s - t
 
 
-def _product(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    val, of_x, of_y = _value(multiply, x, y), _scaled(s, y), _scaled(t, x)
-    return val, of_y if of_x is None else of_x if of_y is None else of_x + of_y
+def _product(_val: Value, x: Value, s: Value, y: Value, t: Value) -> Value:
+    of_x, of_y = _scaled(s, y), _scaled(t, x)
+    return of_y if of_x is None else of_x if of_y is None else of_x + of_y
 
 
-def _quotient(x: Value, s: Value, y: Value, t: Value) -> tuple[Value, Value]:
-    val = _value(divide, x, y)
+def _quotient(val: Value, _x: Value, s: Value, y: Value, t: Value) -> Value:
     of_x = s if s is None or (type(s) is float and s == 0.0) else s / y
     if t is None:
-        return val, of_x
+        return of_x
     of_y = _scaled(t, val / -y)
-    return val, of_y if of_x is None else of_x + of_y
-
-
-def _value(rule: Rule, x: Value, y: Value) -> Value:
-    """The rule's value. The operators of outer levels drop inputs that a later root has to see."""
-    return PYTHON[rule](x, y) if type(x) is float and type(y) is float else rule(x, y)
-
-
-PYTHON: dict[Rule, Callable[[float, float], float]] = {
-    add: operator.add,
-    subtract: operator.sub,
-    multiply: operator.mul,
-    divide: operator.truediv,
-}
-"""The rules for floats."""
+    return of_y if of_x is None else of_x + of_y
 
 
 def _scaled(tangent: Value, factor: Value) -> Value:
@@ -68,11 +53,16 @@ def _is_number(x: Value) -> bool:
     return kind is float or kind is Scalar or (kind is Dual and _is_number(x.val))
 
 
-FORMULAS: dict[Rule, Formula] = {add: _sum, subtract: _difference, multiply: _product, divide: _quotient}
-"""(x, its tangent or None, y, its tangent or None) -> value and tangent."""
+FORMULAS: dict[Rule, tuple[Callable[[float, float], float], Formula]] = {
+    add: (operator.add, _sum),
+    subtract: (operator.sub, _difference),
+    multiply: (operator.mul, _product),
+    divide: (operator.truediv, _quotient),
+}
+"""The rule for floats, and (value, x, its tangent or None, y, its tangent or None) -> tangent."""
 
 
-def _computed(formula: Formula, level: int, a: Value, b: Value) -> Dual | None:
+def _computed(rule: Rule, level: int, a: Value, b: Value) -> Dual | None:
     """The result, or None if the rule has to decide."""
     x, s = (a.val, a.tangent) if type(a) is Dual and a.level == level else (a, None)
     y, t = (b.val, b.tangent) if type(b) is Dual and b.level == level else (b, None)
@@ -85,21 +75,22 @@ def _computed(formula: Formula, level: int, a: Value, b: Value) -> Dual | None:
             return None
     if s is None and t is None:
         return None
+    of_floats, formula = FORMULAS[rule]
     try:
-        val, tangent = formula(x, s, y, t)
+        # The operators of outer levels drop inputs that a later root has to see.
+        val = of_floats(x, y) if type(x) is float and type(y) is float else rule(x, y)
+        tangent = formula(val, x, s, y, t)
     except ArithmeticError:
         return None
     plain = tangent
     while type(plain) is not float:
         plain = plain.val
-    if plain != plain or (plain == 0.0 and formula is _quotient):  # 0 · inf, or a tangent that underflows
+    if plain != plain or (plain == 0.0 and rule is divide):  # 0 · inf, or a tangent that underflows
         return None
     return Dual(level, val, tangent)
 
 
 def _operator(rule: Rule) -> Callable[[Any, Any], Value]:
-    formula = FORMULAS[rule]
-
     def operate(self: Dual, other: Value) -> Value:
         kind = type(other)
         if kind is not float and kind is not int:
@@ -107,18 +98,16 @@ def _operator(rule: Rule) -> Callable[[Any, Any], Value]:
                 return PLAIN[rule](self, other)
             if rule is multiply and kind is Dual and self.origin is not None:  # perhaps the square of a root
                 return PLAIN[rule](self, other)
-        result = _computed(formula, self.level, self, other)
+        result = _computed(rule, self.level, self, other)
         return PLAIN[rule](self, other) if result is None else result
 
     return operate
 
 
 def _reflected(rule: Rule) -> Callable[[Any, Any], Value]:
-    formula = FORMULAS[rule]
-
     def operate(self: Dual, other: Value) -> Value:
         kind = type(other)
-        result = _computed(formula, self.level, other, self) if kind is float or kind is int else None
+        result = _computed(rule, self.level, other, self) if kind is float or kind is int else None
         return rule(other, self) if result is None else result
 
     return operate
@@ -143,9 +132,8 @@ _interpret = Dual.interpret
 
 def interpret(self: Dual, rule: Rule, args: tuple[Value, ...], params: dict[str, Any]) -> Value:
     """`Dual.interpret` without loops for a number's function, and with the operators' formulas."""
-    formula = FORMULAS.get(rule)
-    if formula is not None:
-        computed = _computed(formula, self.level, *args)
+    if rule in FORMULAS:
+        computed = _computed(rule, self.level, *args)
         return _interpret(self, rule, args, params) if computed is None else computed
     val, tan = self.val, self.tangent
     if len(args) != 1 or not rule.elementwise or not _is_number(val) or not _is_number(tan):

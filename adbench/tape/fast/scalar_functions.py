@@ -24,10 +24,10 @@ from adbench.tape.core.node import Scalar
 from adbench.tape.core.rule import Active, Rule, Value
 from adbench.tape.explain.notation import ATOM, INFIX, Name, expression
 from adbench.tape.lazy import special
+from adbench.tape.numpy_names import ROWS as EVERY
 from adbench.tape.rules import compound as c
 from adbench.tape.rules import elementwise as e
 from adbench.tape.rules import special as s
-from adbench.tape.rules.function import ROWS as EVERY
 from adbench.tape.values import value_of
 
 _FIRST = "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2"

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from adbench.tape import identities
 from adbench.tape.core.node import Array, Scalar
 from adbench.tape.core.recording import ASK, AdjointCell
 from adbench.tape.core.rule import Rule, Value
 from adbench.tape.fast.blocks import LARGE, room, snapshot
 from adbench.tape.fast.scalar_functions import recorded
-from adbench.tape.identities import recognised
 from adbench.tape.rules.elementwise import absolute, add, divide, multiply, negative, power, square, subtract
 from adbench.tape.values import FLOAT64, MINUS_ONE, ONE
 
@@ -51,7 +51,7 @@ def _array_operator(
         kind, tape, cell, mine = type(other), self.tape, self.cell, self.val
         theirs, its_cell, known = other, None, type(mine) is np.ndarray
         if kind is Array:
-            if tape.remembers and partials is None and (square_of_root := recognised.product(self, other)) is not None:
+            if tape.remembers and partials is None and (square_of_root := identities.product(self, other)) is not None:
                 return square_of_root
             theirs, its_cell = other.val, other.cell
             known = known and other.tape is tape and type(theirs) is np.ndarray and its_cell.shape == cell.shape
@@ -244,7 +244,7 @@ def _compiled(name: str, sign: str, rule: Rule, p: str, q: str) -> dict[str, Ope
         "Scalar": Scalar,
         "float64": np.float64,
         "rule": rule,
-        "known_product": recognised.product,
+        "known_product": identities.product,
         "otherwise": _WITH_SCALAR.get(name, rule),
         "otherwise_reflected": _WITH_SCALAR.get("r" + name, lambda self, other: rule(other, self)),
     }

@@ -4,8 +4,8 @@ They make the same records with the same numbers as the Python versions, in less
 them for CPython's C API. They treat the common cases: values of one open tape, floats and integers. In all other cases
 they call the Python version.
 
-`loading` imports this module once that is worth the tenth of a second it takes. Without llvmlite, or where this Python
-keeps the parts of objects elsewhere than `layout` expects, the Python versions stay.
+`fast.switch` imports this module once that is worth the tenth of a second it takes. Without llvmlite, or where this
+Python keeps the parts of objects elsewhere than `layout` expects, the Python versions stay.
 """
 
 from __future__ import annotations
@@ -61,55 +61,65 @@ def translated() -> Iterator[Rule]:
 
 def write_row(module: Module, rule: Rule, name: str) -> bool:
     """Write the function of a rule's row; returns whether it takes two arguments, as an array and their number."""
-    value, *partials = row(rule)
-    if len(partials) == 1:
-        _write_of_one(module, rule, name, value, partials[0])
+    sources = row(rule)
+    if len(sources) == 2:
+        w = Writer(module, name, "ptr", "ptr")  # name(self, x), where self is not used
+        _, x = w.arguments
+        _of_one(w, x, rule, *sources)
+        w.leave()
+        w.python(written_out(rule), x)
+        w.end()
         return False
-    _write_of_two(module, rule, name, value, *partials)
-    return True
-
-
-def _write_of_one(module: Module, rule: Rule, name: str, value: str, partial: str) -> None:
-    """name(self, x), where self is not used."""
-    w = Writer(module, name, "ptr", "ptr")
-    _, x = w.arguments
-    w.require(w.is_a(x, Scalar))
-    a, tape = w.scalar(x), w.tape(x)
-    numbers = _Translator(w, a=a.number)
-    val, p = numbers.value(value), numbers.partial("p", partial, rule)
-    w.record(rule, x, w.literal(None), w.new_float(p), w.own_literal(None), val, tape)
-    w.leave()
-    w.python(written_out(rule), x)
-    w.end()
-
-
-def _write_of_two(module: Module, rule: Rule, name: str, value: str, of_a: str, of_b: str) -> None:
-    """name(self, arguments, count), where self is not used."""
-    w = Writer(module, name, "ptr", "ptr", "i64")
+    w = Writer(module, name, "ptr", "ptr", "i64")  # name(self, arguments, count)
     _, arguments, count = w.arguments
     w.require(w.same(count, 2, "i64"))
-    x, y = w.part(arguments, 0), w.part(arguments, layout.WORD)
-
-    def of_both(a: HeldNumber, b: HeldNumber, tape: Name) -> None:
-        numbers = _Translator(w, a=a.number, b=b.number)
-        val, p = numbers.value(value), numbers.partial("p", of_a, rule)
-        q = numbers.partial("q", of_b, rule)
-        w.record(rule, x, y, w.new_float(p), w.new_float(q), val, tape)
-
-    def of_first(a: HeldNumber, c: X, tape: Name) -> None:
-        numbers = _Translator(w, a=a.number, b=c)
-        val, p = numbers.value(value), numbers.partial("p", of_a, rule)
-        w.record(rule, x, w.literal(None), w.new_float(p), w.new_float(c), val, tape)
-
-    def of_second(c: X, b: HeldNumber, tape: Name) -> None:
-        numbers = _Translator(w, a=c, b=b.number)
-        val, q = numbers.value(value), numbers.partial("q", of_b, rule)
-        w.record(rule, w.literal(None), y, w.new_float(c), w.new_float(q), val, tape)
-
-    w.of_two(x, y, of_both, of_first, of_second)
+    _of_two(w, w.part(arguments, 0), w.part(arguments, layout.WORD), rule, *sources)
     w.leave()
     w.python_with(written_out(rule), arguments, count)
     w.end()
+    return True
+
+
+def _of_one(w: Writer, x: Name, rule: Rule, value: str, of_a: str) -> None:
+    """Return the recorded function of an object that must be a `Scalar`."""
+    w.require(w.is_a(x, Scalar))
+    a, tape = w.scalar(x), w.tape(x)
+    numbers = _Translator(w, a=a.number)
+    val, p = numbers.value(value), numbers.partial("p", of_a, rule)
+    w.record(rule, x, w.literal(None), _reference(w, of_a, p), w.own_literal(None), val, tape)
+
+
+def _of_two(w: Writer, x: Name, y: Name, rule: Rule, value: str, *sources: str) -> None:
+    """Return the recorded function of two objects, one of which must be a `Scalar`; see `Writer.of_two`."""
+
+    def write(a: HeldNumber, b: HeldNumber, tape: Name, active: tuple[bool, bool]) -> None:
+        numbers = _Translator(w, a=a.number, b=b.number)
+        val = numbers.value(value)
+        if rule is e.multiply and all(active):  # a product that is 0 may be the square of a root
+            w.require(val.is_("une", 0.0))
+        places = zip("pq", sources, active, strict=True)
+        partials = [numbers.partial(name, of, rule) if on else None for name, of, on in places]
+        constant = (lambda it: w.new_float(it.number)) if rule in ROWS else w.recorded_constant
+        # Operators record a constant as it is, functions as a float.
+        constant = (lambda it: w.new_float(it.number)) if rule in ROWS else w.recorded_constant
+        held = [it.object if on else constant(it) for it, on in zip((a, b), active, strict=True)]
+        slots = [
+            it if p is None else _reference(w, of, p, *held) for it, p, of in zip(held, partials, sources, strict=True)
+        ]
+        cells = [it if on else w.literal(None) for it, on in zip((x, y), active, strict=True)]
+        w.record(rule, cells[0], cells[1], slots[0], slots[1], val, tape)
+
+    w.of_two(x, y, write)
+
+
+KNOWN_PARTIALS = {"1.0": ONE, "-1.0": MINUS_ONE}
+
+
+def _reference(w: Writer, source: str, partial: X, *held: Name) -> Name:
+    """A new reference to a partial: to a known number, to the object of an operand, or to a new float."""
+    if source in KNOWN_PARTIALS:
+        return w.own_literal(KNOWN_PARTIALS[source])
+    return w.own(held["ab".index(source)]) if source in ("a", "b") else w.new_float(partial)
 
 
 class _Translator:
@@ -126,10 +136,10 @@ class _Translator:
         return val
 
     def partial(self, name: str, source: str, rule: Rule) -> X:
-        """A partial, which must be regular, as in Python."""
+        """A partial, which must be regular, as in Python, unless it is a known number or an operand."""
         self.names[name] = self.number(source)
         condition = ast.parse(regular(rule, name), mode="eval").body
-        if not isinstance(condition, ast.Constant):
+        if not isinstance(condition, ast.Constant) and source not in (*KNOWN_PARTIALS, "a", "b"):
             self.w.require(self._holds(condition))
         return self.names[name]
 
@@ -210,46 +220,11 @@ def _record(module: Module) -> None:
     w.end("internal ")
 
 
-KNOWN_PARTIALS = {"1.0": ONE, "-1.0": MINUS_ONE}
-
-
-def _operator(module: Module, name: str, _sign: str, rule: Rule, of_a: str, of_b: str) -> None:
+def _operator(module: Module, name: str, sign: str, rule: Rule, of_a: str, of_b: str) -> None:
     """The operator of two objects, one of which is a `Scalar`, from its row in `written_out`."""
     w = Writer(module, f"operator_{name}", "ptr", "ptr")
     v, u = w.arguments
-
-    def value(a: X, b: X) -> X:
-        if name == "truediv":
-            w.require(b.is_("une", 0.0))
-        return getattr(operator, name)(a, b)  # type: ignore[no-any-return]
-
-    def partial_of(source: str, a: HeldNumber, b: HeldNumber, val: X) -> Name:
-        """A new reference to a partial."""
-        if source in KNOWN_PARTIALS:
-            return w.own_literal(KNOWN_PARTIALS[source])
-        if source in ("a", "b"):
-            return w.own((a if source == "a" else b).object)
-        return w.new_float(_Translator(w, a=a.number, b=b.number, val=val).number(source))
-
-    def of_both(a: HeldNumber, b: HeldNumber, tape: Name) -> None:
-        val = value(a.number, b.number)
-        if name == "mul":  # a product that is 0 may be the square of a root
-            w.require(val.is_("une", 0.0))
-        w.record(rule, v, u, partial_of(of_a, a, b, val), partial_of(of_b, a, b, val), val, tape)
-
-    def of_first(a: HeldNumber, c: X, tape: Name) -> None:
-        val = value(a.number, c)
-        other = HeldNumber(c, w.recorded_constant(u, c))
-        w.record(rule, v, w.literal(None), partial_of(of_a, a, other, val), other.object, val, tape)
-
-    def of_second(c: X, b: HeldNumber, tape: Name) -> None:
-        val = value(c, b.number)
-        if name == "truediv":  # if the quotient underflows, another factor may bring its partial back
-            w.require(w.numbers.logic("or", (val / b.number).is_("une", 0.0), val.is_("oeq", 0.0)))
-        other = HeldNumber(c, w.recorded_constant(v, c))
-        w.record(rule, w.literal(None), u, other.object, partial_of(of_b, other, b, val), val, tape)
-
-    w.of_two(v, u, of_both, of_first, of_second)
+    _of_two(w, v, u, rule, f"a {sign} b", of_a, of_b)
     w.leave()
     w.python_in_order(OF_SCALARS[name], OF_SCALARS[f"r{name}"], v, u)
     w.end()
@@ -258,8 +233,7 @@ def _operator(module: Module, name: str, _sign: str, rule: Rule, of_a: str, of_b
 def _negative(module: Module) -> None:
     w = Writer(module, "operator_neg", "ptr")
     (v,) = w.arguments
-    a, tape = w.scalar(v), w.tape(v)
-    w.record(e.negative, v, w.literal(None), w.own_literal(MINUS_ONE), w.own_literal(None), -a.number, tape)
+    _of_one(w, v, e.negative, "-a", "-1.0")
     w.leave()
     w.python(OF_SCALARS["neg"], v)
     w.end()
@@ -281,11 +255,9 @@ def _power(module: Module) -> None:
     w.record(e.power, v, none, w.new_float(a + a), w.own(u), a * a, tape)
 
     code.begin(general)
-    val = k.x(k.called("pow", a.name, c.name))
-    p = c * k.x(k.called("pow", a.name, (c - 1.0).name))
-    w.require_finite(val)
-    for condition, bound in (("ogt", 1e-300), ("olt", 1e300)):  # a regular partial, as in `scalar_functions`
-        w.require((p * p).is_(condition, bound))
+    value, of_a, _ = row(e.power)
+    numbers = _Translator(w, a=a, b=c)
+    val, p = numbers.value(value), numbers.partial("p", of_a, e.power)
     w.record(e.power, v, none, w.new_float(p), w.new_float(c), val, tape)
 
     w.leave()
@@ -364,11 +336,3 @@ class MachineCode:
         setattr(Array, "__getitem__", self._getitem)  # noqa: B010  # CPython would call a Python function directly
         items = layout.operators_of(Array, layout.ITEMS)
         items[layout.place_of("getitem", layout.ITEMS)] = self.address("element")
-
-    def remove(self) -> None:
-        """Put the Python versions back."""
-        for name in self._places:
-            setattr(Scalar, f"__{name}__", vars(Scalar)[f"__{name}__"])
-        for rule, _ in self._functions:
-            rule.run = written_out(rule)
-        setattr(Array, "__getitem__", read)  # noqa: B010  # the type checker knows no assignment to it

@@ -245,24 +245,22 @@ class Writer(ObjectCode):
         is_float = self.numbers.logic("or", self.is_a(thing, float), self.is_a(thing, np.float64))
         return self.numbers.x(self.code.either(is_float, lambda: self.number(thing).name, converted, "double"))
 
-    def recorded_constant(self, thing: Name, value: X) -> Name:
+    def recorded_constant(self, held: HeldNumber) -> Name:
         """A new reference to the constant as the record holds it: a float in place of numpy's number."""
-        is_numpy = self.is_a(thing, np.float64)
-        return self.code.either(is_numpy, lambda: self.new_float(value), lambda: self.own(thing), "ptr")
+        is_numpy = self.is_a(held.object, np.float64)
+        return self.code.either(is_numpy, lambda: self.new_float(held.number), lambda: self.own(held.object), "ptr")
 
     def require_finite(self, value: X) -> None:
         """The number must be finite: for others, `math` raises errors."""
         self.require((value - value).is_("oeq", 0.0))
 
     def of_two(
-        self,
-        x: Name,
-        y: Name,
-        of_both: Callable[[HeldNumber, HeldNumber, Name], None],
-        of_first: Callable[[HeldNumber, X, Name], None],
-        of_second: Callable[[X, HeldNumber, Name], None],
+        self, x: Name, y: Name, write: Callable[[HeldNumber, HeldNumber, Name, tuple[bool, bool]], None]
     ) -> None:
-        """Write the cases of two operands: scalars on one tape, or one of them a scalar and the other a constant."""
+        """Write the cases of two operands: scalars on one tape, or one of them a scalar and the other a constant.
+
+        `write` gets both operands, the tape, and which of them are scalars.
+        """
         code, (first, second, both, with_constant) = self.code, self.blocks(4)
         is_second = self.is_a(y, Scalar)
         self.branch(self.is_a(x, Scalar), first, second)
@@ -271,13 +269,13 @@ class Writer(ObjectCode):
         self.branch(is_second, both, with_constant)
         code.begin(both)
         self.require(self.same(tape, self.slot(y, "tape")))
-        of_both(a, self.scalar(y), tape)
+        write(a, self.scalar(y), tape, (True, True))
         code.begin(with_constant)
-        of_first(a, self.constant(y), tape)
+        write(a, HeldNumber(self.constant(y), y), tape, (True, False))
         code.begin(second)
         self.require(is_second)
         b, tape = self.scalar(y), self.tape(y)
-        of_second(self.constant(x), b, tape)
+        write(HeldNumber(self.constant(x), x), b, tape, (False, True))
 
     # Results
 

@@ -25,7 +25,6 @@ implementation in pqR" (slides, 2019), "Some compact gradient representations".
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -116,22 +115,22 @@ class CompactJacobian:
 class IdentityMultiple(CompactJacobian):
     """c I, shape (n, n), for a number c."""
 
-    __slots__ = ("factor",)
+    __slots__ = ("entries",)
 
     def __init__(self, factor: Value, n: int) -> None:
-        self.factor = factor
+        self.entries = factor
         self.shape, self.numbers = (n, n), 1
+
+    def _left(self, w: Value) -> Value:
+        return w if self.is_identity else times(w, self.entries)
+
+    def _right(self, v: Value) -> Value:
+        return self._left(v)
 
     @property
     def is_identity(self) -> bool:
         """Whether c is the plain number 1."""
-        return type(self.factor) is float and self.factor == 1.0
-
-    def _left(self, w: Value) -> Value:
-        return w if self.is_identity else times(w, self.factor)
-
-    def _right(self, v: Value) -> Value:
-        return self._left(v)
+        return type(self.entries) is float and self.entries == 1.0
 
 
 class Dense(CompactJacobian):
@@ -175,21 +174,17 @@ class LazyProduct(CompactJacobian):
         self.numbers = sum(a.numbers + (0 if isinstance(b, LazyProduct) else b.numbers) for a, b in terms)
 
     def _left(self, w: Value) -> Value:
-        waiting: dict[int, tuple[LazyProduct, Value]] = {self.serial: (self, w)}
-        order = [-self.serial]
+        waiting: dict[int, Value] = {self.serial: w}
         total: Value = None
-        while order:
-            product, adj = waiting.pop(-heapq.heappop(order))
+        for product in reversed(self._in_order()):
+            adj = waiting.pop(product.serial)
             for first, rest in product.terms:
                 part = first._left(adj)
-                if not isinstance(rest, LazyProduct):
+                if isinstance(rest, LazyProduct):
+                    waiting[rest.serial] = waiting[rest.serial] + part if rest.serial in waiting else part
+                else:
                     part = rest._left(part)
                     total = part if total is None else total + part
-                elif rest.serial in waiting:
-                    waiting[rest.serial] = (rest, waiting[rest.serial][1] + part)
-                else:
-                    waiting[rest.serial] = (rest, part)
-                    heapq.heappush(order, -rest.serial)
         return total
 
     def _right(self, v: Value) -> Value:

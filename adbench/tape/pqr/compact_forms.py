@@ -178,39 +178,39 @@ class Implicit(CompactJacobian):
 # Compositions
 
 
-def _scale_row_entries(d: Value, b: OneInRow) -> OneInRow:
-    return OneInRow(b.columns, times(d, b.coefficients), b.shape[1])
+def on_diagonal(d: Value, n: int) -> IdentityMultiple | Diagonal:
+    """diag(d) for a vector d, or d I for a number."""
+    return Diagonal(d) if shape_of(d) else IdentityMultiple(d, n)
 
 
 def _scaled(d: Value, b: CompactJacobian) -> CompactJacobian | None:
     """diag(d) B for a vector or number d. Nested factors merge into one; a shared lazy B stays shared."""
+    if type(d) is float and d == 1.0:
+        return b
+    if isinstance(b, (IdentityMultiple, Diagonal)):
+        return on_diagonal(settle(times(d, b.entries)), b.shape[0])
+    if isinstance(b, OneInRow):
+        return _rows_scaled(d, b)
+    if isinstance(b, OneInColumn):
+        return _transposed(_columns_scaled(b.transposed, d))
     if isinstance(b, LazyProduct):
         return None
     return Scaled(times(d, b.factor), b.inner) if isinstance(b, Scaled) else Scaled(d, b)
 
 
-def _multiple(c: IdentityMultiple, b: CompactJacobian) -> CompactJacobian | None:
-    if c.is_identity:
-        return b
-    if isinstance(b, IdentityMultiple):
-        return IdentityMultiple(settle(times(c.factor, b.factor)), b.shape[0])
-    if isinstance(b, Diagonal):
-        return Diagonal(times(c.factor, b.entries))
-    if isinstance(b, OneInRow):
-        return _scale_row_entries(c.factor, b)
-    if isinstance(b, OneInColumn):
-        return _transposed(_scale_row_entries(c.factor, b.transposed))
-    return _scaled(c.factor, b)
+def _rows_scaled(d: Value, a: OneInRow) -> OneInRow:
+    """diag(d) A for a vector or number d."""
+    return OneInRow(a.columns, times(d, a.coefficients), a.shape[1])
+
+
+def _columns_scaled(a: OneInRow, d: Value) -> OneInRow:
+    """A diag(d) for a vector or number d."""
+    return OneInRow(a.columns, times(a.coefficients, a.read(d, 1.0) if shape_of(d) else d), a.shape[1])
 
 
 def _row_of_row(a: OneInRow, b: OneInRow) -> OneInRow:
     columns = np.where(a.columns >= 0, b.columns[a.columns], -1) if b.columns.size else a.columns
-    factors = a.read(b.coefficients, 1.0) if shape_of(b.coefficients) else b.coefficients
-    return OneInRow(columns, times(a.coefficients, factors), b.shape[1])
-
-
-def _row_of_diagonal(a: OneInRow, b: Diagonal) -> OneInRow:
-    return OneInRow(a.columns, times(a.coefficients, a.read(b.entries, 1.0)), a.shape[1])
+    return OneInRow(columns, _columns_scaled(a, b.coefficients).coefficients, b.shape[1])
 
 
 def _transposed(rows: OneInRow) -> OneInColumn:
@@ -231,15 +231,12 @@ def _factor_product(a: Value, b: Value) -> Value:
 
 
 COMPOSED |= {
-    (IdentityMultiple, CompactJacobian): _multiple,
-    (CompactJacobian, IdentityMultiple): lambda a, c: _multiple(IdentityMultiple(c.factor, a.shape[0]), a),
-    (Diagonal, Diagonal): lambda a, b: Diagonal(times(a.entries, b.entries)),
-    (Diagonal, OneInRow): lambda a, b: _scale_row_entries(a.entries, b),
-    (Diagonal, OneInColumn): lambda a, b: _transposed(_row_of_diagonal(b.transposed, a)),
+    (IdentityMultiple, CompactJacobian): lambda a, b: _scaled(a.entries, b),
+    (CompactJacobian, IdentityMultiple): lambda a, b: _scaled(b.entries, a),
     (Diagonal, CompactJacobian): lambda a, b: _scaled(a.entries, b),
-    (OneInRow, Diagonal): _row_of_diagonal,
+    (OneInRow, Diagonal): lambda a, b: _columns_scaled(a, b.entries),
     (OneInRow, OneInRow): _row_of_row,
-    (OneInColumn, Diagonal): lambda a, b: _transposed(_scale_row_entries(b.entries, a.transposed)),
+    (OneInColumn, Diagonal): lambda a, b: _transposed(_rows_scaled(b.entries, a.transposed)),
     (OneInColumn, OneInColumn): lambda a, b: _transposed(_row_of_row(b.transposed, a.transposed)),
     (Scaled, CompactJacobian): lambda a, b: _scaled(a.factor, compose(a.inner, b)),
     (Kronecker, Kronecker): _kronecker_of_kronecker,
@@ -250,9 +247,7 @@ COMPOSED |= {
 
 
 def _as_rows(a: IdentityMultiple | Diagonal | OneInRow) -> OneInRow:
-    if isinstance(a, OneInRow):
-        return a
-    return OneInRow(np.arange(a.shape[0]), a.factor if isinstance(a, IdentityMultiple) else a.entries, a.shape[1])
+    return a if isinstance(a, OneInRow) else OneInRow(np.arange(a.shape[0]), a.entries, a.shape[1])
 
 
 def _rows_merged(a: Any, b: Any) -> OneInRow | None:
@@ -264,15 +259,13 @@ def _rows_merged(a: Any, b: Any) -> OneInRow | None:
     return OneInRow(np.maximum(a.columns, b.columns), parts[0] + parts[1], a.shape[1])
 
 
+def _diagonals_merged(a: Any, b: Any) -> CompactJacobian:
+    return on_diagonal(settle(a.entries + b.entries), a.shape[0])
+
+
 def _columns_merged(a: OneInColumn, b: OneInColumn) -> OneInColumn | None:
     merged = _rows_merged(a.transposed, b.transposed)
     return None if merged is None else _transposed(merged)
-
-
-def _diagonals_merged(a: Any, b: Any) -> CompactJacobian:
-    parts = [c.factor if isinstance(c, IdentityMultiple) else c.entries for c in (a, b)]
-    total = settle(parts[0] + parts[1])
-    return Diagonal(total) if shape_of(total) else IdentityMultiple(total, a.shape[0])
 
 
 def _same(a: Value, b: Value) -> bool:

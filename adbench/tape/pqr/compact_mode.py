@@ -16,8 +16,7 @@ multiplies only on request, in the cheaper order: compact forms forwards, all ot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,8 @@ from adbench.tape.core.rule import AllInputs, Rule, RuleError, TapeError, Value
 from adbench.tape.core.sweep import contributions
 from adbench.tape.levels import forward_level
 from adbench.tape.operand import Operand
-from adbench.tape.pqr.compact import CompactJacobian, Dense, IdentityMultiple, add, compose, identity
-from adbench.tape.pqr.compact_forms import Diagonal, Implicit, Kronecker, OneInColumn, OneInRow
+from adbench.tape.pqr.compact import CompactJacobian, Dense, add, compose, identity
+from adbench.tape.pqr.compact_forms import Implicit, Kronecker, OneInColumn, OneInRow, on_diagonal
 from adbench.tape.rules import indexing, reductions, shapes
 from adbench.tape.rules.products import matmul
 from adbench.tape.rules.shapes import asarray, broadcast_to, ravel, reshape, transpose
@@ -58,9 +57,7 @@ def _elementwise(rule: Rule, i: int, val: Value, inputs: list[Value], params: di
     partial = settle(Dual.part(rule, i, val, 1.0, inputs, params))
     x = inputs[i]
     if shape_of(x) == shape_of(val):
-        if not shape_of(partial):
-            return IdentityMultiple(partial, size_of(val))
-        return Diagonal(ravel(broadcast_to(partial, shape_of(val))))
+        return on_diagonal(ravel(broadcast_to(partial, shape_of(val))) if shape_of(partial) else partial, size_of(val))
     columns = np.broadcast_to(places(x), shape_of(val)).ravel().astype(int) - 1
     entries = ravel(broadcast_to(partial, shape_of(val))) if shape_of(partial) else partial
     return OneInRow(columns, entries, size_of(x))
@@ -180,13 +177,41 @@ class JacobianRule(Rule):
 # Values that carry their Jacobians
 
 
-@dataclass(eq=False, slots=True)
 class Frame:
-    """One level of this mode: its number, and whether products stay lazy and the level is open."""
+    """One level of this mode.
 
-    level: int
-    lazy: bool
-    is_open: bool = True
+    level    its number
+    lazy     whether products stay lazy
+    is_open  whether the level is open
+    values   those of its variables
+    """
+
+    def __init__(self, level: int, lazy: bool, values: Sequence[Value]) -> None:
+        self.level, self.lazy, self.is_open = level, lazy, True
+        self.values = values
+
+    def variables(self) -> list[Compact]:
+        """New variables. The frame does not hold them, because they hold it and a circle would keep their memory."""
+        return [Compact(self, value, {k: identity(value)}) for k, value in enumerate(self.values)]
+
+    def _has(self, y: Value) -> bool:
+        return isinstance(y, Compact) and y.frame is self
+
+    def value(self, y: Value) -> Value:
+        """The value of y one level down."""
+        return y.val if self._has(y) else settle(y)
+
+    def jacobian(self, y: Value, k: int) -> CompactJacobian:
+        """∂y/∂x_k, of empty rows if y does not depend on x_k."""
+        if self._has(y) and k in y.jacobians:
+            return y.jacobians[k]  # type: ignore[no-any-return]  # y is a Compact
+        return no_jacobian(y, self.values[k])
+
+    def blocks(self, y: Value) -> list[Value]:
+        """∂y/∂x for each variable, of shape y.shape + x.shape."""
+        return [
+            settle(reshape(self.jacobian(y, k).dense(), shape_of(y) + shape_of(x))) for k, x in enumerate(self.values)
+        ]
 
 
 class Compact(Operand):
@@ -246,13 +271,13 @@ def compact_jacobian(f: Callable[[Value], Value], x: Value, mode: str = "forward
         raise ValueError(f"compact_jacobian: mode: expected 'forward', 'hybrid' or 'dense', got {mode!r}")
     value = leaf_value(x, "compact_jacobian: x")
     with forward_level() as level:
-        frame = Frame(level, mode == "hybrid")
-        start = Dense(np.eye(size_of(value))) if mode == "dense" else identity(value)
-        y = asarray(f(Compact(frame, value, {0: start})))
+        frame = Frame(level, mode == "hybrid", [value])
+        (variable,) = frame.variables()
+        if mode == "dense":
+            variable.jacobians[0] = Dense(np.eye(size_of(value)))
+        y = asarray(f(variable))
         frame.is_open = False
-    if isinstance(y, Compact) and y.frame is frame:
-        return y.val, y.jacobians[0] if 0 in y.jacobians else no_jacobian(y.val, value)
-    return settle(y), no_jacobian(y, value)
+    return frame.value(y), frame.jacobian(y, 0)
 
 
 def no_jacobian(y: Value, x: Value) -> CompactJacobian:

@@ -54,63 +54,62 @@ def compute_gradient(f: Callable[..., tuple[Value, Any]]) -> Callable[..., Value
         bound.apply_defaults()
         if any_active(list(bound.kwargs.values())):
             raise TypeError(f"{name}: a keyword-only argument is an option without derivative; make it positional")
-        return _Once(name, functools.partial(f, **bound.kwargs), len(bound.args)).rule(*bound.args)
+        call = OneCall(f"compute_gradient: {name}", functools.partial(f, **bound.kwargs), len(bound.args))
+        return call.rule(*bound.args)
 
     return differentiable
 
 
-class _Once:
-    """One call of such a function: its rule, and the results computed so far."""
+class OneCall:
+    """One call of such a function: its rule, and the results computed so far. Errors begin with its name."""
 
     def __init__(self, name: str, f: Callable[..., Any], count: int) -> None:
         self.name, self.f, self.count = name, f, count
         self.gradients: Any = None
         self.known: dict[int, CompactJacobian] = {}
-        self.rule = JacobianRule(f"compute_gradient of {name}", self.value, self.local)
+        self.rule = JacobianRule(name, self._value, self._local)
 
-    def pair(self, inputs: tuple[Value, ...]) -> tuple[Value, Any]:
+    def _pair(self, inputs: tuple[Value, ...]) -> tuple[Value, Any]:
         result = self.f(*inputs)
         if not isinstance(result, tuple) or len(result) != 2:
-            raise RuleError(
-                f"compute_gradient: {self.name} should return (value, gradient), got {type(result).__name__}"
-            )
+            raise RuleError(f"{self.name} should return (value, gradient), got {type(result).__name__}")
         return result
 
-    def value(self, *inputs: Value) -> Value:
-        value, self.gradients = self.pair(inputs)
+    def _value(self, *inputs: Value) -> Value:
+        value, self.gradients = self._pair(inputs)
         if any_active([value]):
             raise TapeError(
-                f"compute_gradient: {self.name} uses a variable that is not among its arguments, and its derivative "
+                f"{self.name} uses a variable that is not among its arguments, and its derivative "
                 f"would be lost; make it an argument"
             )
         return asarray(value)
 
-    def local(self, i: int, val: Value, *inputs: Value) -> CompactJacobian:
+    def _local(self, i: int, val: Value, *inputs: Value) -> CompactJacobian:
         """∂val/∂inputs[i]. On plain inputs the gradient is computed once for all sweeps."""
         if any_active(inputs):
-            return self.one(self.parts(self.pair(inputs)[1]), i, val, inputs[i])
+            return self._one(self._parts(self._pair(inputs)[1]), i, val, inputs[i])
         if i not in self.known:
-            self.gradients = self.parts(self.gradients)
-            self.known[i] = self.one(self.gradients, i, val, inputs[i])
+            self.gradients = self._parts(self.gradients)
+            self.known[i] = self._one(self.gradients, i, val, inputs[i])
         return self.known[i]
 
-    def parts(self, gradients: Any) -> tuple[Any, ...]:
+    def _parts(self, gradients: Any) -> tuple[Any, ...]:
         """The gradient in each argument, or a function that computes it."""
         if callable(gradients) and not _sides(gradients):
             gradients = gradients()
         parts = gradients if isinstance(gradients, tuple) else (gradients,)
         if len(parts) != self.count:
             raise RuleError(
-                f"compute_gradient: {self.name} has {self.count} arguments and should return as many gradients in a "
+                f"{self.name} has {self.count} arguments and should return as many gradients in a "
                 f"tuple, got {len(parts)}"
             )
         return parts
 
-    def one(self, parts: tuple[Any, ...], i: int, val: Value, x: Value) -> CompactJacobian:
+    def _one(self, parts: tuple[Any, ...], i: int, val: Value, x: Value) -> CompactJacobian:
         part = parts[i]
         if callable(part) and not _sides(part):
             part = part()
-        return _as_jacobian(part, val, x, f"compute_gradient: {self.name}, gradient for argument {i}")
+        return _as_jacobian(part, val, x, f"{self.name}, gradient for argument {i}")
 
 
 def _sides(function: Any) -> frozenset[str]:

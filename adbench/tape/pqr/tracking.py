@@ -35,6 +35,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -46,13 +47,13 @@ from adbench.tape.core.node import new_leaf
 from adbench.tape.core.rule import Active, TapeError, Value
 from adbench.tape.jacobians import rows
 from adbench.tape.levels import forward_level, on_tape
-from adbench.tape.pqr.compact import CompactJacobian, Dense, identity
 from adbench.tape.pqr.compact_forms import Implicit
-from adbench.tape.pqr.compact_mode import Compact, Frame, JacobianRule, no_jacobian
+from adbench.tape.pqr.compact_mode import Frame
+from adbench.tape.pqr.custom_gradient import OneCall
 from adbench.tape.rules.elementwise import positive
-from adbench.tape.rules.shapes import asarray, reshape
+from adbench.tape.rules.shapes import asarray, ravel, reshape
 from adbench.tape.trees import NAMESPACE, _register_node, flatten, tree_flatten, tree_unflatten
-from adbench.tape.values import any_active, leaf_value, settle, shape_of, size_of
+from adbench.tape.values import any_active, leaf_value, shape_of, size_of
 
 MODES = ("reverse", "forward", "hybrid")
 
@@ -65,8 +66,11 @@ class _OnTape:
 
     def __init__(self, tape: Any, values: Sequence[Value]) -> None:
         self.tape, self.level = tape, tape.level
-        self.variables = [new_leaf(tape, value) for value in values]
-        self.cells = [leaf.cell for leaf in self.variables]  # stored now, because x[i] = v rebinds a variable
+        self.leaves = [new_leaf(tape, value) for value in values]
+        self.cells = [leaf.cell for leaf in self.leaves]  # stored now, because x[i] = v rebinds a variable
+
+    def variables(self) -> list[Value]:
+        return self.leaves
 
     def value(self, y: Value) -> Value:
         return plain(y, self.tape)
@@ -76,39 +80,16 @@ class _OnTape:
         return rows(y, self.tape, self.cells)
 
 
-class _Carried:
-    """Forward or hybrid mode: every value carries its compact Jacobians."""
-
-    def __init__(self, frame: Frame, values: Sequence[Value]) -> None:
-        self.frame, self.level = frame, frame.level
-        self.values = list(values)
-        self.variables = [Compact(frame, value, {k: identity(value)}) for k, value in enumerate(values)]
-
-    def _is_here(self, y: Value) -> bool:
-        return isinstance(y, Compact) and y.frame is self.frame
-
-    def value(self, y: Value) -> Value:
-        return y.val if self._is_here(y) else settle(y)
-
-    def blocks(self, y: Value) -> list[Value]:
-        """∂y/∂x for each variable, of shape y.shape + x.shape."""
-        known: dict[int, CompactJacobian] = y.jacobians if self._is_here(y) else {}
-        return [
-            settle(reshape(known.get(k, no_jacobian(y, x)).dense(), shape_of(y) + shape_of(x)))
-            for k, x in enumerate(self.values)
-        ]
-
-
 @contextmanager
-def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | _Carried]:
+def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | Frame]:
     if mode == "reverse":
         with on_tape() as tape:
             yield _OnTape(tape, values)
         return
     with forward_level() as level:
-        frame = Frame(level, lazy=mode == "hybrid")
+        frame = Frame(level, mode == "hybrid", values)
         try:
-            yield _Carried(frame, values)
+            yield frame
         finally:
             frame.is_open = False
 
@@ -116,7 +97,7 @@ def _opened(mode: str, values: Sequence[Value]) -> Iterator[_OnTape | _Carried]:
 class _Construct(NamedTuple):
     """An open `with_gradient` or `track_gradient`: its level, and the structure of its variables, a dict by name."""
 
-    level: _OnTape | _Carried
+    level: _OnTape | Frame
     structure: Any
 
     def gradient(self, y: Any) -> dict[str, Any]:
@@ -129,7 +110,7 @@ class _Construct(NamedTuple):
                     "call gradient_of there, or pass a result of that derivative"
                 )
         blocks = [self.level.blocks(asarray(leaf)) for leaf in leaves]
-        of_each = [tree_unflatten(structure, [row[k] for row in blocks]) for k in range(len(self.level.variables))]
+        of_each = [tree_unflatten(structure, [row[k] for row in blocks]) for k in range(self.structure.num_leaves)]
         gradients: dict[str, Any] = tree_unflatten(self.structure, of_each)
         return gradients
 
@@ -172,7 +153,7 @@ def track_gradient(mode: str = "reverse", /, **inputs: Any) -> Iterator[Any]:
         _open.constructs.append(_Construct(level, structure))
         depth = len(_open.constructs)
         try:
-            yield Tracked(**tree_unflatten(structure, level.variables))
+            yield Tracked(**tree_unflatten(structure, level.variables()))
         finally:
             del _open.constructs[depth - 1 :]
 
@@ -232,14 +213,9 @@ class _Dict(dict[str, Any]):
     """A dict with a gradient."""
 
 
-_register_node(_List, lambda v: (list(v), None), lambda _, leaves: list(leaves), namespace=NAMESPACE)
-_register_node(_Tuple, lambda v: (tuple(v), None), lambda _, leaves: tuple(leaves), namespace=NAMESPACE)
-_register_node(
-    _Dict,
-    lambda v: (list(v.values()), tuple(v)),
-    lambda keys, leaves: dict(zip(keys, leaves, strict=True)),
-    namespace=NAMESPACE,
-)
+_register_node(_List, lambda v: ((list(v),), None), lambda _, plain: plain[0], namespace=NAMESPACE)
+_register_node(_Tuple, lambda v: ((tuple(v),), None), lambda _, plain: plain[0], namespace=NAMESPACE)
+_register_node(_Dict, lambda v: ((dict(v),), None), lambda _, plain: plain[0], namespace=NAMESPACE)
 _WITH: dict[type, Callable[[Any], Any]] = {
     float: _Number,
     np.ndarray: lambda v: v.view(_Array),
@@ -280,37 +256,20 @@ def back_gradient(f: Callable[..., Value], *args: Any) -> Value:
     def on_leaves(parts: Sequence[Value]) -> Value:
         return asarray(f(*rebuild(parts)))
 
-    held: list[list[Value]] = []
+    def value_and_gradients(*parts: Value) -> tuple[Value, tuple[Any, ...]]:
+        """With a scalar the gradients, from one recording; with an array their left products, by sweeps."""
+        with on_tape() as tape:
+            level = _OnTape(tape, parts)
+            y = on_leaves(level.variables())
+            value, shape = level.value(y), shape_of(y)
+            if shape == ():
+                return value, tuple(level.blocks(y))
 
-    def value(*plain: Value) -> Value:
-        y, pulled = _value_and_gradient(on_leaves, list(plain))
-        if any_active([y, *(pulled or [])]):
-            raise TapeError(
-                "back_gradient: the function uses a variable that is not among its arguments, and its derivative "
-                "would be lost; pass it: back_gradient(lambda p, q: …, p, q)"
-            )
-        held.append(pulled)
-        return y
+        def product(i: int, w: Value) -> Value:
+            adjoints = [vjp(on_leaves, list(parts), reshape(w[k], shape))[1][i] for k in range(shape_of(w)[0])]
+            return asarray([ravel(adjoint) for adjoint in adjoints])
 
-    def local(i: int, val: Value, *inputs: Value) -> CompactJacobian:
-        rows, columns = (size_of(v) for v in (val, inputs[i]))
-        if rows == 1 and shape_of(val) == ():
-            again = any_active(inputs)  # a higher order differentiates the gradient itself
-            pulled = _value_and_gradient(on_leaves, list(inputs))[1] if again else held[0]
-            return Dense(reshape(pulled[i], (1, columns)))
+        sizes = [(size_of(value), size_of(x)) for x in parts]
+        return value, tuple(Implicit(size, partial(product, i), None) for i, size in enumerate(sizes))
 
-        def left(w: Value) -> Value:
-            adjoints = [vjp(on_leaves, list(inputs), reshape(w[k], shape_of(val)))[1][i] for k in range(shape_of(w)[0])]
-            return asarray([reshape(adjoint, (columns,)) for adjoint in adjoints])
-
-        return Implicit((rows, columns), left, None)
-
-    return JacobianRule("back_gradient", value, local)(*leaves)
-
-
-def _value_and_gradient(on_leaves: Callable[[Sequence[Value]], Value], leaves: list[Value]) -> tuple[Value, Any]:
-    """(y, gradient in each leaf), or (y, None) if y is not a scalar, from one recording."""
-    with on_tape() as tape:
-        level = _OnTape(tape, leaves)
-        y = on_leaves(level.variables)
-        return level.value(y), level.blocks(y) if shape_of(y) == () else None
+    return OneCall("back_gradient: the function", value_and_gradients, len(leaves)).rule(*leaves)

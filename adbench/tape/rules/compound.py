@@ -24,9 +24,8 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
-from adbench.tape.numpy_names import publish
+from adbench.tape.numpy_names import function, publish
 from adbench.tape.rules.elementwise import divide, exp, expit, log, log1p, logaddexp, where
-from adbench.tape.rules.function import function
 from adbench.tape.rules.reductions import logsumexp, sum  # numpy's name
 from adbench.tape.rules.shapes import Axes, Shape, asarray, broadcast_arrays, normal_axes, stack
 from adbench.tape.values import shape_of, value_of

@@ -25,8 +25,7 @@ import numpy as np
 from adbench.tape.core.rule import Active, Rule, Value, own_gradients
 from adbench.tape.fast.blocks import LARGE, in_pieces, room, scaled
 from adbench.tape.lazy import special
-from adbench.tape.numpy_names import publish
-from adbench.tape.rules.function import function
+from adbench.tape.numpy_names import function, publish
 from adbench.tape.singular import along_direction, direction, moving, some, still, strict, undefined, unknown
 from adbench.tape.values import MINUS_ONE, ONE, PLAIN, all_finite, has_nan, is_nested, value_of
 

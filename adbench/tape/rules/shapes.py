@@ -1,4 +1,4 @@
-"""Functions that move elements without changing them, and joining.
+"""Functions that move elements without changing them, joining, and new arrays that may be active.
 
 All are linear. The tangent moves as the value does; the adjoint moves back, and is summed where an element was
 repeated. `linear` makes such a rule from the value function and its transpose.
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from adbench.tape.core.rule import AllInputs, Rule, Value, function_gradients, own_gradients
+from adbench.tape.core.rule import Active, AllInputs, Rule, Value, function_gradients, own_gradients
 from adbench.tape.numpy_names import PUBLIC, publish
+from adbench.tape.values import any_active, shape_of
 from adbench.tape.values import asarray as asarray
-from adbench.tape.values import shape_of
 
 Shape = tuple[int, ...]
 Axes = int | Sequence[int] | None
@@ -193,21 +193,6 @@ def triu(x: Value, k: int = 0) -> Value:
     return _triu(x, k=k)
 
 
-# New arrays like x
-
-_zeros = function_gradients(
-    lambda _x, shape: np.zeros(shape)[()],
-    reverse=(lambda _v, _adj, _x, shape: 0.0,),
-    forward=(lambda _v, _tan, _x, shape: np.zeros(shape)[()],),
-    name="zeros_like",
-)
-
-
-def zeros_like(x: Value, shape: Shape | None = None) -> Value:
-    """Zeros, to fill by y[i] = v with values computed from x; active if x is."""
-    return _zeros(x, shape=shape_of(x) if shape is None else shape)
-
-
 # Repeating
 
 _repeat = linear(
@@ -350,6 +335,64 @@ def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: float
         x = _concatenate(sides[0], x, sides[1], axis=axis)
         shape = shape_of(x)
     return x
+
+
+# New arrays. One made like an active value is active too, so you can write values computed from it into the array.
+
+_zeros = function_gradients(
+    lambda _x, shape: np.zeros(shape)[()],
+    reverse=(lambda _v, _adj, _x, shape: 0.0,),
+    forward=(lambda _v, _tan, _x, shape: np.zeros(shape)[()],),
+    name="zeros_like",
+)
+
+
+def zeros_like(x: Value, shape: Shape | None = None) -> Value:
+    """Zeros, to fill by y[i] = v with values computed from x; active if x is."""
+    return _zeros(x, shape=shape_of(x) if shape is None else shape)
+
+
+def full(shape: int | Shape, fill_value: Value, dtype: Any = None) -> Value:
+    """An array filled with one number; active if the number is."""
+    if isinstance(fill_value, Active):
+        return broadcast_to(fill_value, shape)
+    return np.full(shape, fill_value, np.float64 if dtype is None else dtype)
+
+
+def linspace(start: Value, stop: Value, num: int = 50, endpoint: bool = True) -> Value:
+    """`num` evenly spaced numbers from start to stop; the ends may be active."""
+    if not any_active((start, stop)):
+        return np.linspace(start, stop, num, endpoint)
+    parts = np.linspace(0.0, 1.0, num, endpoint)
+    return start * (1.0 - parts) + stop * parts
+
+
+def ones_like(x: Value, shape: Shape | None = None) -> Value:
+    """Ones in the shape of x; active if x is."""
+    return zeros_like(x, shape) + 1.0
+
+
+def full_like(x: Value, fill_value: Value, shape: Shape | None = None) -> Value:
+    """An array in the shape of x filled with one number; active if either is."""
+    return zeros_like(x, shape) + fill_value
+
+
+def meshgrid(*arrays: Value, indexing: str = "xy") -> list[Value]:
+    """The coordinates of a grid: vectors of lengths n, m, … become arrays of shape (m, n, …), or (n, m, …) for "ij"."""
+    vectors = [asarray(a) for a in arrays]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        order[:2] = 1, 0
+    lengths: Sequence[int] = [shape_of(vectors[i])[0] for i in order]
+    return [
+        broadcast_to(reshape(v, tuple(-1 if order[axis] == i else 1 for axis in range(len(order)))), tuple(lengths))
+        for i, v in enumerate(vectors)
+    ]
+
+
+def astype(x: Value, dtype: Any) -> Value:
+    """x in another type. An active value allows only float64: any other type would lose the derivative."""
+    return x.astype(dtype) if isinstance(x, Active) else np.asarray(x).astype(dtype)  # type: ignore[attr-defined]  # every active type is an Operand
 
 
 # The array API's names

@@ -14,9 +14,8 @@ import numpy as np
 
 from adbench.tape.core.rule import Rule, Value, own_gradients
 from adbench.tape.lazy import special
-from adbench.tape.numpy_names import publish
+from adbench.tape.numpy_names import function, publish
 from adbench.tape.rules.compound import warn_outside
-from adbench.tape.rules.function import function
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)

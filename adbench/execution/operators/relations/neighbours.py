@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import optree
 from numpy.typing import NDArray
 
-from adbench.execution.operators.prepared_point import CasePoint
+from adbench.execution.operators.prepared_point import CasePoint, rounded_to
 from adbench.model import tree
 from adbench.model.operator import Operator, definition
 from adbench.oracle.differences import CENTRAL_WEIGHTS, SECOND_WEIGHTS
+from adbench.oracle.evidence import DOUBLE, SINGLE, entry_name
+from adbench.oracle.leaves import Point, is_symmetric
 from adbench.oracle.operators import cotangent
 
 Args = tuple[Any, ...]
@@ -75,13 +76,6 @@ class Neighbours:
         self.cotangent = cotangent(at.shape, at.seed)
         self.w = self.cotangent if at.shape else 1.0
         self.v = at.in_vector_type(tree.like(tuple(at.args[i] for i in at.wrt), lambda x: _direction(rng, x)))
-        parts = iter(self.v)
-        by_input = {i: next(parts) for i in at.wrt}
-        self._v = [  # of each leaf of all inputs
-            np.asarray(leaf) if i in by_input else np.zeros(np.shape(leaf))
-            for i, arg in enumerate(at.args)
-            for leaf in tree.leaves(by_input.get(i, arg))
-        ]
 
     @cached_property
     def here(self) -> Neighbour:
@@ -92,21 +86,23 @@ class Neighbours:
     def others(self) -> tuple[Neighbour, ...]:
         """The point with one entry changed; fewer of them if the case is slow."""
         neighbours, least = list[Neighbour](), 0.0
-        for leaf, entry in self._places():
+        leaves = self._floats(self.at.args).leaves
+        for number, entry in self._places([leaf.values.size for leaf in leaves]):
             if least * len(neighbours) > self._seconds:
                 break
             begun = perf_counter()
-            change = LARGE_CHANGE if self.at.types else CHANGE
-            moved = self.at.in_types(self._stepped(self.at.args, _of_one(leaf, entry, change)))
-            neighbours.append(self._neighbour(self._named(leaf, entry), moved))
+            size = LARGE_CHANGE if self.at.types else CHANGE
+            moved = self._stepped(self.at.args, partial(_of_one, number, entry, size))
+            leaf = leaves[number]
+            neighbours.append(self._neighbour(entry_name(leaf.path, entry, leaf.values.shape), moved))
             least = min(least or inf, perf_counter() - begun)
         return tuple(neighbours)
 
     def nudged(self, there: Neighbour) -> Neighbour:
         """A neighbour with every entry a little different."""
         rng = np.random.default_rng([self.at.seed, 0x2E])
-        args = self._stepped(there.args, lambda _, x: NUDGE * rng.uniform(-1.0, -0.5, x.shape) * x)
-        return self._neighbour(there.what, self.at.in_types(args))
+        moved = self._stepped(there.args, lambda _, x: NUDGE * rng.uniform(-1.0, -0.5, x.shape) * x)
+        return self._neighbour(there.what, moved)
 
     def args(self, operator: Operator, there: Neighbour) -> Args:
         """The arguments of a call there, in numpy."""
@@ -138,10 +134,10 @@ class Neighbours:
 
     def _neighbour(self, what: str, args: Args) -> Neighbour:
         """These inputs with their differences."""
+        point, v = Point(args, self.at.wrt, self.at.names), [np.asarray(leaf) for leaf in tree.leaves(self.v)]
 
         def g(t: float) -> tuple[float, float]:
-            moved = self._stepped(args, lambda leaf, x: np.multiply(t, self._v[leaf]))
-            products = np.ravel(self.w) * np.ravel(self.at.plain(*moved))
+            products = np.ravel(self.w) * np.ravel(self.at.plain(*point.moved([t * leaf for leaf in v])))
             return float(products.sum()), float(np.abs(products).sum())
 
         try:
@@ -156,52 +152,36 @@ class Neighbours:
             is_decided = errors <= DECIDED * np.maximum(np.abs(fine), AGREEMENT * size)
         return Neighbour(what, args, np.where(is_decided, fine, np.nan), errors)
 
+    def _floats(self, args: Args) -> Point:
+        """The inputs for the oracle, all floating-point leaves active."""
+        which = [k for k, arg in enumerate(args) if any(map(tree.is_active, tree.leaves(arg)))]
+        return Point(args, which, self.at.names)
+
     def _stepped(self, args: Args, change: Change) -> Args:
-        """The inputs with a change of each floating-point leaf; a symmetric matrix stays one, because libraries may
-        read one triangle or both."""
-        leaves = tree.leaves(args)
+        """The inputs with a change of each floating-point leaf, in their types; a symmetric matrix stays one, because
+        libraries may read one triangle or both."""
+        point = self._floats(args)
+        moved = point.moved([_alike(leaf.values, change(k, leaf.values)) for k, leaf in enumerate(point.leaves)])
+        return self.at.in_types(tuple(rounded_to(SINGLE if self.at.single else DOUBLE, arg) for arg in moved))
 
-        def stepped(number: int, leaf: Any) -> Any:
-            if not tree.is_active(leaf):
-                return leaf
-            x = np.asarray(leaf, dtype=np.float64)
-            moved = x + _alike(x, np.asarray(change(number, x)))
-            moved = moved.astype(np.float32).astype(np.float64) if self.at.single else moved
-            return moved if isinstance(leaf, np.ndarray) else float(moved)
-
-        return tuple(tree.filled(args, [stepped(number, leaf) for number, leaf in enumerate(leaves)]))
-
-    def _places(self) -> list[tuple[int, int]]:
+    def _places(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
         """(leaf, entry) of the entries to change."""
-        leaves = tree.leaves(self.at.args)
-        ends = np.cumsum([np.size(leaf) if tree.is_active(leaf) else 0 for leaf in leaves])
-        count = int(ends[-1]) if leaves else 0
+        starts = np.cumsum([0, *sizes])
+        count = int(starts[-1])
         between = [*range(1, count - 1)]
         if count > EVERY_ENTRY:
             between = np.random.default_rng([self.at.seed, 0x3E]).choice(between, SAMPLED - 2, replace=False).tolist()
         chosen = list(dict.fromkeys([count - 1, 0, *between])) if count else []
-        places = [(int(np.searchsorted(ends, k, side="right")), k) for k in chosen]
-        return [(leaf, k - int(ends[leaf - 1] if leaf else 0)) for leaf, k in places]
-
-    def _named(self, leaf: int, entry: int) -> str:
-        """x[3], or b[1, 2] of the second leaf of an input b."""
-        counts = np.cumsum([len(tree.leaves(arg)) for arg in self.at.args])
-        which = int(np.searchsorted(counts, leaf, side="right"))
-        paths = optree.tree_paths(self.at.args[which], namespace=tree.NAMESPACE)
-        steps = paths[leaf - int(counts[which - 1] if which else 0)]
-        place = np.unravel_index(entry, np.shape(tree.leaves(self.at.args)[leaf]))
-        ends = [*(f"[{step!r}]" for step in steps), *([f"[{', '.join(map(str, place))}]"] if place else [])]
-        return f"{self.at.names[which]}{''.join(ends)}"
+        leaves = [int(np.searchsorted(starts, k, side="right")) - 1 for k in chosen]
+        return [(leaf, k - int(starts[leaf])) for leaf, k in zip(leaves, chosen, strict=True)]
 
 
-def _of_one(leaf: int, entry: int, size: float) -> Change:
-    def change(number: int, x: FloatArray) -> FloatArray:
-        step = np.zeros_like(x)
-        if number == leaf:
-            step.flat[entry] = -size * x.flat[entry] or size
-        return step
-
-    return change
+def _of_one(leaf: int, entry: int, size: float, number: int, x: FloatArray) -> FloatArray:
+    """A change of one entry of one leaf."""
+    step = np.zeros_like(x)
+    if number == leaf:
+        step.flat[entry] = -size * x.flat[entry] or size
+    return step
 
 
 def _direction(rng: np.random.Generator, x: FloatArray) -> FloatArray:
@@ -212,9 +192,7 @@ def _direction(rng: np.random.Generator, x: FloatArray) -> FloatArray:
 
 def _alike(x: FloatArray, step: FloatArray) -> FloatArray:
     """The step, made symmetric if x is."""
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or not np.array_equal(x, np.swapaxes(x, -1, -2)):
-        return step
-    return (step + np.swapaxes(step, -1, -2)) / 2
+    return (step + np.matrix_transpose(step)) / 2 if is_symmetric(x) else step
 
 
 def _derivatives(values: Mapping[float, float], step: float) -> FloatArray:

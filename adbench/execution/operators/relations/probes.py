@@ -349,8 +349,7 @@ def _write_into(result: Any) -> bool:
 def _changed(subject: PreparedSubject, before: Args, after: Args, what: str) -> Iterator[str]:
     names = (*subject.setting.at.names, "vector")
     for name, old, new in zip(names, before, after, strict=False):
-        pairs = zip(tree.leaves(old), tree.leaves(new), strict=True)
-        if not all(np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc") for a, b in pairs):
+        if not tree.are_equal(old, new):
             yield f"{what} its argument {name}"
 
 

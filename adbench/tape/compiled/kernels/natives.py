@@ -17,9 +17,9 @@ from adbench.tape.compiled.kernels.mathematics import exponentials, logarithms, 
 from adbench.tape.compiled.kernels.mathematics.shared_functions import Kernel, Part
 from adbench.tape.compiled.trace.symbol import LOGIC, NUMBER, PREDICATES, SAME, WITH_SLOPE
 from adbench.tape.core.rule import Rule
-from adbench.tape.identities.recognised import POWER_OF_ABS, SIGNED_POWER
+from adbench.tape.identities import POWER_OF_ABS, SIGNED_POWER
 from adbench.tape.machine.simd import Name, Simd, literal
-from adbench.tape.rules.function import ROWS
+from adbench.tape.numpy_names import ROWS
 
 Native = Callable[..., Name]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from adbench.tape.compiled.trace.symbol import ALL
 from adbench.tape.core.rule import Rule, Value, own_gradients
-from adbench.tape.identities.recognised import KNOWN, product
+from adbench.tape.identities import KNOWN, product
 from adbench.tape.linalg import determinant, eigenvalues, solving, symmetric_eigenvalues, triangular_factors
 from adbench.tape.linalg.singular import singular_values, singular_vectors
 from adbench.tape.rules import elementwise as e

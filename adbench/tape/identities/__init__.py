@@ -1,1 +1,0 @@
-"""Compositions that are smoother than their parts, and those behind an overflow."""
