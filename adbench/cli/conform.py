@@ -132,7 +132,7 @@ def conform(
     installed(chosen)
     for file in filter(None, (save, output)):
         refuse_file(file)
-    old = None if against is None else sweep.read_baseline(against)
+    old = None if against is None else sweep.read(against)
     before = None if earlier is None else sweep.unfinished(earlier, names)
     if before is not None:
         wanted = tuple(name for name in wanted if name in before.missing)

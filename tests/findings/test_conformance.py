@@ -326,7 +326,7 @@ def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("[1]")
     with pytest.raises(BadFile, match="not a result of adbench conform"):
-        sweep.read_baseline(file)
+        sweep.read(file)
 
 
 def test_the_operations_are_listed_with_the_functions_of_a_library(tmp_path: Path) -> None:

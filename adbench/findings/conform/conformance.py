@@ -327,53 +327,39 @@ class _Library:
 
 def as_plain(result: Conformance) -> dict[str, Any]:
     """The result for JSON; numbers that are not finite are strings."""
-    return {
-        "adbench conform": 1,
-        "seed": result.seed,
-        "precision": result.precision,
-        "device": result.device,
-        "libraries": dict(result.libraries),
-        "missing": list(result.missing),
-        "cells": [
-            {
-                "operation": cell.operation,
-                "library": cell.library,
-                "family": cell.family,
-                "own": cell.own,
-                "checked": cell.checked,
-                "derivatives": cell.derivatives,
-                "silent": cell.silent,
-                "worst_digits": None if cell.worst is None else round(cell.worst, 1),
-                "refused": cell.refused,
-                "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
-                "faults": [
-                    {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
-                    for fault in cell.faults
-                ],
-            }
-            for cell in result.cells
-        ],
-    }
+    about = {name: getattr(result, name) for name in ("seed", "precision", "device", "libraries", "missing")}
+    cells = [
+        {
+            **vars(cell),
+            "worst_digits": None if cell.worst is None else round(cell.worst, 1),
+            "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
+            "faults": [
+                {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
+                for fault in cell.faults
+            ],
+        }
+        for cell in result.cells
+    ]
+    return {"adbench conform": 1, **about, "cells": cells}
 
 
 def from_plain(data: Any, file: Path) -> Conformance:
     """The result in the JSON data of a file of --save. Raises BadFile."""
     try:
-        cells = [_cell_of(plain) for plain in data["cells"]]
-        libraries = converted(data["libraries"], dict[str, str])
-        if unknown := [cell.library for cell in cells if cell.library not in libraries]:
+        cells = [
+            {
+                "derivatives": cell["checked"],  # files of an earlier adbench lack the number
+                **cell,
+                "digits": {(order, k): digits for order, k, digits in cell["digits"]},
+            }
+            for cell in data["cells"]
+        ]
+        result = converted({**data, "cells": cells}, Conformance, strict=False)
+        if unknown := [cell.library for cell in result.cells if cell.library not in result.libraries]:
             raise ValueError(f"cells of {unknown[0]!r}, which is not among its libraries")
-        about = int(data["seed"]), str(data["precision"]), converted(data["missing"], tuple[str, ...])
-        return Conformance(libraries, tuple(cells), *about, device=str(data.get("device", PROCESSOR)))
+        return result
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
-
-
-def _cell_of(plain: Mapping[str, Any]) -> ConformanceCell:
-    older = {"derivatives": plain["checked"]}  # files of an earlier adbench lack the number
-    cell = converted({**older, **plain, "digits": {}}, ConformanceCell, strict=False)
-    cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
-    return cell
 
 
 def as_text(plain: Mapping[str, Any]) -> str:
@@ -381,9 +367,19 @@ def as_text(plain: Mapping[str, Any]) -> str:
     return json.dumps(to_plain(plain), indent=1, allow_nan=False) + "\n"
 
 
+def read(file: Path) -> Conformance:
+    """The result in a file of --save. Raises BadFile."""
+    try:
+        return from_plain(json.loads(file.read_text(encoding="utf-8")), file)
+    except OSError as error:
+        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
+
+
 def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:
     """The result in a file of --save, to be continued with these libraries. Raises BadFile."""
-    result = from_plain(read_baseline(file), file)
+    result = read(file)
     if set(result.libraries) != set(libraries):
         raise BadFile(f"{file} is a result of {', '.join(result.libraries)}; pass the same libraries with -b")
     return result
@@ -397,23 +393,7 @@ def joined(before: Conformance, now: Conformance) -> Conformance:
     return replace(now, cells=tuple(cells), missing=tuple(name for name in before.missing if name not in done))
 
 
-def read_baseline(file: Path) -> dict[str, Any]:
-    """The result in a file of --save. Raises BadFile."""
-    try:
-        plain: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        new_faults(Conformance({}, ()), plain)
-    except OSError as error:
-        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{file} is not a result of adbench conform --save ({error!r})") from error
-    return plain
-
-
-def new_faults(result: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
-    """The faults that the baseline, a result as JSON, does not have."""
-    old = {
-        (fault["library"], fault["operation"], fault["operator"], fault["kind"])
-        for cell in baseline["cells"]
-        for fault in cell["faults"]
-    }
+def new_faults(result: Conformance, baseline: Conformance) -> list[Fault]:
+    """The faults that the baseline does not have."""
+    old = {fault.key for fault in baseline.faults}
     return [fault for fault in result.faults if fault.key not in old]
