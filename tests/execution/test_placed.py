@@ -308,7 +308,7 @@ import {module} as arrays
 import numpy as np
 from adbench.catalog.source import Source
 from adbench.execution.operators import on_device
-from adbench.findings.every_input.input_worker import at_every_input, packed_numbers, unpacked_numbers
+from adbench.findings.every_input.input_worker import at_every_input
 source = Source("backends", "{library}_second", {where!r}, builtin=False, devices=("cuda",))
 there = on_device.loaded(source, "cuda", "outside")
 x, places, real = np.array([-0.5, 0.25, 2.0]), set(), arrays.{create}
@@ -317,8 +317,7 @@ def spying(*args, **options):
     places.add(str(array.device))
     return array
 arrays.{create} = spying
-(answer,) = at_every_input(there, {{"functions": ["tanh"], "type": "bfloat16", "inputs": packed_numbers(x)}})
-numbers = {{name: unpacked_numbers(text) for name, text in answer.items()}}
+(numbers,) = at_every_input(there, {{"functions": ["tanh"], "type": "bfloat16", "inputs": x}})
 print(sorted(numbers), places)
 print(np.allclose(numbers["value64"], np.tanh(x)), np.allclose(numbers["gradient"], 1 - np.tanh(x) ** 2, atol=0.01))
 """)

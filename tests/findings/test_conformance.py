@@ -183,7 +183,7 @@ def test_points_without_a_finite_value_are_not_judged() -> None:
 def test_a_convention_at_a_tie_is_no_fault() -> None:
     """Each partial derivative of the median of three equal numbers is zero, but its gradient is not."""
     truth = truth_at(OPERATIONS["median"], Place((np.zeros(3),), None, "special"))
-    answer = {"gradient": {"value": {"tuple": [{"shape": [3], "numbers": [0.0, 1.0, 0.0]}]}}}
+    answer = {"gradient": {"value": [np.array([0.0, 1.0, 0.0])]}}
     assert [one.fault for one in judged(truth, "test", answer)] == [None]
     assert not truth.is_differentiable
 
@@ -210,8 +210,8 @@ def test_an_exception_is_no_fault_where_the_derivative_does_not_exist() -> None:
 
 def test_a_derivative_is_not_judged_where_the_definition_loses_the_value() -> None:
     truth = truth_at(OPERATIONS["vector_norm_4"], Place((np.full(3, 1e-160),), None, "range"))
-    gradient = {"tuple": [{"shape": [3], "numbers": [float("nan")] * 3}]}
-    found = judged(truth, "test", {"value": {"value": 0.0}, "gradient": {"value": gradient}})
+    gradient = {"value": [np.full(3, np.nan)]}
+    found = judged(truth, "test", {"value": {"value": 0.0}, "gradient": gradient})
     assert [one.fault for one in found] == [None]
 
 
@@ -237,7 +237,7 @@ def test_the_third_derivative_is_judged_where_the_lower_ones_are_right() -> None
     third = math.e * truth.of_slope.at.vector(OF_SLOPE)[0][0]
 
     def fault(value: float, third: float) -> Fault | None:
-        answers = {"value": {"value": value}, THIRD: {"value": {"tuple": [third]}}}
+        answers = {"value": {"value": value}, THIRD: {"value": [third]}}
         return next((one.fault for one in judged(truth, "test", answers) if one.operator == THIRD), None)
 
     assert fault(math.e, third) is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from adbench import Namespace, tape
 from adbench.catalog.selection import resolve
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.supervisor import Supervisor
-from adbench.findings.finding import Finding, plain_program, read
+from adbench.findings.finding import Finding, read
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
 from adbench.findings.programs.expressions import DERIVATIVE
@@ -323,12 +324,12 @@ def test_variants_of_a_library_that_differ_where_nothing_is_known_are_a_finding(
     steps = (Step("maximum", "xp.maximum({0}, 0.0)", (0,)), Step("integer_power", "{0} ** 2", (1,)))
     program = Program((Input(0.0),), steps)
     answers = {
-        name: {"hvp": {"result": [{"numbers": [number], "shape": [], "dtype": "float64"}]}}
+        name: {"hvp": {"result": [np.array(number)]}}
         for name, number in (("torch", 0.0), ("torch_compile", 2.0), ("jax", 1.0))
     }
-    found = judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"]
+    found = judge(None, {"program": msgspec.to_builtins(program), "seed": 0, "answers": answers})["faults"]
     assert {name: (of["hvp"]["kind"], of["hvp"]["peer"]) for name, of in found.items()} == {
         "torch_compile": ("differs", "torch")
     }
     answers["torch_compile"] = answers["torch"]
-    assert judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"] == {}
+    assert judge(None, {"program": msgspec.to_builtins(program), "seed": 0, "answers": answers})["faults"] == {}

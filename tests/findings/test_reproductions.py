@@ -120,8 +120,8 @@ def test_scripts_have_the_librarys_names_for_nearly_every_expression(name: str) 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{}", "valid JSON, but not a finding: kind is missing; pass a JSON file that adbench fuzz or conform wrote"),
-        ("[1, 2]", "valid JSON, but not a finding: list indices"),
+        ("{}", "valid JSON, but not a finding: object missing required field program; pass a JSON file "),
+        ("[1, 2]", "valid JSON, but not a finding: expected object, got "),
         ("", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
     ],

@@ -12,7 +12,7 @@ from adbench.cli.support.console import print_json, say
 from adbench.cli.support.options import PATH, SECONDS, json_option
 
 
-@click.command(short_help="Shrink a finding of fuzz or conform.")
+@click.command(short_help="Shrink a finding of fuzz.")
 @click.argument("finding", type=PATH, metavar="FINDING")
 @click.option(
     "--seconds", type=SECONDS, default=60.0, show_default=True, metavar="S", help="Stop shrinking after this time."
@@ -20,7 +20,7 @@ from adbench.cli.support.options import PATH, SECONDS, json_option
 @click.option(*("-o", "--output"), type=PATH, metavar="DIR", help="Write to DIR. Default: the folder of FINDING.")
 @json_option
 def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) -> None:
-    """Shrink FINDING, a JSON file of adbench fuzz or conform, and write how to reproduce it.
+    """Shrink FINDING, a JSON file of adbench fuzz, and write how to reproduce it.
 
     Writes a script that needs only the library and numpy, the text of an issue and a trap. Nothing is sent anywhere.
 

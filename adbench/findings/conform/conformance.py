@@ -28,7 +28,7 @@ from adbench.execution.workers.supervisor import Supervisor, default_limit
 from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
-from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of, packed
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
@@ -305,7 +305,7 @@ class _Library:
             "do": "call",
             "function": f"{WORKER}:derivatives",
             "operation": operation.name,
-            "places": [packed(place) for place in points],
+            "places": [vars(place) for place in points],
             "operators": list(operators),
             "single": self._single,
         }

@@ -73,13 +73,13 @@ def own_function(expression: str) -> Callable[..., Any]:
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """For each point the results of each derivative: numbers, or the reason why they are missing.
 
-    request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives;
+    request   operation: its name; places: the fields of points of the same shapes; operators: the derivatives;
               single: whether to compute in float32
     """
     create_there(backend)
     if request["single"]:
         backend = in_single(backend)
-    places = [unpacked(one) for one in request["places"]]
+    places = [Place(**one) for one in request["places"]]
     answers_of_points: list[dict[str, Any]] = [{} for _ in places]
     for operator in request["operators"]:
         operation = OPERATIONS[request["operation"]]
@@ -97,7 +97,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
                     if call is None:
                         f = backend.function(at.case, at.names, at.size)
                         call = fallback.prepare(backend, of, f, native, at.wrt).call
-                    answers[operator] = {"value": packed_result(backend.numpy_result(backend.waited(call(*native))))}
+                    answers[operator] = {"value": _floats(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}
             except Exception as error:  # raised by the library
@@ -141,38 +141,6 @@ def flushes(backend: Backend, request: Mapping[str, Any]) -> bool:
     return float(backend.numpy_result(backend.waited(call(*native)))) != x
 
 
-def packed(place: Place) -> dict[str, Any]:
-    """A point as lists and numbers, to travel between processes."""
-    weights = None if place.weights is None else packed_result(place.weights)
-    return {"arguments": [packed_result(one) for one in place.arguments], "weights": weights, "kind": place.kind}
-
-
-def unpacked(plain: Mapping[str, Any]) -> Place:
-    """The inverse of `packed`."""
-    weights = None if plain["weights"] is None else rebuilt(plain["weights"])
-    return Place(tuple(map(rebuilt, plain["arguments"])), weights, plain["kind"])
-
-
-def packed_result(result: Any) -> Any:
-    """Tuples, arrays and numbers as lists; a number stays one."""
-    if isinstance(result, tuple | list):
-        return {"tuple": [packed_result(part) for part in result]}
-    array = np.asarray(result, dtype=np.float64)
-    return float(array) if isinstance(result, float) else {"shape": array.shape, "numbers": array.ravel().tolist()}
-
-
-def rebuilt(plain: Any) -> Any:
-    """The inverse: tuples of arrays and numbers."""
-    if not isinstance(plain, dict):
-        return plain
-    if "tuple" in plain:
-        return tuple(map(rebuilt, plain["tuple"]))
-    return np.array(plain["numbers"], dtype=np.float64).reshape(plain["shape"])
-
-
-def narrowed(result: Any) -> Any:
-    """A result of float32, which travelled as float64."""
-    if isinstance(result, tuple):
-        return tuple(map(narrowed, result))
-    with np.errstate(all="ignore"):
-        return np.asarray(result, dtype=np.float32)
+def _floats(result: Any) -> Any:
+    """A result as float64. Raises TypeError or ValueError if it has no such numbers."""
+    return list(map(_floats, result)) if isinstance(result, tuple | list) else np.asarray(result, dtype=np.float64)

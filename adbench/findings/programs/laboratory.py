@@ -11,11 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
-from adbench.findings.finding import Finding, Kind, plain_program
+from adbench.findings.finding import Finding, Kind
 from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
 from adbench.model.backend import KnownBug
@@ -91,7 +93,7 @@ class Laboratory(AbstractContextManager["Laboratory"]):
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""
         asked = tuple(libraries) or tuple(self.libraries)
-        plain = {"program": plain_program(program), "seed": self.seed}
+        plain = {"program": msgspec.to_builtins(program), "seed": self.seed}
         request = {"do": "call", "function": ANSWER, "operators": list(operators), **plain}
         answers_of = dict(zip(asked, self._threads.map(lambda name: self._answers(name, request), asked), strict=True))
         findings = [self._lost(program, name, one) for name, one in answers_of.items() if isinstance(one, NoAnswer)]
