@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.judgement import KINDS, Fault
 from adbench.findings.conform.operation_worker import THIRD
+from adbench.findings.scripts import of_fault
 from adbench.model.operator import COMPOSITIONS
 
 from ..content import formatting
@@ -128,7 +128,7 @@ def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> ConformSquare:
 
 
 def _detail(cell: ConformanceCell) -> Detail:
-    faults = tuple((fault, _point(fault), fault.program or script(fault, cell.own)) for fault in cell.faults)
+    faults = tuple((fault, _point(fault), fault.program or of_fault(fault, cell.own)) for fault in cell.faults)
     curves = tuple((order, points) for order in (0, 1, 2) if (points := _curve(cell, order)))
     return Detail(cell, f"{cell.library}-{cell.operation}", faults, curves)
 

@@ -19,13 +19,13 @@ import pytest
 
 from adbench.catalog.selection import resolve
 from adbench.findings.conform import conformance as sweep
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import THREADS, TRAPS, with_thread
 from adbench.findings.conform.judgement import Fault, judged, truth_at
 from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, own_function
 from adbench.findings.conform.places import Place, output_shape, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
+from adbench.findings.scripts import of_fault
 from adbench.model.backend import KnownBug
 from adbench.model.errors import BadFile
 from adbench.reports.html import conform as conform_page
@@ -355,7 +355,7 @@ def test_known_faults_are_found_unseeded_and_their_program_shows_them(
     (cell,) = swept(library, operation).cells
     fault = next(fault for fault in cell.faults if fault.operator == operator)
     file = tmp_path / "shown.py"
-    file.write_text(script(fault, cell.own))
+    file.write_text(of_fault(fault, cell.own))
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     shown = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert shown["got"] == fault.got

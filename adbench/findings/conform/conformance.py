@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -25,13 +25,13 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
 from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
+from adbench.findings.scripts import of_fault
 from adbench.findings.variants.forms import FormsOfCase
 from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.model.errors import BadFile
@@ -147,23 +147,31 @@ def conform(
     """
     cells, forms = list[ConformanceCell](), list[FormsOfCase]()
     interrupted, deadline = 0, monotonic() + seconds
-    with Supervisor(default_limit()) as supervisor:
+    with Supervisor(default_limit()) as supervisor, ExitStack() as ends:
         context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device))
         libraries = [_Library(name, context, single) for name in backends]
         require_device((library.worker for library in libraries), device)
-        rows = [OPERATIONS[name] for name in operations]
+        pools = [ThreadPoolExecutor(1) for _ in libraries]
+        for pool in pools:
+            ends.callback(pool.shutdown, cancel_futures=True)
+        ends.callback(supervisor.close)  # first: ends a request that is under way, for which the pools would wait
         try:
-            with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
-                for operation, asked, futures in answers:
-                    truths = [truth_at(operation, place, single) for place in asked]
-                    examined = _examined(operation, truths, libraries, futures)
-                    if variants:
-                        by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
-                        forms += compared_forms(truths, by_name, scripts, device)
-                    told(operation, examined)
-                    cells += examined
-                    if monotonic() > deadline:
-                        break
+            rows = [OPERATIONS[name] for name in operations]
+            asked = [_points(one, seed, single)[:most_points] for one in rows]
+            ahead = [
+                [pool.submit(library.answers, one, points) for pool, library in zip(pools, libraries, strict=True)]
+                for one, points in zip(rows, asked, strict=True)
+            ]
+            for operation, points, futures in zip(rows, asked, ahead, strict=True):
+                truths = [truth_at(operation, place, single) for place in points]
+                examined = _examined(operation, truths, libraries, futures)
+                if variants:
+                    by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
+                    forms += compared_forms(truths, by_name, scripts, device)
+                told(operation, examined)
+                cells += examined
+                if monotonic() > deadline:
+                    break
         except KeyboardInterrupt as signal:
             interrupted = getattr(signal, "code", 130)
     versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
@@ -243,29 +251,6 @@ Answers = list[dict[str, Any]]
 """For each point: operator -> the library's result, or the reason why it is missing."""
 
 
-def _answers(
-    supervisor: Supervisor,
-    libraries: Sequence[_Library],
-    operations: Sequence[Operation],
-    seed: int,
-    most_points: int | None,
-    single: bool,
-) -> Generator[tuple[Operation, list[Place], list[Future[Answers]]], None, None]:
-    """For each operation its points and each library's answers, which are computed ahead."""
-    pools = [ThreadPoolExecutor(1) for _ in libraries]
-    try:
-        chosen = [_points(one, seed, single)[:most_points] for one in operations]
-        futures = [
-            [pool.submit(library.answers, one, asked) for pool, library in zip(pools, libraries, strict=True)]
-            for one, asked in zip(operations, chosen, strict=True)
-        ]
-        yield from zip(operations, chosen, futures, strict=True)
-    finally:
-        supervisor.close()  # ends a request that is under way, for which the pools would wait
-        for pool in pools:
-            pool.shutdown(cancel_futures=True)
-
-
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation; in float32, only those within its range."""
     points = places(operation, seed)
@@ -334,7 +319,7 @@ def as_plain(result: Conformance) -> dict[str, Any]:
             "worst_digits": None if cell.worst is None else round(cell.worst, 1),
             "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
             "faults": [
-                {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
+                {**vars(fault), "digits": round(fault.digits, 1), "program": of_fault(fault, cell.own)}
                 for fault in cell.faults
             ],
         }

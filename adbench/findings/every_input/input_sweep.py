@@ -19,7 +19,6 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Kind
 from adbench.findings.conform.operation_worker import family_of
@@ -36,6 +35,7 @@ from adbench.findings.every_input.input_judgement import (
 )
 from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECONDS
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
+from adbench.findings.scripts import of_fault
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.serialization import converted
 from adbench.model.settings import PROCESSOR, Settings
@@ -217,4 +217,4 @@ def _told_about(row: InputFault, known: Mapping[str, Any], device: str) -> Input
         (function.argument,), (), precision=row.type, device=device,
     )  # fmt: skip
     own = function.operation.expression(family_of(row.library)) or ""
-    return replace(row, program=script(fault, own), thread=with_thread(fault, known[row.library]).thread)
+    return replace(row, program=of_fault(fault, own), thread=with_thread(fault, known[row.library]).thread)

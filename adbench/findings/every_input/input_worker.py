@@ -23,7 +23,6 @@ from adbench.execution.operators.prepared_point import point
 from adbench.findings.conform.operation_worker import family_of, own_function
 from adbench.findings.conform.places import Floats
 from adbench.findings.every_input.sixteen_bits import OneArgument, functions
-from adbench.findings.operations.operation import ARGUMENTS
 from adbench.model.backend import Backend
 from adbench.model.case import Case
 from adbench.model.errors import contained
@@ -69,10 +68,9 @@ def _in_library(backend: Backend, one: OneArgument, constant: Callable[[float, A
     """The library's own function, or the definition on its arrays."""
     expression = one.operation.expression(family_of(backend.name))
     own = None if expression is None else own_function(expression)
-    names, held, moving = ARGUMENTS[: one.operation.arity], dict(one.held), one.argument
 
     def compute(x: Any) -> Any:
-        arguments = [x if name == moving else constant(held[name], x) for name in names]
+        arguments = one.ordered(x, lambda number: constant(number, x))
         return one.operation.definition(backend.xp, *arguments) if own is None else own(*arguments)
 
     return compute
