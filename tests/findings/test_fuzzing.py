@@ -16,8 +16,6 @@ import pytest
 
 from adbench import Namespace, tape
 from adbench.catalog.selection import resolve
-from adbench.execution.workers.context import Context
-from adbench.execution.workers.supervisor import Supervisor
 from adbench.findings.finding import Finding, read
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
@@ -30,7 +28,6 @@ from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import ran, write_files
 from adbench.model.backend import KnownBug
-from adbench.model.settings import Settings
 from adbench.vocabulary import FUNCTIONS
 from tests.findings.planted import backend, constant, laboratory, planted
 from tests.support.command import adbench
@@ -135,12 +132,8 @@ def test_a_crash_and_a_hang_are_findings_and_do_not_end_the_campaign(
     file.write_text(BROKEN)
     monkeypatch.setattr(laboratories, "ANSWER_SECONDS", 5.0)
     chosen = resolve(backends=(str(file),))
-    with Supervisor() as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings())
-        with Laboratory.of_workers(context, chosen.backends) as lab:
-            found = [
-                lab.examine(Program((Input(x),), (SQRT,)), ("gradient",)).findings[0].kind for x in (1.0, -1.0, 2.0)
-            ]
+    with Laboratory.of_workers(chosen.catalog, chosen.backends) as lab:
+        found = [lab.examine(Program((Input(x),), (SQRT,)), ("gradient",)).findings[0].kind for x in (1.0, -1.0, 2.0)]
     assert found == ["crashes", "hangs", "crashes"]
 
 

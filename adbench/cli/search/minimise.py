@@ -27,32 +27,27 @@ def minimise(finding: Path, seconds: float, output: Path | None, as_json: bool) 
     Exit code 0: the installed version no longer has the fault. 1: it still has it. 4: it has no answer to be judged.
     """
     from adbench.catalog.selection import installed, resolve
-    from adbench.execution.workers.context import Context
-    from adbench.execution.workers.supervisor import Supervisor, default_limit
     from adbench.findings.finding import read
     from adbench.findings.programs.campaign import minimised, still
     from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import ran, write_files
-    from adbench.model.settings import Settings
 
     given = read(finding)
     chosen = resolve(backends=(given.library, *filter(None, [given.peer])))
     names = installed(chosen)
     if given.library not in names:  # the path of a file
         given = replace(given, library=names[0])
-    with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog.on(given.device), Settings(device=given.device))
-        with Laboratory.of_workers(context, names) as laboratory:
-            now = still(laboratory, replace(given, edge=True), given.program)  # at an edge or not
-            if now is None:
-                seen = laboratory.examine(given.program, (given.operator,))
-                if given.library not in seen.answered:
-                    reason = "; ".join(seen.refused.values()) or "the library gave no answer"
-                    say(f"{given.library} cannot be judged on this program: {reason}")
-                    sys.exit(4)
-                click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
-                return
-            small = minimised(laboratory, replace(now, origin=given.origin, known=given.known), seconds)
+    with Laboratory.of_workers(chosen.catalog, names, device=given.device) as laboratory:
+        now = still(laboratory, replace(given, edge=True), given.program)  # at an edge or not
+        if now is None:
+            seen = laboratory.examine(given.program, (given.operator,))
+            if given.library not in seen.answered:
+                reason = "; ".join(seen.refused.values()) or "the library gave no answer"
+                say(f"{given.library} cannot be judged on this program: {reason}")
+                sys.exit(4)
+            click.echo(f"{given.library} {laboratory.versions[given.library]} does not have this fault any more")
+            return
+        small = minimised(laboratory, replace(now, origin=given.origin, known=given.known), seconds)
     files = write_files(small, output or finding.parent)
     if as_json:
         print_json(small.to_plain())
