@@ -37,7 +37,7 @@ from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.model.errors import BadFile
 from adbench.model.operator import definition
 from adbench.model.serialization import converted, to_plain
-from adbench.model.settings import PROCESSOR, Settings
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings
 
 TIMEOUT_SECONDS = 120.0
 OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
@@ -148,8 +148,9 @@ def conform(
     cells, forms = list[ConformanceCell](), list[FormsOfCase]()
     interrupted, deadline = 0, monotonic() + seconds
     with Supervisor(default_limit()) as supervisor, ExitStack() as ends:
-        context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device))
-        libraries = [_Library(name, context, single) for name in backends]
+        precision = "float32" if single else FLOAT64
+        context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device, dtype=precision))
+        libraries = [_Library(name, context) for name in backends]
         require_device((library.worker for library in libraries), device)
         pools = [ThreadPoolExecutor(1) for _ in libraries]
         for pool in pools:
@@ -177,7 +178,6 @@ def conform(
     versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
     done = {cell.operation for cell in cells}
     missing = tuple(name for name in operations if name not in done)
-    precision = "float32" if single else "float64"
     return Conformance(versions, tuple(cells), seed, precision, missing, interrupted, tuple(forms), device)
 
 
@@ -260,14 +260,16 @@ def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
 class _Library:
     """A backend's worker; it is started again when it dies."""
 
-    def __init__(self, name: str, context: Context, single: bool) -> None:
-        self.name, self.worker, self._single = name, ResidentWorker(context, name), single
-        self.device = context.settings.device
+    def __init__(self, name: str, context: Context) -> None:
+        self.name, self.worker, self.device = name, ResidentWorker(context, name), context.settings.device
+        self._lacks = context.catalog.backends[name].refuses(self.device, context.settings.dtype)
         self.known = of_backend(context.catalog.backends[name], context.catalog.cases, self.device).bugs
         self._flushes: bool | None = None
 
     def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
         """Of all points."""
+        if self._lacks:
+            return [{name: {"refused": self._lacks} for name in ORDERS} for _ in points]
         if self._flushes is None:
             request = {"do": "call", "function": f"{WORKER}:flushes"}
             try:
@@ -292,7 +294,6 @@ class _Library:
             "operation": operation.name,
             "places": [vars(place) for place in points],
             "operators": list(operators),
-            "single": self._single,
         }
         try:
             answers: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
