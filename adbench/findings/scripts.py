@@ -57,7 +57,8 @@ class ScriptPoint:
         """The position of the active input, and the index in it."""
         match = ENTRY.match(self.place)
         if match is None or match["name"] not in self.active:
-            return 0, (0,) * np.ndim(self.inputs[self.active[0]])
+            axes = [np.ndim(self.inputs[name]) for name in self.active]
+            return 0, (0,) * (axes[0] if axes else 0)
         index = match["index"].split(",") if match["index"] else ()
         return self.active.index(match["name"]), tuple(map(int, index))
 
