@@ -39,7 +39,7 @@ from adbench.cli.support.options import (
 )
 @click.option("--points", type=COUNT, metavar="N", help="Examine the first N points of each operation only.")
 @click.option("--seconds", type=SECONDS, metavar="S", help="Begin no further operation after S seconds.")
-@click.option("--float32", "single", is_flag=True, help="Compute in float32, in libraries that have it, and judge accordingly.")
+@click.option("--float32", "single", is_flag=True, help="Compute in float32, if available, and judge accordingly.")
 @click.option("--variants", is_flag=True, help="Examine the eager and the compiled form, and compare their digits.")
 @scripts_option
 @click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
