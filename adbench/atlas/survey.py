@@ -66,15 +66,11 @@ class ReleaseResults:
     found: Found = field(default_factory=dict)
 
 
-class SurveyJournal(LineJournal):
+class SurveyJournal(LineJournal[ReleaseResults]):
     """The trials of a plan: one line for each run of traps."""
 
-    def __init__(self, folder: Path, key: Any) -> None:
-        self.trials: dict[str, ReleaseResults] = {}
-        super().__init__(folder, key, "atlas-")
-
-    def __getitem__(self, release: str) -> ReleaseResults:
-        return self.trials.setdefault(release, ReleaseResults(release))
+    def __missing__(self, release: str) -> ReleaseResults:
+        return self.setdefault(release, ReleaseResults(release))
 
     def put(self, release: str, python: str, found: Found, reason: str = "") -> None:
         """Write down what was found of a release. A reason is only kept in memory: another try may succeed."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from adbench.model.errors import BadOutput
 
+T = TypeVar("T")
 Outcome = Literal["good", "bad", "undecided", "not installed"]
 Place = Literal["new", "reused"]
 
@@ -45,13 +46,14 @@ class Trial:
         return math.exp(median(self.logs)) if self.logs else None
 
 
-class LineJournal:
-    """A file of JSON lines that outlasts an interruption: one file in a folder for each key (plain data).
+class LineJournal(dict[str, T]):
+    """Release -> what is known about it, in a file of JSON lines that outlasts an interruption.
 
-    A line that is damaged, or of another version, counts as missing.
+    A folder has one file for each key (plain data). A line that is damaged, or of another version, counts as missing.
     """
 
     def __init__(self, folder: Path, key: Any, kind: str = "") -> None:
+        super().__init__()
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
         self.path = folder / f"{kind}{digest}.jsonl"
         if self.path.exists():
@@ -73,28 +75,18 @@ class LineJournal:
             raise BadOutput(f"{self.path}: cannot be written: {error.strerror}") from error
 
 
-class Trials(LineJournal, Mapping[str, Trial]):
+class Trials(LineJournal[Trial]):
     """Release -> trial; begins with what an interrupted bisection decided about the question."""
 
-    def __init__(self, folder: Path, question: Any) -> None:
-        self._trials: dict[str, Trial] = {}
-        super().__init__(folder, question)
-
     def _add(self, line: Mapping[str, Any]) -> None:
-        self._trials[line["release"]] = Trial(**{**line, "logs": tuple(line["logs"])})
+        self[line["release"]] = Trial(**{**line, "logs": tuple(line["logs"])})
 
-    def __getitem__(self, release: str) -> Trial:
-        return self._trials.get(release) or Trial(release)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._trials)
-
-    def __len__(self) -> int:
-        return len(self._trials)
+    def __missing__(self, release: str) -> Trial:
+        return Trial(release)
 
     def put(self, trial: Trial) -> Trial:
         """Write a trial, instead of an earlier one of the same release."""
-        self._trials[trial.release] = trial
+        self[trial.release] = trial
         self._append(asdict(trial))
         return trial
 

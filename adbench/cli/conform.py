@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option("--points", type=COUNT, metavar="N", help="Examine the first N points of each operation only.")
 @click.option("--seconds", type=SECONDS, metavar="S", help="Begin no further operation after S seconds.")
-@click.option("--float32", "single", is_flag=True, help="Compute in float32 (torch and jax), and judge accordingly.")
+@click.option("--float32", "single", is_flag=True, help="Compute in float32, if available, and judge accordingly.")
 @click.option("--variants", is_flag=True, help="Examine the eager and the compiled form, and compare their digits.")
 @scripts_option
 @click.option("--every-input", is_flag=True, help="Examine functions of one number at all inputs of types of 16 bits.")
@@ -134,7 +134,7 @@ def _operations(
     from adbench.reports.text.terminal import forms_table
 
     variants, against = asked["variants"], asked["against"]
-    old = None if against is None else sweep.read_baseline(against)
+    old = None if against is None else sweep.read(against)
     how = {"seed": asked["seed"], "single": asked["single"], "device": asked["device"]}
     before = None if asked["earlier"] is None else sweep.unfinished(asked["earlier"], libraries)
     if before is not None:

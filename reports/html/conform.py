@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.judgement import KINDS, Fault
 from adbench.findings.conform.operation_worker import THIRD
+from adbench.findings.scripts import of_fault
 from adbench.model.operator import COMPOSITIONS
 
 from ..content import formatting
@@ -116,7 +116,7 @@ def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> Square:
 
 def _detail(cell: ConformanceCell) -> dict[str, Any]:
     """The faults of an operation on a library, each with its program, and the curves of digits over exponents."""
-    faults = [(fault, _point(fault), fault.program or script(fault, cell.own)) for fault in cell.faults]
+    faults = [(fault, _point(fault), fault.program or of_fault(fault, cell.own)) for fault in cell.faults]
     curves = [(order, points) for order in (0, 1, 2) if (points := _curve(cell, order))]
     return {"cell": cell, "anchor": _anchor(cell), "faults": faults, "curves": curves}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adbench.atlas import runners
+from adbench.atlas import making
 from adbench.atlas.outcomes import NotRun, cell_of, outcomes_of, short
 from adbench.atlas.survey import SurveyPlan
 from adbench.bisection.releases import Release
@@ -81,9 +81,9 @@ def test_operations_have_the_faults_of_a_sweep(monkeypatch: pytest.MonkeyPatch) 
         asked.append(command)
         return 1, json.dumps({"libraries": {"fake": "1.0"}, "cells": cells}), ""
 
-    monkeypatch.setattr(runners, "ran", ran)
+    monkeypatch.setattr(making, "ran", ran)
     plan = SurveyPlan("fakead", "fake", "fake", (), ("sqrt", "exp"))
-    found = runners.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt", "exp"])
+    found = making.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt", "exp"])
     assert found["exp"] == {"gradient": ("r", "", "")}
     assert found["sqrt"] == {
         "gradient": ("n", "nan at x = 0.0", "1.0"),
@@ -92,10 +92,10 @@ def test_operations_have_the_faults_of_a_sweep(monkeypatch: pytest.MonkeyPatch) 
     }
     assert asked[0][-4:] == ["--operation", "sqrt", "--operation", "exp"]
     with pytest.raises(NotRun, match=r"its environment has 1\.0"):
-        runners.of_operations(plan)(Path("python"), Release("1.1", ""), ["sqrt"])
-    monkeypatch.setattr(runners, "ran", lambda *_, **__: (2, "", "adbench: no backend 'fake'\n"))
+        making.of_operations(plan)(Path("python"), Release("1.1", ""), ["sqrt"])
+    monkeypatch.setattr(making, "ran", lambda *_, **__: (2, "", "adbench: no backend 'fake'\n"))
     with pytest.raises(NotRun, match="no backend 'fake'"):
-        runners.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt"])
+        making.of_operations(plan)(Path("python"), Release("1.0", ""), ["sqrt"])
 
 
 def test_a_text_names_no_folder_of_this_machine() -> None:

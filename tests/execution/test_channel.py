@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from adbench.execution.workers.channel import MAX_BYTES, Channel, Closed
@@ -36,6 +37,18 @@ def test_a_message_arrives_whole_from_any_pieces(ends: tuple[Channel, socket.soc
     thread.start()
     assert channel.receive(timeout=10) == message
     thread.join()
+
+
+def test_arrays_arrive_with_their_bits_types_and_shapes(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other = ends
+    there = Channel(other)
+    for sent in (np.array([[1.5, -0.0], [np.nan, np.inf]]), np.float32(0.1), np.zeros((0, 3)), np.arange(6)[::2]):
+        channel.send({"parts": [{"one": sent}]})
+        got = there.receive(timeout=5)["parts"][0]["one"]
+        assert (got.dtype, got.shape, got.tobytes()) == (sent.dtype, sent.shape, sent.tobytes())
+        got[...] = 0  # it may be changed
+    with pytest.raises(TypeError, match="cannot have a ndarray"):
+        channel.send({"one": np.array([object()])})
 
 
 def test_a_slow_message_does_not_outlast_the_deadline(ends: tuple[Channel, socket.socket]) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from adbench.findings.conform.fault_script import script as conform_script
 from adbench.findings.conform.judgement import Fault
 from adbench.findings.finding import Finding, write
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import issue
-from adbench.findings.programs.scripts import script
+from adbench.findings.scripts import of_fault, of_finding
 from tests.support.command import adbench
 
 HERE = Path(__file__).parent
@@ -104,20 +103,20 @@ def test_programs_on_a_device_are_judged(tmp_path: Path) -> None:
 
 
 def test_a_script_puts_its_arrays_on_the_device() -> None:
-    text = script(SINE)
+    text = of_finding(SINE)
     assert "- device: cuda" in issue(SINE, text)
-    assert '"jax_platforms", "cuda,cpu"' in script(replace(SINE, library="jax"))
-    assert "cuda" not in script(replace(SINE, device="cpu"))
+    assert '"jax_platforms", "cuda,cpu"' in of_finding(replace(SINE, library="jax"))
+    assert "cuda" not in of_finding(replace(SINE, device="cpu"))
     place = 'torch.set_default_device("cuda")\n'
     assert place in text
     fault = Fault("sin", "torch", "gradient", "wrong", 0.0, {"x": 1.5}, "special", "x", "1", "0", ("x",), device="cuda")
-    assert place in conform_script(fault, "torch.sin(x)")
-    assert conform_script(replace(fault, library="tape"), "").endswith("--operation sin --device cuda\n")
+    assert place in of_fault(fault, "torch.sin(x)")
+    assert of_fault(replace(fault, library="tape"), "").endswith("--operation sin --device cuda\n")
 
 
 @pytest.mark.slow
 def test_the_script_of_a_device_computes_on_it() -> None:
-    text = script(SINE).replace('device("cuda")', 'device("second")').replace("sys.exit", "print")
+    text = of_finding(SINE).replace('device("cuda")', 'device("second")').replace("sys.exit", "print")
     text = text.replace("= torch.tensor", '= lambda x: torch.tensor(x, device="cpu").to("second:0")')
     shown = printed(f"{SECOND}\n{text}\nprint(x0.device)")
     assert "gradient got 0.0707372" in shown
@@ -132,7 +131,7 @@ from adbench.execution.operators import on_device
 from adbench.execution.operators.prepared_point import point
 from adbench.findings.variants.first_difference import FirstDifference
 from adbench.findings.variants.traced import traced
-from adbench.findings.variants.variant_script import script
+from adbench.findings.variants.first_difference import script
 from adbench.functions.user_function import function_case
 import numpy as np
 def f(x, y):
@@ -308,7 +307,7 @@ import {module} as arrays
 import numpy as np
 from adbench.catalog.source import Source
 from adbench.execution.operators import on_device
-from adbench.findings.every_input.input_worker import at_every_input, packed_numbers, unpacked_numbers
+from adbench.findings.every_input.input_worker import at_every_input
 source = Source("backends", "{library}_second", {where!r}, builtin=False, devices=("cuda",))
 there = on_device.loaded(source, "cuda", "outside")
 x, places, real = np.array([-0.5, 0.25, 2.0]), set(), arrays.{create}
@@ -317,8 +316,7 @@ def spying(*args, **options):
     places.add(str(array.device))
     return array
 arrays.{create} = spying
-(answer,) = at_every_input(there, {{"functions": ["tanh"], "type": "bfloat16", "inputs": packed_numbers(x)}})
-numbers = {{name: unpacked_numbers(text) for name, text in answer.items()}}
+(numbers,) = at_every_input(there, {{"functions": ["tanh"], "type": "bfloat16", "inputs": x}})
 print(sorted(numbers), places)
 print(np.allclose(numbers["value64"], np.tanh(x)), np.allclose(numbers["gradient"], 1 - np.tanh(x) ** 2, atol=0.01))
 """)

@@ -19,13 +19,13 @@ import pytest
 
 from adbench.catalog.selection import resolve
 from adbench.findings.conform import conformance as sweep
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import THREADS, TRAPS, with_thread
 from adbench.findings.conform.judgement import Fault, judged, truth_at
 from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, own_function
 from adbench.findings.conform.places import Place, output_shape, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Domain, Operation
+from adbench.findings.scripts import of_fault
 from adbench.model.backend import KnownBug
 from adbench.model.errors import BadFile
 from adbench.reports.html import conform as conform_page
@@ -183,7 +183,7 @@ def test_points_without_a_finite_value_are_not_judged() -> None:
 def test_a_convention_at_a_tie_is_no_fault() -> None:
     """Each partial derivative of the median of three equal numbers is zero, but its gradient is not."""
     truth = truth_at(OPERATIONS["median"], Place((np.zeros(3),), None, "special"))
-    answer = {"gradient": {"value": {"tuple": [{"shape": [3], "numbers": [0.0, 1.0, 0.0]}]}}}
+    answer = {"gradient": {"value": [np.array([0.0, 1.0, 0.0])]}}
     assert [one.fault for one in judged(truth, "test", answer)] == [None]
     assert not truth.is_differentiable
 
@@ -210,8 +210,8 @@ def test_an_exception_is_no_fault_where_the_derivative_does_not_exist() -> None:
 
 def test_a_derivative_is_not_judged_where_the_definition_loses_the_value() -> None:
     truth = truth_at(OPERATIONS["vector_norm_4"], Place((np.full(3, 1e-160),), None, "range"))
-    gradient = {"tuple": [{"shape": [3], "numbers": [float("nan")] * 3}]}
-    found = judged(truth, "test", {"value": {"value": 0.0}, "gradient": {"value": gradient}})
+    gradient = {"value": [np.full(3, np.nan)]}
+    found = judged(truth, "test", {"value": {"value": 0.0}, "gradient": gradient})
     assert [one.fault for one in found] == [None]
 
 
@@ -237,7 +237,7 @@ def test_the_third_derivative_is_judged_where_the_lower_ones_are_right() -> None
     third = math.e * truth.of_slope.at.vector(OF_SLOPE)[0][0]
 
     def fault(value: float, third: float) -> Fault | None:
-        answers = {"value": {"value": value}, THIRD: {"value": {"tuple": [third]}}}
+        answers = {"value": {"value": value}, THIRD: {"value": [third]}}
         return next((one.fault for one in judged(truth, "test", answers) if one.operator == THIRD), None)
 
     assert fault(math.e, third) is None
@@ -326,7 +326,7 @@ def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("[1]")
     with pytest.raises(BadFile, match="not a result of adbench conform"):
-        sweep.read_baseline(file)
+        sweep.read(file)
 
 
 def test_the_operations_are_listed_with_the_functions_of_a_library(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_known_faults_are_found_unseeded_and_their_program_shows_them(
     (cell,) = swept(library, operation).cells
     fault = next(fault for fault in cell.faults if fault.operator == operator)
     file = tmp_path / "shown.py"
-    file.write_text(script(fault, cell.own))
+    file.write_text(of_fault(fault, cell.own))
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     shown = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert shown["got"] == fault.got

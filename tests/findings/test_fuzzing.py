@@ -10,14 +10,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from adbench import Namespace, tape
 from adbench.catalog.selection import resolve
-from adbench.execution.workers.context import Context
-from adbench.execution.workers.supervisor import Supervisor
-from adbench.findings.finding import Finding, plain_program, read
+from adbench.findings.finding import Finding, read
 from adbench.findings.programs import laboratory as laboratories
 from adbench.findings.programs.campaign import Campaign, minimised
 from adbench.findings.programs.expressions import DERIVATIVE
@@ -29,7 +28,6 @@ from adbench.findings.programs.program_worker import judge
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import ran, write_files
 from adbench.model.backend import KnownBug
-from adbench.model.settings import Settings
 from adbench.vocabulary import FUNCTIONS
 from tests.findings.planted import backend, constant, laboratory, planted
 from tests.support.command import adbench
@@ -134,12 +132,8 @@ def test_a_crash_and_a_hang_are_findings_and_do_not_end_the_campaign(
     file.write_text(BROKEN)
     monkeypatch.setattr(laboratories, "ANSWER_SECONDS", 5.0)
     chosen = resolve(backends=(str(file),))
-    with Supervisor() as supervisor:
-        context = Context(supervisor, chosen.catalog, Settings())
-        with Laboratory.of_workers(context, chosen.backends) as lab:
-            found = [
-                lab.examine(Program((Input(x),), (SQRT,)), ("gradient",)).findings[0].kind for x in (1.0, -1.0, 2.0)
-            ]
+    with Laboratory.of_workers(chosen.catalog, chosen.backends) as lab:
+        found = [lab.examine(Program((Input(x),), (SQRT,)), ("gradient",)).findings[0].kind for x in (1.0, -1.0, 2.0)]
     assert found == ["crashes", "hangs", "crashes"]
 
 
@@ -323,12 +317,12 @@ def test_variants_of_a_library_that_differ_where_nothing_is_known_are_a_finding(
     steps = (Step("maximum", "xp.maximum({0}, 0.0)", (0,)), Step("integer_power", "{0} ** 2", (1,)))
     program = Program((Input(0.0),), steps)
     answers = {
-        name: {"hvp": {"result": [{"numbers": [number], "shape": [], "dtype": "float64"}]}}
+        name: {"hvp": {"result": [np.array(number)]}}
         for name, number in (("torch", 0.0), ("torch_compile", 2.0), ("jax", 1.0))
     }
-    found = judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"]
+    found = judge(None, {"program": msgspec.to_builtins(program), "seed": 0, "answers": answers})["faults"]
     assert {name: (of["hvp"]["kind"], of["hvp"]["peer"]) for name, of in found.items()} == {
         "torch_compile": ("differs", "torch")
     }
     answers["torch_compile"] = answers["torch"]
-    assert judge(None, {"program": plain_program(program), "seed": 0, "answers": answers})["faults"] == {}
+    assert judge(None, {"program": msgspec.to_builtins(program), "seed": 0, "answers": answers})["faults"] == {}

@@ -12,8 +12,8 @@ from adbench.findings.finding import Finding, read, write
 from adbench.findings.programs.expressions import STRUCTURAL, table
 from adbench.findings.programs.random_program import Input, Program, Step
 from adbench.findings.programs.reproduction import ran, write_files
-from adbench.findings.programs.scripts import script
 from adbench.findings.script_libraries import COMPUTED, LIBRARIES, in_library
+from adbench.findings.scripts import of_finding
 from adbench.model.errors import BadFile
 from tests.support.command import adbench
 from tests.support.marks import mostly_slow
@@ -74,14 +74,14 @@ def test_a_script_agrees_where_the_library_is_right(pair: tuple[str, str], tmp_p
 
 @pytest.mark.parametrize("library", ["casadi", "num_dual", "tape_closures"])
 def test_a_library_whose_arrays_are_those_of_its_backend_has_a_script_with_adbench(library: str) -> None:
-    assert "import adbench" in script(nan_of_hypot(library))
+    assert "import adbench" in of_finding(nan_of_hypot(library))
 
 
 def test_an_operator_or_a_function_that_a_library_lacks_needs_adbench() -> None:
-    assert "import adbench" in script(replace(nan_of_hypot("mygrad"), operator="jvp"))
-    assert "import adbench" not in script(nan_of_hypot("autograd"))
+    assert "import adbench" in of_finding(replace(nan_of_hypot("mygrad"), operator="jvp"))
+    assert "import adbench" not in of_finding(nan_of_hypot("autograd"))
     program = Program((Input(0.5),), (Step("erfcx", "xp.erfcx({0})", (0,)),))
-    assert "import adbench" in script(replace(nan_of_hypot("autograd"), program=program))
+    assert "import adbench" in of_finding(replace(nan_of_hypot("autograd"), program=program))
 
 
 def test_every_library_computes_every_operator_that_it_has() -> None:
@@ -120,8 +120,8 @@ def test_scripts_have_the_librarys_names_for_nearly_every_expression(name: str) 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{}", "valid JSON, but not a finding: kind is missing; pass a JSON file that adbench fuzz or conform wrote"),
-        ("[1, 2]", "valid JSON, but not a finding: list indices"),
+        ("{}", "valid JSON, but not a finding: object missing required field program; pass a JSON file "),
+        ("[1, 2]", "valid JSON, but not a finding: expected object, got "),
         ("", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
     ],

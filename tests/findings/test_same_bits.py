@@ -14,6 +14,7 @@ import pytest
 from adbench.catalog.ad_hoc import ad_hoc
 from adbench.catalog.discovery import load
 from adbench.catalog.selection import resolve
+from adbench.execution.workers import channel
 from adbench.findings.same_bits import bits_matrix
 from adbench.findings.same_bits import repetitions as worker
 from adbench.findings.same_bits.repetitions import BitDifference
@@ -67,7 +68,8 @@ def rows_of(
 
     def ask(process: int, function: str, request: Mapping[str, Any]) -> Any:
         monkeypatch.setenv("OMP_NUM_THREADS", "2" if process == 3 else "1")
-        return json.loads(json.dumps(getattr(worker, function)(backend, json.loads(json.dumps(request)))))
+        answer = getattr(worker, function)(backend, json.loads(json.dumps(request)))
+        return json.loads(json.dumps(answer, default=channel._plain), object_hook=channel._restored)
 
     named = ad_hoc(f"{file}:{name}", list(map(json.dumps, at)), double=False)
     monkeypatch.setattr("adbench.findings.same_bits.same_bits.usable_cpus", lambda: (0, 1))

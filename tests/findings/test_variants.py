@@ -19,11 +19,10 @@ from adbench.execution.operators.prepared_point import CasePoint, point
 from adbench.findings.conform.judgement import truth_at
 from adbench.findings.conform.places import Place
 from adbench.findings.operations import OPERATIONS
-from adbench.findings.variants.first_difference import FirstDifference, first_difference
+from adbench.findings.variants.first_difference import FirstDifference, first_difference, script
 from adbench.findings.variants.forms import FormResult, FormsOfCase, compared, with_both_forms
 from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.findings.variants.traced import numbers_of, traced
-from adbench.findings.variants.variant_script import script
 from adbench.functions.libraries import double_precision
 from adbench.functions.user_function import function_case
 from adbench.model.backend import Backend, from_module

@@ -54,12 +54,9 @@ def fuzz(
     adbench minimise findings/torch_nan_sqrt.json
     """
     from adbench.catalog.selection import installed, resolve
-    from adbench.execution.workers.context import Context
-    from adbench.execution.workers.supervisor import Supervisor, default_limit
     from adbench.findings.programs.campaign import Campaign
     from adbench.findings.programs.laboratory import Laboratory
     from adbench.findings.programs.reproduction import write_files
-    from adbench.model.settings import Settings
     from adbench.reports.text.marks import wrapped
     from adbench.reports.text.planned import duration
     from adbench.reports.text.status_line import StatusLine
@@ -72,20 +69,18 @@ def fuzz(
     interrupted: BaseException | None = None
     chosen = resolve(backends=backends or ("tape",))
     names = installed(chosen)
-    with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog.on(device), Settings(device=device))
-        with Laboratory.of_workers(context, names, seed) as laboratory:
-            campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking(), nan)
-            try:
-                for one in campaign.run(seconds, programs, told):
-                    line.end()
-                    files = write_files(one, output)
-                    if not as_json:
-                        before = "known: " if one.known else "at an edge: " if one.edge else ""
-                        click.echo(f"{before}{one.title}\n    {one.words}")
-                        click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
-            except KeyboardInterrupt as signalled:  # print the findings first
-                interrupted = signalled
+    with Laboratory.of_workers(chosen.catalog, names, seed, device) as laboratory:
+        campaign = Campaign(laboratory, seed, chosen.catalog.cases, laboratory.lacking(), nan)
+        try:
+            for one in campaign.run(seconds, programs, told):
+                line.end()
+                files = write_files(one, output)
+                if not as_json:
+                    before = "known: " if one.known else "at an edge: " if one.edge else ""
+                    click.echo(f"{before}{one.title}\n    {one.words}")
+                    click.echo(f"    {one.known}" if one.known else f"    {files[1]}")
+        except KeyboardInterrupt as signalled:  # print the findings first
+            interrupted = signalled
     line.end()
     if as_json:
         print_json(campaign.to_plain())

@@ -1,6 +1,7 @@
 """Messages between the parent process and a worker: JSON with a length before it, on a private socket.
 
-A worker's stdout and stderr belong to the library under test, which may print anything.
+Arrays travel as their bytes; tuples arrive as lists. A worker's stdout and stderr belong to the library under test,
+which may print anything.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import select
 import socket
 import struct
+from base64 import b64decode, b64encode
 from json import dumps, loads  # by name, as the clock: the library in this process may replace the modules' functions
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 _LENGTH = struct.Struct("!Q")
 MAX_BYTES = 64 * 2**20
+_ARRAY = "bytes of an array"
 
 
 class Closed(Exception):
@@ -34,7 +39,7 @@ class Channel:
         """Send one message. Raises Closed if nobody listens, TimeoutError if the other side does not read it within
         `timeout` seconds; ValueError, TypeError or RecursionError for an invalid message, before a byte is sent.
         """
-        body = dumps(message).encode()
+        body = dumps(message, default=_plain).encode()
         if len(body) > MAX_BYTES:
             raise ValueError(f"a message of {len(body)} bytes; the limit is {MAX_BYTES}")
         try:
@@ -53,8 +58,8 @@ class Channel:
         if length > MAX_BYTES:
             raise Closed(f"a message of {length} bytes; the limit is {MAX_BYTES}")
         try:
-            message = loads(self._exactly(length, deadline))
-        except (ValueError, RecursionError) as error:
+            message = loads(self._exactly(length, deadline), object_hook=_restored)
+        except (ValueError, TypeError, RecursionError) as error:
             raise Closed(f"not a message: {error}") from error
         if not isinstance(message, dict):
             raise Closed(f"not a message: {type(message).__name__}")
@@ -93,3 +98,17 @@ class Channel:
             raise TimeoutError
         if self._socket.fileno() not in ready:  # read the messages from before its death first
             raise Closed("the process ended")
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """An array, or a number of numpy's, as a dict. Raises TypeError for anything else."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.hasobject:
+        raise TypeError(f"a message cannot have a {type(value).__name__}")
+    return {_ARRAY: b64encode(value.tobytes()).decode(), "type": value.dtype.name, "shape": value.shape}
+
+
+def _restored(plain: dict[str, Any]) -> Any:
+    """The inverse."""
+    if _ARRAY not in plain:
+        return plain
+    return np.frombuffer(bytearray(b64decode(plain[_ARRAY])), dtype=plain["type"]).reshape(plain["shape"])

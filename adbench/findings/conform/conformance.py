@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -25,19 +25,19 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer, WorkerLost
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Judged, OperationReferences, judged, truth_at
-from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of, packed
+from adbench.findings.conform.operation_worker import ORDERS, THIRD, family_of
 from adbench.findings.conform.places import Place, places
 from adbench.findings.operations import OPERATIONS
 from adbench.findings.operations.operation import Operation
+from adbench.findings.scripts import of_fault
 from adbench.findings.variants.forms import FormsOfCase
 from adbench.findings.variants.forms_of_operations import compared_forms
 from adbench.model.errors import BadFile
 from adbench.model.operator import definition
 from adbench.model.serialization import converted, to_plain
-from adbench.model.settings import PROCESSOR, Settings
+from adbench.model.settings import FLOAT64, PROCESSOR, Settings
 
 TIMEOUT_SECONDS = 120.0
 OF_SHAPES = ("value", "gradient", "hvp_forward_over_reverse")
@@ -147,29 +147,37 @@ def conform(
     """
     cells, forms = list[ConformanceCell](), list[FormsOfCase]()
     interrupted, deadline = 0, monotonic() + seconds
-    with Supervisor(default_limit()) as supervisor:
-        context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device))
-        libraries = [_Library(name, context, single) for name in backends]
+    with Supervisor(default_limit()) as supervisor, ExitStack() as ends:
+        precision = "float32" if single else FLOAT64
+        context = Context(supervisor, chosen.catalog.on(device), Settings(seed=seed, device=device, dtype=precision))
+        libraries = [_Library(name, context) for name in backends]
         require_device((library.worker for library in libraries), device)
-        rows = [OPERATIONS[name] for name in operations]
+        pools = [ThreadPoolExecutor(1) for _ in libraries]
+        for pool in pools:
+            ends.callback(pool.shutdown, cancel_futures=True)
+        ends.callback(supervisor.close)  # first: ends a request that is under way, for which the pools would wait
         try:
-            with closing(_answers(supervisor, libraries, rows, seed, most_points, single)) as answers:
-                for operation, asked, futures in answers:
-                    truths = [truth_at(operation, place, single) for place in asked]
-                    examined = _examined(operation, truths, libraries, futures)
-                    if variants:
-                        by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
-                        forms += compared_forms(truths, by_name, scripts, device)
-                    told(operation, examined)
-                    cells += examined
-                    if monotonic() > deadline:
-                        break
+            rows = [OPERATIONS[name] for name in operations]
+            asked = [_points(one, seed, single)[:most_points] for one in rows]
+            ahead = [
+                [pool.submit(library.answers, one, points) for pool, library in zip(pools, libraries, strict=True)]
+                for one, points in zip(rows, asked, strict=True)
+            ]
+            for operation, points, futures in zip(rows, asked, ahead, strict=True):
+                truths = [truth_at(operation, place, single) for place in points]
+                examined = _examined(operation, truths, libraries, futures)
+                if variants:
+                    by_name = {one.name: future.result() for one, future in zip(libraries, futures, strict=True)}
+                    forms += compared_forms(truths, by_name, scripts, device)
+                told(operation, examined)
+                cells += examined
+                if monotonic() > deadline:
+                    break
         except KeyboardInterrupt as signal:
             interrupted = getattr(signal, "code", 130)
     versions = {name: chosen.catalog.backends[name].version or "" for name in backends}
     done = {cell.operation for cell in cells}
     missing = tuple(name for name in operations if name not in done)
-    precision = "float32" if single else "float64"
     return Conformance(versions, tuple(cells), seed, precision, missing, interrupted, tuple(forms), device)
 
 
@@ -243,29 +251,6 @@ Answers = list[dict[str, Any]]
 """For each point: operator -> the library's result, or the reason why it is missing."""
 
 
-def _answers(
-    supervisor: Supervisor,
-    libraries: Sequence[_Library],
-    operations: Sequence[Operation],
-    seed: int,
-    most_points: int | None,
-    single: bool,
-) -> Generator[tuple[Operation, list[Place], list[Future[Answers]]], None, None]:
-    """For each operation its points and each library's answers, which are computed ahead."""
-    pools = [ThreadPoolExecutor(1) for _ in libraries]
-    try:
-        chosen = [_points(one, seed, single)[:most_points] for one in operations]
-        futures = [
-            [pool.submit(library.answers, one, asked) for pool, library in zip(pools, libraries, strict=True)]
-            for one, asked in zip(operations, chosen, strict=True)
-        ]
-        yield from zip(operations, chosen, futures, strict=True)
-    finally:
-        supervisor.close()  # ends a request that is under way, for which the pools would wait
-        for pool in pools:
-            pool.shutdown(cancel_futures=True)
-
-
 def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
     """The points of an operation; in float32, only those within its range."""
     points = places(operation, seed)
@@ -275,14 +260,16 @@ def _points(operation: Operation, seed: int, single: bool) -> list[Place]:
 class _Library:
     """A backend's worker; it is started again when it dies."""
 
-    def __init__(self, name: str, context: Context, single: bool) -> None:
-        self.name, self.worker, self._single = name, ResidentWorker(context, name), single
-        self.device = context.settings.device
+    def __init__(self, name: str, context: Context) -> None:
+        self.name, self.worker, self.device = name, ResidentWorker(context, name), context.settings.device
+        self._lacks = context.catalog.backends[name].refuses(self.device, context.settings.dtype)
         self.known = of_backend(context.catalog.backends[name], context.catalog.cases, self.device).bugs
         self._flushes: bool | None = None
 
     def answers(self, operation: Operation, points: Sequence[Place]) -> Answers:
         """Of all points."""
+        if self._lacks:
+            return [{name: {"refused": self._lacks} for name in ORDERS} for _ in points]
         if self._flushes is None:
             request = {"do": "call", "function": f"{WORKER}:flushes"}
             try:
@@ -305,9 +292,8 @@ class _Library:
             "do": "call",
             "function": f"{WORKER}:derivatives",
             "operation": operation.name,
-            "places": [packed(place) for place in points],
+            "places": [vars(place) for place in points],
             "operators": list(operators),
-            "single": self._single,
         }
         try:
             answers: Answers = self.worker.ask(request, TIMEOUT_SECONDS)
@@ -327,53 +313,39 @@ class _Library:
 
 def as_plain(result: Conformance) -> dict[str, Any]:
     """The result for JSON; numbers that are not finite are strings."""
-    return {
-        "adbench conform": 1,
-        "seed": result.seed,
-        "precision": result.precision,
-        "device": result.device,
-        "libraries": dict(result.libraries),
-        "missing": list(result.missing),
-        "cells": [
-            {
-                "operation": cell.operation,
-                "library": cell.library,
-                "family": cell.family,
-                "own": cell.own,
-                "checked": cell.checked,
-                "derivatives": cell.derivatives,
-                "silent": cell.silent,
-                "worst_digits": None if cell.worst is None else round(cell.worst, 1),
-                "refused": cell.refused,
-                "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
-                "faults": [
-                    {**vars(fault), "digits": round(fault.digits, 1), "program": script(fault, cell.own)}
-                    for fault in cell.faults
-                ],
-            }
-            for cell in result.cells
-        ],
-    }
+    about = {name: getattr(result, name) for name in ("seed", "precision", "device", "libraries", "missing")}
+    cells = [
+        {
+            **vars(cell),
+            "worst_digits": None if cell.worst is None else round(cell.worst, 1),
+            "digits": [[order, k, round(d, 1)] for (order, k), d in sorted(cell.digits.items())],
+            "faults": [
+                {**vars(fault), "digits": round(fault.digits, 1), "program": of_fault(fault, cell.own)}
+                for fault in cell.faults
+            ],
+        }
+        for cell in result.cells
+    ]
+    return {"adbench conform": 1, **about, "cells": cells}
 
 
 def from_plain(data: Any, file: Path) -> Conformance:
     """The result in the JSON data of a file of --save. Raises BadFile."""
     try:
-        cells = [_cell_of(plain) for plain in data["cells"]]
-        libraries = converted(data["libraries"], dict[str, str])
-        if unknown := [cell.library for cell in cells if cell.library not in libraries]:
+        cells = [
+            {
+                "derivatives": cell["checked"],  # files of an earlier adbench lack the number
+                **cell,
+                "digits": {(order, k): digits for order, k, digits in cell["digits"]},
+            }
+            for cell in data["cells"]
+        ]
+        result = converted({**data, "cells": cells}, Conformance, strict=False)
+        if unknown := [cell.library for cell in result.cells if cell.library not in result.libraries]:
             raise ValueError(f"cells of {unknown[0]!r}, which is not among its libraries")
-        about = int(data["seed"]), str(data["precision"]), converted(data["missing"], tuple[str, ...])
-        return Conformance(libraries, tuple(cells), *about, device=str(data.get("device", PROCESSOR)))
+        return result
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
-
-
-def _cell_of(plain: Mapping[str, Any]) -> ConformanceCell:
-    older = {"derivatives": plain["checked"]}  # files of an earlier adbench lack the number
-    cell = converted({**older, **plain, "digits": {}}, ConformanceCell, strict=False)
-    cell.digits = {(int(order), int(k)): float(digits) for order, k, digits in plain["digits"]}
-    return cell
 
 
 def as_text(plain: Mapping[str, Any]) -> str:
@@ -381,9 +353,19 @@ def as_text(plain: Mapping[str, Any]) -> str:
     return json.dumps(to_plain(plain), indent=1, allow_nan=False) + "\n"
 
 
+def read(file: Path) -> Conformance:
+    """The result in a file of --save. Raises BadFile."""
+    try:
+        return from_plain(json.loads(file.read_text(encoding="utf-8")), file)
+    except OSError as error:
+        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadFile(f"{file}: not a result of adbench conform --save: {error!r}") from error
+
+
 def unfinished(file: Path, libraries: Sequence[str]) -> Conformance:
     """The result in a file of --save, to be continued with these libraries. Raises BadFile."""
-    result = from_plain(read_baseline(file), file)
+    result = read(file)
     if set(result.libraries) != set(libraries):
         raise BadFile(f"{file} is a result of {', '.join(result.libraries)}; pass the same libraries with -b")
     return result
@@ -397,23 +379,7 @@ def joined(before: Conformance, now: Conformance) -> Conformance:
     return replace(now, cells=tuple(cells), missing=tuple(name for name in before.missing if name not in done))
 
 
-def read_baseline(file: Path) -> dict[str, Any]:
-    """The result in a file of --save. Raises BadFile."""
-    try:
-        plain: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        new_faults(Conformance({}, ()), plain)
-    except OSError as error:
-        raise BadFile(f"{file}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{file} is not a result of adbench conform --save ({error!r})") from error
-    return plain
-
-
-def new_faults(result: Conformance, baseline: Mapping[str, Any]) -> list[Fault]:
-    """The faults that the baseline, a result as JSON, does not have."""
-    old = {
-        (fault["library"], fault["operation"], fault["operator"], fault["kind"])
-        for cell in baseline["cells"]
-        for fault in cell["faults"]
-    }
+def new_faults(result: Conformance, baseline: Conformance) -> list[Fault]:
+    """The faults that the baseline does not have."""
+    old = {fault.key for fault in baseline.faults}
     return [fault for fault in result.faults if fault.key not in old]

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences, examined, point
-from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, case_of, narrowed, rebuilt
+from adbench.findings.conform.operation_worker import OF_SLOPE, THIRD, case_of
 from adbench.findings.conform.places import Floats, Place
 from adbench.findings.operations.operation import Operation
 from adbench.model import tree
@@ -228,9 +228,12 @@ class OperationReferences:
         return [leaf.scale for leaf in self.at.arguments.leaves]
 
     def result(self, answer: Mapping[str, Any]) -> Any:
-        """The numbers of a library's answer."""
-        result = rebuilt(answer["value"])
-        return narrowed(result) if self.at.single else result
+        """The numbers of a library's answer, in its type."""
+        result, type_ = answer["value"], np.float32 if self.at.single else np.float64
+        with np.errstate(all="ignore"):
+            if isinstance(result, tuple | list):
+                return tuple(np.asarray(part, dtype=type_) for part in result)
+            return np.asarray(result, dtype=type_)
 
     def fault(
         self, library: str, operator: str, kind: Kind, digits: float, got: str, expected: str, entry: str

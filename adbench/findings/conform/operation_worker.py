@@ -5,10 +5,8 @@ The worker imports the library and the table of operations, never the oracle; th
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -73,13 +71,10 @@ def own_function(expression: str) -> Callable[..., Any]:
 def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """For each point the results of each derivative: numbers, or the reason why they are missing.
 
-    request   operation: its name; places: points of the same shapes, as `packed`; operators: the derivatives;
-              single: whether to compute in float32
+    request   operation: its name; places: the fields of points of the same shapes; operators: the derivatives
     """
     create_there(backend)
-    if request["single"]:
-        backend = in_single(backend)
-    places = [unpacked(one) for one in request["places"]]
+    places = [Place(**one) for one in request["places"]]
     answers_of_points: list[dict[str, Any]] = [{} for _ in places]
     for operator in request["operators"]:
         operation = OPERATIONS[request["operation"]]
@@ -88,7 +83,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
             assert operation.slope is not None
             operation = operation.slope
         cases = [case_of(operation, place, family_of(backend.name)) for place in places]
-        points = [point(case, 1, 0, single=backend.single) for case in cases]
+        points = [point(case, 1, 0, single=is_single(backend)) for case in cases]
         call: Callable[..., Any] | None = None
         for at, answers in zip(points, answers_of_points, strict=True):
             try:
@@ -97,7 +92,7 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
                     if call is None:
                         f = backend.function(at.case, at.names, at.size)
                         call = fallback.prepare(backend, of, f, native, at.wrt).call
-                    answers[operator] = {"value": packed_result(backend.numpy_result(backend.waited(call(*native))))}
+                    answers[operator] = {"value": _floats(backend.numpy_result(backend.waited(call(*native))))}
             except (Unsupported, NotImplementedError) as refusal:
                 answers[operator] = {"refused": first_line(refusal)}
             except Exception as error:  # raised by the library
@@ -106,24 +101,9 @@ def derivatives(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, 
     return answers_of_points
 
 
-def in_single(backend: Backend) -> Backend:
-    """The backend computing in float32, which also its library's new arrays have. Raises Unsupported."""
-    if backend.single:
-        return backend
-    family = family_of(backend.name)
-    if family == "torch":
-        torch = importlib.import_module("torch")
-        torch.set_default_dtype(torch.float32)
-    elif family == "jax":
-        importlib.import_module("jax").config.update("jax_enable_x64", False)
-    else:
-        raise Unsupported(f"{backend.name} computes in float64; of the backends here, torch and jax have float32")
-
-    def to_native(leaf: Any) -> Any:
-        native = backend.to_native(leaf)
-        return native.float() if family == "torch" else native.astype("float32")
-
-    return replace(backend, precision="float32", to_native=to_native)
+def is_single(backend: Backend) -> bool:
+    """Whether it computes in float32."""
+    return "float32" in (backend.precision, backend.dtype)
 
 
 def family_of(backend: str) -> str:
@@ -135,44 +115,12 @@ def flushes(backend: Backend, request: Mapping[str, Any]) -> bool:
     """Whether the library reads numbers below the normal range as zero."""
     x = TINY * 2.0**200
     case = Case(f=lambda xp, x: x * 2.0**200, inputs=lambda _n, _rng: {"x": TINY}, wrt=("x",), sizes=(1,))
-    at = point(case, 1, 0, single=backend.single)
+    at = point(case, 1, 0, single=is_single(backend))
     native = at.native(backend, "value")[1]
     call = fallback.prepare(backend, "value", backend.function(case, at.names, 1), native, at.wrt).call
     return float(backend.numpy_result(backend.waited(call(*native)))) != x
 
 
-def packed(place: Place) -> dict[str, Any]:
-    """A point as lists and numbers, to travel between processes."""
-    weights = None if place.weights is None else packed_result(place.weights)
-    return {"arguments": [packed_result(one) for one in place.arguments], "weights": weights, "kind": place.kind}
-
-
-def unpacked(plain: Mapping[str, Any]) -> Place:
-    """The inverse of `packed`."""
-    weights = None if plain["weights"] is None else rebuilt(plain["weights"])
-    return Place(tuple(map(rebuilt, plain["arguments"])), weights, plain["kind"])
-
-
-def packed_result(result: Any) -> Any:
-    """Tuples, arrays and numbers as lists; a number stays one."""
-    if isinstance(result, tuple | list):
-        return {"tuple": [packed_result(part) for part in result]}
-    array = np.asarray(result, dtype=np.float64)
-    return float(array) if isinstance(result, float) else {"shape": array.shape, "numbers": array.ravel().tolist()}
-
-
-def rebuilt(plain: Any) -> Any:
-    """The inverse: tuples of arrays and numbers."""
-    if not isinstance(plain, dict):
-        return plain
-    if "tuple" in plain:
-        return tuple(map(rebuilt, plain["tuple"]))
-    return np.array(plain["numbers"], dtype=np.float64).reshape(plain["shape"])
-
-
-def narrowed(result: Any) -> Any:
-    """A result of float32, which travelled as float64."""
-    if isinstance(result, tuple):
-        return tuple(map(narrowed, result))
-    with np.errstate(all="ignore"):
-        return np.asarray(result, dtype=np.float32)
+def _floats(result: Any) -> Any:
+    """A result as float64. Raises TypeError or ValueError if it has no such numbers."""
+    return list(map(_floats, result)) if isinstance(result, tuple | list) else np.asarray(result, dtype=np.float64)

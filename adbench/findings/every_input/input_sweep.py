@@ -19,7 +19,6 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.fault_threads import with_thread
 from adbench.findings.conform.judgement import Fault, Kind
 from adbench.findings.conform.operation_worker import family_of
@@ -34,8 +33,9 @@ from adbench.findings.every_input.input_judgement import (
     fault_of,
     truth_of,
 )
-from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECONDS, packed_numbers, unpacked_numbers
+from adbench.findings.every_input.input_worker import COMPILES_MANY, LIMIT_SECONDS
 from adbench.findings.every_input.sixteen_bits import TYPES, every_number, functions
+from adbench.findings.scripts import of_fault
 from adbench.model.errors import BadFile, UsageError
 from adbench.model.serialization import converted
 from adbench.model.settings import PROCESSOR, Settings
@@ -156,8 +156,8 @@ def sweep(
 
 
 def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], x: Floats) -> Answers:
-    """The answers, still packed: for each function alone, but first together where they are compiled together."""
-    request = {"do": "call", "function": WORKER, "type": type_, "inputs": packed_numbers(x)}
+    """The answers: for each function alone, but first together where they are compiled together."""
+    request = {"do": "call", "function": WORKER, "type": type_, "inputs": x}
     answers: Answers = []
     if worker.name == COMPILES_MANY and len(names) > 1:
         with suppress(NoAnswer):
@@ -172,18 +172,14 @@ def _asked(worker: ResidentWorker, type_: str, names: Sequence[str], x: Floats) 
 
 
 def _judge(
-    result: InputSweep, name: str, type_: str, x: Floats, packed: Mapping[str, Any], libraries: Sequence[str]
+    result: InputSweep, name: str, type_: str, x: Floats, answers: Mapping[str, Any], libraries: Sequence[str]
 ) -> None:
     """Add a function's rows, one for each library and order with a fault."""
-    answers = {
-        library: {key: unpacked_numbers(text) for key, text in answer.items() if key != "refused"}
-        for library, answer in packed.items()
-    }
     form = TYPES[type_]
     truth = truth_of(functions()[name], form, x, [answer for answer in answers.values() if "value64" in answer])
     for library in libraries:
-        if "refused" in packed[library]:
-            result.refused.append((name, library, type_, packed[library]["refused"]))
+        if "refused" in answers[library]:
+            result.refused.append((name, library, type_, answers[library]["refused"]))
             continue
         for order in ORDERS:
             row = fault_of(truth, form, library, order, answers[library], answers.get(family_of(library), {}))
@@ -221,4 +217,4 @@ def _told_about(row: InputFault, known: Mapping[str, Any], device: str) -> Input
         (function.argument,), (), precision=row.type, device=device,
     )  # fmt: skip
     own = function.operation.expression(family_of(row.library)) or ""
-    return replace(row, program=script(fault, own), thread=with_thread(fault, known[row.library]).thread)
+    return replace(row, program=of_fault(fault, own), thread=with_thread(fault, known[row.library]).thread)

@@ -7,7 +7,6 @@ value has lost.
 
 from __future__ import annotations
 
-import base64
 import importlib
 import math
 import time
@@ -24,7 +23,6 @@ from adbench.execution.operators.prepared_point import point
 from adbench.findings.conform.operation_worker import family_of, own_function
 from adbench.findings.conform.places import Floats
 from adbench.findings.every_input.sixteen_bits import OneArgument, functions
-from adbench.findings.operations.operation import ARGUMENTS
 from adbench.model.backend import Backend
 from adbench.model.case import Case
 from adbench.model.errors import contained
@@ -36,24 +34,19 @@ LIMIT_SECONDS = 20
 
 
 def at_every_input(backend: Backend, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each function its packed arrays, or the reason why they are missing.
+    """For each function its arrays, or the reason why they are missing.
 
-    request   functions: their names; type: of 16 bits; inputs: those of the type, or others, packed
+    request   functions: their names; type: of 16 bits; inputs: those of the type, or others
     """
     create_there(backend)
     chosen = [functions()[name] for name in request["functions"]]
-    x = unpacked_numbers(request["inputs"])
+    x = request["inputs"]
     _limit(len(chosen))
     runner = {"torch": _torch, "jax": _jax}.get(family_of(backend.name), _definition)
     with contained(), np.errstate(all="ignore"):
         if backend.name == COMPILES_MANY:
-            answers = _compiled(backend, chosen, request["type"], x)
-        else:
-            answers = [_caught(partial(runner, backend, one, request["type"], x)) for one in chosen]
-    return [
-        {name: packed_numbers(part) if isinstance(part, np.ndarray) else part for name, part in answer.items()}
-        for answer in answers
-    ]
+            return _compiled(backend, chosen, request["type"], x)
+        return [_caught(partial(runner, backend, one, request["type"], x)) for one in chosen]
 
 
 def _limit(functions: int) -> None:
@@ -75,10 +68,9 @@ def _in_library(backend: Backend, one: OneArgument, constant: Callable[[float, A
     """The library's own function, or the definition on its arrays."""
     expression = one.operation.expression(family_of(backend.name))
     own = None if expression is None else own_function(expression)
-    names, held, moving = ARGUMENTS[: one.operation.arity], dict(one.held), one.argument
 
     def compute(x: Any) -> Any:
-        arguments = [x if name == moving else constant(held[name], x) for name in names]
+        arguments = one.ordered(x, lambda number: constant(number, x))
         return one.operation.definition(backend.xp, *arguments) if own is None else own(*arguments)
 
     return compute
@@ -211,13 +203,3 @@ def _pulled_from_saved(jax: Any, f: Callable[[Any], Any], x: Any, kind: Any, pul
         return np.full(ones.shape, np.nan)
     same = [saved.astype(leaf.dtype) for saved, leaf in zip(low, leaves, strict=True)]
     return jax.tree_util.tree_unflatten(form, same)(ones)[0]
-
-
-def packed_numbers(numbers: Floats) -> str:
-    """An array of numbers as text, to travel between processes."""
-    return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()
-
-
-def unpacked_numbers(text: str) -> Floats:
-    """The inverse."""
-    return np.frombuffer(base64.b64decode(text), dtype="<f8").astype(np.float64)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal
 
+from adbench.findings.operations import helpers
 from adbench.vocabulary import FUNCTIONS
 
 ARGUMENTS = "xyzab"
@@ -68,6 +69,7 @@ class Operation:
     """An operation with its definition in `xp` and its names in libraries.
 
     definition   definition(xp, x, y, ...): the mathematics, for the oracle and for libraries without their own function
+    text         the same as an expression of `xp`, x, y, z, a, b and functions of `helpers`
     signature    shapes as in numpy's generalised ufuncs: "(),()->()" broadcasts, "(n)->()" reduces the last axis,
                  "(n,n),(n)->(n)" takes a matrix and a vector; "(3)->(2)" needs exactly this length
     domain       one for each argument
@@ -85,6 +87,7 @@ class Operation:
     batch: bool = True
     family: str = ""
     is_slope: bool = False
+    text: str = ""
 
     def __post_init__(self) -> None:
         if len(self.domain) != len(self.inputs):
@@ -139,7 +142,7 @@ class Family:
     def add(
         self,
         name: str,
-        definition: Callable[..., Any],
+        text: str,
         signature: str = "()->()",
         *domain: Domain,
         batch: bool = True,
@@ -148,31 +151,28 @@ class Family:
     ) -> None:
         """Add an operation; without domains, every argument may be any real number.
 
-        own    library -> its expression, in which jnp is jax.numpy
+        text   the definition
+        own    library -> its expression, in which jnp is jax.numpy; "" for none
         both   the expression of torch, if jax's differs in modules and axes alone
         """
         count = len(_dimensions(signature.split("->")[0]))
         if both:
             own = {"torch": both, "jax": reduce(lambda text, pair: text.replace(*pair), OF_JAX.items(), both), **own}
-        own = {library: text.replace("jnp.", "jax.numpy.") for library, text in own.items()}
-        self.rows.append(Operation(name, definition, signature, domain or (REAL,) * count, own, batch, self.title))
+        own = {library: one.replace("jnp.", "jax.numpy.") for library, one in own.items() if one}
+        arguments = ", ".join(["xp", *ARGUMENTS[:count]])
+        definition = eval(f"lambda {arguments}: {text}", vars(helpers))  # noqa: S307 - our own table
+        every = domain or (REAL,) * count
+        self.rows.append(Operation(name, definition, signature, every, own, batch, self.title, text=text))
 
     def add_functions(self, names: str, *domain: Domain) -> None:
         """Add functions of numbers by their rows in the table of functions; ``domain`` replaces the one there."""
         for name in names.split():
             row = FUNCTIONS[name]
             every = domain or tuple(Domain(*interval) for interval in row.domain) or (REAL,) * row.arity
-            paths = {"torch": row.torch, "jax": row.jax}
-            own = {library: f"{path}({', '.join(ARGUMENTS[: row.arity])})" for library, path in paths.items() if path}
+            arguments = ", ".join(ARGUMENTS[: row.arity])
             signature = ",".join(["()"] * row.arity) + "->()"
-            self.rows.append(Operation(name, _called(name), signature, every, own, family=self.title))
+            torch, jax = (path and f"{path}({arguments})" for path in (row.torch, row.jax))
+            self.add(name, f"xp.{name}({arguments})", signature, *every, torch=torch, jax=jax)
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self.rows)
-
-
-def _called(name: str) -> Callable[..., Any]:
-    def definition(xp: Any, *arguments: Any) -> Any:
-        return getattr(xp, name)(*arguments)
-
-    return definition

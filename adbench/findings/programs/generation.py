@@ -109,7 +109,7 @@ class _Growing:
             fixed = [x for x, domain in zip(arguments, start.domain, strict=True) if not domain.active]
             constant = fixed[0] if fixed else constant
         self.constant = len(self.inputs)
-        self.inputs.append(Input(constant, active=False))
+        self.inputs.append(Input.of(constant, active=False))
         self.steps: list[Step] = []
         self.values: list[Any] = []
         for one in self.inputs:

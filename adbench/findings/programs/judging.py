@@ -14,12 +14,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from adbench.execution.operators.source_text_call import function
 from adbench.findings.conform.judgement import NEIGHBOURS, SPREADS
 from adbench.findings.finding import Kind
 from adbench.findings.programs.generation import evaluated, nan_reaches, values_of
@@ -88,7 +87,6 @@ class ProgramTrial:
 
     def __init__(self, program: Program, seed: int = 0) -> None:
         self.program, self.seed = program, seed
-        self.text = program.source()
         self.args, self.wrt = program.args, program.wrt
         self.point = Point(self.args, self.wrt, program.names)
         self._function = program.function()
@@ -100,8 +98,7 @@ class ProgramTrial:
 
     def subject(self) -> Subject:
         """The program for the oracle."""
-        plain = function(self.text, PLAIN)
-        return Subject(plain, self.point, self._function, ())
+        return Subject(partial(self._function, PLAIN), self.point, self._function, ())
 
     @cached_property
     def quick(self) -> _Truths | None:

@@ -5,21 +5,25 @@ A worker that dies or hangs is replaced; the library's crash is then a finding, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+
+from adbench.catalog.discovery import Catalog
 from adbench.execution.known_faults import of_backend
 from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import ResidentWorker, require_device
-from adbench.findings.finding import Finding, Kind, plain_program
+from adbench.execution.workers.supervisor import Supervisor, default_limit
+from adbench.findings.finding import Finding, Kind
 from adbench.findings.programs.judging import AnswerFault
 from adbench.findings.programs.random_program import Program
 from adbench.model.backend import KnownBug
-from adbench.model.settings import PROCESSOR
+from adbench.model.settings import PROCESSOR, Settings
 
 ANSWER = "adbench.findings.programs.program_worker:answer"
 LACKING = "adbench.findings.programs.program_worker:lacking"
@@ -77,21 +81,26 @@ class Laboratory(AbstractContextManager["Laboratory"]):
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(self.libraries)))
 
     @staticmethod
-    def of_workers(context: Context, backends: Sequence[str], seed: int = 0) -> Laboratory:
-        """One worker for each backend, and one that judges. Raises UsageError if none has the run's device."""
-        sources, device = context.catalog.backends, context.settings.device
-        versions = {name: sources[name].version or "" for name in backends}
-        workers = {name: ResidentWorker(context, name, context.checking_start(backend=name)) for name in backends}
-        require_device(workers.values(), device)
-        known = {name: of_backend(sources[name], context.catalog.cases, device).bugs for name in backends}
-        return Laboratory(
-            workers, ResidentWorker(context, start=context.checking_start()), versions, seed, known, device
-        )
+    @contextmanager
+    def of_workers(
+        catalog: Catalog, backends: Sequence[str], seed: int = 0, device: str = PROCESSOR
+    ) -> Iterator[Laboratory]:
+        """One worker for each backend, and one that judges. Raises UsageError if no backend has the device."""
+        with Supervisor(default_limit()) as supervisor:
+            context = Context(supervisor, catalog.on(device), Settings(device=device))
+            sources = context.catalog.backends
+            versions = {name: sources[name].version or "" for name in backends}
+            workers = {name: ResidentWorker(context, name, context.checking_start(backend=name)) for name in backends}
+            require_device(workers.values(), device)
+            known = {name: of_backend(sources[name], catalog.cases, device).bugs for name in backends}
+            judge = ResidentWorker(context, start=context.checking_start())
+            with Laboratory(workers, judge, versions, seed, known, device) as laboratory:
+                yield laboratory
 
     def examine(self, program: Program, operators: Sequence[str], libraries: Sequence[str] = ()) -> Examined:
         """The findings in these operators of a program, for these libraries or all."""
         asked = tuple(libraries) or tuple(self.libraries)
-        plain = {"program": plain_program(program), "seed": self.seed}
+        plain = {"program": msgspec.to_builtins(program), "seed": self.seed}
         request = {"do": "call", "function": ANSWER, "operators": list(operators), **plain}
         answers_of = dict(zip(asked, self._threads.map(lambda name: self._answers(name, request), asked), strict=True))
         findings = [self._lost(program, name, one) for name, one in answers_of.items() if isinstance(one, NoAnswer)]

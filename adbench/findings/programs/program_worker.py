@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from adbench.execution.operators.on_device import create_there
 from adbench.execution.operators.source_text_call import answers
 from adbench.findings.finding import program_of
@@ -28,11 +26,7 @@ def answer(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
     create_there(backend)
     trial = ProgramTrial(program_of(request["program"]), request["seed"])
     text = trial.program.source(backend.name.partition("_")[0])
-    results = answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
-    for one in results.values():
-        if "result" in one:
-            one["result"] = [_packed(array) for array in one["result"]]
-    return results
+    return answers(backend, text, trial.args, trial.wrt, trial.vector, request["operators"])
 
 
 def lacking(backend: Backend, request: Mapping[str, Any]) -> list[str]:
@@ -62,7 +56,7 @@ def judge(backend: Backend | None, request: Mapping[str, Any]) -> dict[str, Any]
     variants of one library are compared.
     """
     trial = ProgramTrial(program_of(request["program"]), request["seed"])
-    answers_of = {library: {op: _unpacked(one) for op, one in of.items()} for library, of in request["answers"].items()}
+    answers_of: Mapping[str, Mapping[str, Any]] = request["answers"]
     faults: dict[str, dict[str, Any]] = {}
     is_known = trial.program.has_nan or trial.quick is not None
     believed = not is_known and agree(trial, [pair for of in answers_of.values() for pair in of.items()])
@@ -85,15 +79,3 @@ def variants(libraries: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of backends of one library: (jax_eager, jax)."""
     every = list(libraries)
     return [(one, base) for one in every if (base := one.partition("_")[0]) != one and base in every]
-
-
-def _packed(array: Any) -> dict[str, Any]:
-    array = np.asarray(array)
-    return {"numbers": array.ravel().tolist(), "shape": list(array.shape), "dtype": str(array.dtype)}
-
-
-def _unpacked(one: Mapping[str, Any]) -> dict[str, Any]:
-    if "result" not in one:
-        return dict(one)
-    arrays = [np.array(part["numbers"], dtype=part["dtype"]).reshape(part["shape"]) for part in one["result"]]
-    return {"result": arrays}

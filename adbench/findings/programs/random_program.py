@@ -153,9 +153,9 @@ class Program:
         lines.append(f"{INDENT}return {values[-1]}")
         return head + "\n".join(lines) + "\n"
 
-    def function(self, library: str = "", **known: Any) -> Callable[..., Any]:
-        """f(xp, *inputs). `known`: names that a library's own expressions use, such as torch."""
-        return compiled(self.source(library), **known)
+    def function(self) -> Callable[..., Any]:
+        """f(xp, *inputs)."""
+        return compiled(self.source())
 
     def pruned(self) -> Program:
         """This program without the steps and inputs that do not affect its value."""
@@ -210,9 +210,9 @@ def _code(source: str) -> Any:
     return compile(source, "<program>", "exec")
 
 
-def compiled(source: str, **known: Any) -> Callable[..., Any]:
+def compiled(source: str) -> Callable[..., Any]:
     """The function f of a program's source."""
-    scope: dict[str, Any] = {"numpy": np, **known}
+    scope: dict[str, Any] = {"numpy": np}
     exec(_code(source), scope)
     f: Callable[..., Any] = scope["f"]
     return f

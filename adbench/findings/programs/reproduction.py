@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from adbench.findings.finding import Finding, write
-from adbench.findings.programs.scripts import literal, script
+from adbench.findings.scripts import literal, of_finding
 from adbench.model.atomic_file import write_whole
 from adbench.model.settings import PROCESSOR
 
@@ -26,7 +26,7 @@ def write_files(finding: Finding, folder: Path) -> tuple[Path, ...]:
     digest = hashlib.sha256("\0".join(finding.key).encode()).hexdigest()[:6]
     name = f"{finding.file_stem[:48].rstrip('_')}_{digest}"
     files = folder / f"{name}.json", folder / f"{name}.py", folder / f"{name}.md", folder / f"trap_{name}.py"
-    text = script(finding)
+    text = of_finding(finding)
     write(finding, files[0])
     write_whole(files[1], text.encode())
     write_whole(files[2], issue(finding, text).encode())

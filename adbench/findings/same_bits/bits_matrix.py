@@ -104,9 +104,9 @@ class BitsMatrix:
     def from_plain(data: Any, file: Path) -> BitsMatrix:
         """The inverse. Raises BadFile."""
         try:
-            return converted({name: part for name, part in data.items() if name != FORMAT}, BitsMatrix, strict=False)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadFile(f"{file}: not a matrix of same bits: {error!r}; make it with scripts/same-bits") from error
+            return converted(data, BitsMatrix, strict=False)
+        except ValueError as error:
+            raise BadFile(f"{file}: not a matrix of same bits: {error}; make it with scripts/same-bits") from error
 
 
 def bits_matrix(

@@ -19,7 +19,6 @@ import numpy as np
 from adbench.catalog.ad_hoc import AdHoc
 from adbench.execution.precision.called_kernel import CalledKernel, Numbers, with_outputs
 from adbench.execution.precision.given import InGivenPrecision, active_of, native_leaf, placed, precision_of
-from adbench.findings.conform.operation_worker import packed_result
 from adbench.findings.variants.traced import traced_flat
 from adbench.functions.libraries import LIBRARIES, compute_in_double
 from adbench.functions.recognition import family_of_backend, library_of, takes_xp
@@ -220,7 +219,7 @@ def repeated(backend: Backend, request: Mapping[str, Any]) -> dict[str, Any]:
     first = f.run(f.leaves, f.weights)
     found = [to_plain(one) for one in f.repetitions(first)] if request["all"] else []
     units = [one.name for one in f.types]
-    return {"numbers": packed_result(first), "names": f.names, "types": units, "found": found}
+    return {"numbers": first, "names": f.names, "types": units, "found": found}
 
 
 def reduction(backend: Backend, request: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ from adbench.execution.workers.context import Context
 from adbench.execution.workers.process import NoAnswer
 from adbench.execution.workers.resident_worker import ResidentWorker
 from adbench.execution.workers.supervisor import Supervisor, default_limit
-from adbench.findings.conform.operation_worker import rebuilt
 from adbench.findings.same_bits.repetitions import CALLS, BitDifference
 from adbench.functions.recognition import library_of
 from adbench.measure.machine.processors import usable_cpus
@@ -159,7 +158,7 @@ def asking(chosen: Selection, backend: str, seed: int) -> Iterator[Ask]:
 def repetitions(ask: Ask, request: Mapping[str, Any]) -> tuple[BitRow, ...]:
     """A row for each kind of repetition."""
     base = ask(0, "repeated", {**request, "all": True})
-    types, numbers = [PRECISIONS[name] for name in base["types"]], rebuilt(base["numbers"])
+    types, numbers = [PRECISIONS[name] for name in base["types"]], base["numbers"]
     rows: dict[str, BitRow] = {kind: BitRow(kind) for kind in CHANGES}
 
     def note(kind: str, changed: str, found: BitDifference | str | None) -> None:
@@ -175,7 +174,7 @@ def repetitions(ask: Ask, request: Mapping[str, Any]) -> tuple[BitRow, ...]:
         if process == 3 and len(usable_cpus()) < 2:
             note(kind, changed, "this machine has one processor")
             continue
-        again = rebuilt(ask(process, "repeated", {**request, "all": False})["numbers"])
+        again = ask(process, "repeated", {**request, "all": False})["numbers"]
         note(kind, changed, BitDifference.between(base["names"], numbers, again, types))
     return tuple(_explained(row, ask, base["names"], request) for row in rows.values())
 

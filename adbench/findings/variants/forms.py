@@ -13,8 +13,7 @@ from adbench.catalog.generated_files import file_stem
 from adbench.catalog.selection import resolve
 from adbench.execution.operators import on_device
 from adbench.execution.operators.prepared_point import point
-from adbench.findings.variants.first_difference import FirstDifference, first_difference, in_ulp
-from adbench.findings.variants.variant_script import script
+from adbench.findings.variants.first_difference import FirstDifference, first_difference, in_ulp, script
 from adbench.functions.libraries import double_precision
 from adbench.model.atomic_file import write_whole
 from adbench.model.errors import Unsupported, UsageError

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from adbench.execution.operators.prepared_point import examined
-from adbench.findings.conform.fault_script import script
 from adbench.findings.conform.judgement import OperationReferences
 from adbench.findings.conform.operation_worker import THIRD
 from adbench.findings.script_libraries import LIBRARIES
+from adbench.findings.scripts import of_fault
 from adbench.findings.variants.forms import FORMS, FormResult, FormsOfCase
 from adbench.model.atomic_file import write_whole
 from adbench.model.settings import PROCESSOR
@@ -100,5 +100,5 @@ def _written(
     fault = replace(truth.fault(eager, operator, "digits", *numbers), device=device)
     file = folder / f"{library}_{truth.operation.name}_{operator}.py"
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(file, script(fault, truth.operation.expression(library) or "", compiled).encode())
+    write_whole(file, of_fault(fault, truth.operation.expression(library) or "", compiled).encode())
     return str(file)

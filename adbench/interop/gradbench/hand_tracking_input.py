@@ -157,14 +157,3 @@ def model_of(base: Array, inverse: Array, rest: Array, weights: Array, triangles
         "triangles": triangles,
         "is_mirrored": False,
     }
-
-
-def _sample() -> dict[str, Any]:
-    bones = 4 * FINGERS + 2
-    eyes = np.tile(np.eye(4), (bones, 1, 1))
-    model = model_of(eyes, eyes, np.array([[0.1, 0.2, 0.3]]), np.full((1, bones), 1.0 / bones), [[0, 0, 0]])
-    data = {"model": model, "correspondences": [0], "points": [[0.3, 0.2, 0.1]]}
-    return {"theta": [0.1] * THETA, "data": data, "us": []}
-
-
-SAMPLE = _sample()

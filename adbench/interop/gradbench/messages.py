@@ -3,78 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
 from adbench.interop.line_protocol import Malformed, id_in
 from adbench.model.serialization import converted
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class Start:
-    """The first message of a session."""
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lower):
+    """A message of an eval; the name of its class is its kind. One of a further kind is answered by the `id` alone."""
 
     id: int
+
+
+class Start(Message, frozen=True):
+    """The first message of a session."""
+
     eval: str | None = None
     config: Any = None
 
 
-@dataclass(frozen=True)
-class Define:
+class Define(Message, frozen=True):
     """A request whether the tool has a module."""
 
-    id: int
     module: str
 
 
-@dataclass(frozen=True)
-class Evaluate:
+class Evaluate(Message, frozen=True):
     """A request for a function of a module at an input."""
 
-    id: int
     module: str
     function: str
     input: Any
     description: str | None = None
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(Message, frozen=True):
     """The eval's judgement of the output for the message `of`."""
 
-    id: int
     of: int
     valid: bool
     error: Any = None
 
 
-@dataclass(frozen=True)
-class Other:
-    """A message of another kind, which is answered by the `id` alone."""
-
-    id: int
-    kind: str
+KINDS = ("start", "define", "evaluate", "analysis")
 
 
-Message = Start | Define | Evaluate | Analysis | Other
-KINDS: Mapping[str, type[Message]] = {"start": Start, "define": Define, "evaluate": Evaluate, "analysis": Analysis}
-
-
-@dataclass(frozen=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """The time of a part; one named "evaluate" for each run of a function."""
 
     name: str
     nanoseconds: Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 
 
-@dataclass(frozen=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, omit_defaults=True):
     """The tool's answer. A field that is None is not sent."""
 
     id: int | None
@@ -91,21 +74,19 @@ def message(line: bytes) -> Message:
     data = _object(line)
     if type(data.get("id")) is not int:
         raise Malformed(None, "the message needs an integer id")
-    general = _read(Other, data)
-    return _read(KINDS[general.kind], data) if general.kind in KINDS else general
+    is_other = isinstance(kind := data.get("kind"), str) and kind not in KINDS
+    return Message(data["id"]) if is_other else _read(Start | Define | Evaluate | Analysis, data)
 
 
 def response(line: bytes) -> Response:
     """Parse a response. Raises Malformed."""
-    return _read(Response, _object(line))
+    answer: Response = _read(Response, _object(line))
+    return answer
 
 
 def written(what: Message | Response) -> str:
     """The line of a message. Raises ValueError for a number that JSON lacks."""
-    kind = next((name for name, kind in KINDS.items() if isinstance(what, kind)), None)
-    data = {"kind": kind, **vars(what)}
-    sent = {name: value for name, value in data.items() if value is not None or name == "id"}
-    return json.dumps(sent, allow_nan=False, default=vars)
+    return json.dumps(msgspec.to_builtins(what), allow_nan=False)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -121,7 +102,7 @@ def _object(line: bytes) -> dict[str, Any]:
     return data
 
 
-def _read(kind: type[T], data: dict[str, Any]) -> T:
+def _read(kind: Any, data: dict[str, Any]) -> Any:
     """The message or response of an object. Raises Malformed for a missing field, or one of another type."""
     try:
         return converted(data, kind)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adbench.interop.gradbench import hand_tracking_input, nested_derivatives
+from adbench.interop.gradbench.case_matching import MATCHES
 from adbench.interop.gradbench.determinant_by_arrays import determinant
 from adbench.interop.gradbench.inputs import Array, BadInput, affordable, array, integer, number, part, vector
 from adbench.interop.gradbench.work import CaseWork, Work, case, case_module, number_of
@@ -25,10 +26,22 @@ PARAMETERS = 11  # of a camera
 
 @dataclass(frozen=True)
 class GradbenchModule:
-    """Functions by name, from an input to the work, and a small input for `define`."""
+    """A module.
+
+    functions   name -> from an input to the work
+    small       an input for `define`, or the name and the size of a case that has one
+    """
 
     functions: Mapping[str, Callable[[Any], Work]]
-    sample: Any
+    small: Any
+
+    @property
+    def sample(self) -> Any:
+        """The small input."""
+        match self.small:
+            case str(name), int(size):
+                return MATCHES[name].input(case(name).inputs(size, np.random.default_rng(0)))
+        return self.small
 
 
 def _list(value: Any) -> Any:
@@ -235,63 +248,34 @@ def kmeans_dir(data: Any) -> CaseWork:
     return replace(work, operators=("gradient", "hvp"), output=step, vectors=(ones,))
 
 
-_VECTOR = [0.5, -1.0, 2.0]
-
 MODULES: Mapping[str, GradbenchModule] = {
     "hello": GradbenchModule(_value_and("double", hello, lambda gradient, _: number_of(gradient[0]), "square"), 3.0),
-    "gmm": GradbenchModule(
-        _value_and("jacobian", gmm, gmm_jacobian),
-        {
-            "d": 2,
-            "k": 2,
-            "n": 1,
-            "x": [[0.1, 0.2]],
-            "m": 0,
-            "gamma": 1.0,
-            "alpha": [0.1, 0.2],
-            "mu": [[0.3, 0.1], [0.2, 0.5]],
-            "q": [[0.1, 0.2], [0.3, 0.4]],
-            "l": [[0.5], [0.6]],
-        },
-    ),
+    "gmm": GradbenchModule(_value_and("jacobian", gmm, gmm_jacobian), ("gaussian_mixture", 1)),
     "ba": GradbenchModule(
         {"objective": ba, "jacobian": lambda data: replace(ba(data), operators=("jacobian",), output=ba_jacobian)},
-        {
-            "n": 1,
-            "m": 1,
-            "p": 2,
-            "x": [0.1, 0.2, 0.3],
-            "w": 0.9,
-            "feat": [0.2, 0.1],
-            "cam": [0.1, 0.2, 0.1, 0.0, 0.0, -4.0, 1.0, 0.1, 0.1, 0.01, 0.01],
-        },
+        ("bundle_adjustment", 1),
     ),
     "lstm": GradbenchModule(
         _value_and("jacobian", lstm, lambda gradient, _: _flat(gradient[0]) + _flat(gradient[1])),
-        {
-            "main_params": [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]],
-            "extra_params": [[0.1], [0.2], [0.3]],
-            "state": [[0.1], [0.2]],
-            "sequence": [[0.5], [0.6]],
-        },
+        ("lstm", 1),
     ),
     "ht": GradbenchModule(
         {"objective": hand_tracking_input.objective, "jacobian": hand_tracking_input.jacobian},
-        hand_tracking_input.SAMPLE,
+        ("hand_tracking_simple", 1),
     ),
     "ode": GradbenchModule(
         {"primal": lambda data: ode(data, last=False), "gradient": lambda data: ode(data, last=True)},
-        {"x": _VECTOR, "s": 2},
+        {"x": [0.5, -1.0, 2.0], "s": 2},
     ),
     "det": GradbenchModule(
         _value_and("gradient", det, lambda gradient, _: _flat(gradient[0]), "primal"),
-        {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2},
+        ("determinant_by_minors", 2),
     ),
     "lse": GradbenchModule(
-        _value_and("gradient", lse, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR}
+        _value_and("gradient", lse, lambda gradient, _: _list(gradient[0]), "primal"), ("log_sum_exp", 3)
     ),
     "llsq": GradbenchModule(
-        _value_and("gradient", llsq, lambda gradient, _: _list(gradient[0]), "primal"), {"x": _VECTOR, "n": 4}
+        _value_and("gradient", llsq, lambda gradient, _: _list(gradient[0]), "primal"), ("least_squares_polynomial", 4)
     ),
     "kmeans": GradbenchModule(
         {"cost": kmeans, "dir": kmeans_dir}, {"points": [[0.0], [0.1], [1.0]], "centroids": [[0.2], [0.9]]}

@@ -59,14 +59,10 @@ def slopes(backend: Backend, g: Callable[..., Any], *numbers: Any, mode: str) ->
 
 def gradient(backend: Backend, g: Callable[[Any], Any], x: Any, mode: str) -> Any:
     """∇g at the vector x; see slopes."""
-    transform = _transform(backend, mode)
-
-    def of_tuple(x: Any) -> Any:
-        return g(x[0])
-
     if mode == "r":
-        return transform(of_tuple, (x,), backend.to_native(1.0))[0]
-    return backend.xp.stack([transform(of_tuple, (x,), (backend.to_native(unit),)) for unit in np.eye(*x.shape)])
+        return slopes(backend, g, x, mode=mode)[0]
+    transform, units = _transform(backend, mode), map(backend.to_native, np.eye(*x.shape))
+    return backend.xp.stack([transform(lambda at: g(at[0]), (x,), (unit,)) for unit in units])
 
 
 def _transform(backend: Backend, mode: str) -> Callable[..., Any]:

@@ -117,7 +117,7 @@ def _module(name: str) -> GradbenchModule:
     return MODULES[name]
 
 
-def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
+def serve(load: Callable[[], Backend]) -> None:
     """Answer the messages from standard input on standard output, until either is closed.
 
     The backend is loaded after standard output is reserved for the protocol.
@@ -125,7 +125,7 @@ def serve(load: Callable[[], Backend], most_bytes: int = MOST_BYTES) -> None:
     with own_pipes() as (incoming, outgoing):
         tool = Tool(load())
         try:
-            for line in lines(incoming, most_bytes):
+            for line in lines(incoming):
                 write_line(outgoing, tool.answered(line))
         except BrokenPipeError:
             return
