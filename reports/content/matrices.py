@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import formatting, ranking
 from .cells import Cell, Cells
@@ -12,9 +12,17 @@ MOST_BACKENDS = 16
 
 SIGNS = {"faster": "", "slower": "", "equivalent": " =", "inconclusive": " ?"}
 
-RatioCell = tuple[str, str, str, str]
-"""A row's backend compared with a column's: the ratio with a sign, its word, which picks the colour, its interval, and
-from which call on the row costs no more in total."""
+
+class RatioCell(NamedTuple):
+    """A row's backend compared with a column's: `word` picks the colour, `text` has its sign; the diagonal is empty.
+
+    break_even   from which call on the row costs no more in total than the column, as text
+    """
+
+    text: str
+    word: str = ""
+    interval: str = ""
+    break_even: str = ""
 
 
 def matrices(cells: Cells) -> list[dict[str, Any]]:
@@ -47,12 +55,12 @@ def _matrix(cells: Cells, number: int, race: ranking.Lead) -> dict[str, Any]:
 def _ratio(cells: Cells, a: Cell, b: Cell) -> RatioCell:
     found = None if a is b else ranking.pair(cells, a, b)
     if found is None:
-        return "" if a is b else formatting.MISSING, "", "", ""
+        return RatioCell("" if a is b else formatting.MISSING)
     paid = _break_even(cells, a, b)
     if found.interval is None:
-        return "?", found.word, "", paid
+        return RatioCell("?", found.word, break_even=paid)
     estimate, _, interval = formatting.between(found.interval).partition(" ")
-    return estimate + SIGNS[found.word], found.word, interval.strip("()"), paid
+    return RatioCell(estimate + SIGNS[found.word], found.word, interval.strip("()"), paid)
 
 
 def _break_even(cells: Cells, a: Cell, b: Cell) -> str:

@@ -5,7 +5,7 @@ The command writes it as one file; the site has the same content between its own
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from adbench.findings.conform.conformance import Conformance, ConformanceCell
 from adbench.findings.conform.judgement import KINDS, Fault
@@ -36,8 +36,14 @@ LOWEST, HIGHEST = -310, 310
 """The exponents of the curve."""
 
 
-Square = tuple[str, str, str, str, int | None]
-"""A cell of the table: its text, its colour, the anchor of its faults, its title, and what it is sorted by."""
+class ConformSquare(NamedTuple):
+    """A cell of the table: its text, its colour, the anchor of its faults, and what it is sorted by."""
+
+    text: str
+    colour: str
+    anchor: str = ""
+    title: str = ""
+    gravity: int | None = None
 
 
 def render(found: Conformance) -> str:
@@ -92,26 +98,23 @@ def _gravity(cell: ConformanceCell) -> tuple[int, float, int]:
     return len(GRAVITY) + (not cell.checked), 0.0, 0
 
 
-def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> Square:
+def _square(cell: ConformanceCell, operators: tuple[str, ...]) -> ConformSquare:
     faults = sorted((fault for fault in cell.faults if fault.operator in operators), key=_fault_gravity)
     if not faults:
         refused = [cell.refused[name] for name in operators if name in cell.refused]
         if not cell.checked or len(refused) == len(operators):
-            return formatting.MISSING, "none", "", formatting.short((refused or ["not judged"])[0], 200), None
+            return ConformSquare(
+                formatting.MISSING, "none", title=formatting.short((refused or ["not judged"])[0], 200)
+            )
         if operators == (THIRD,) or (operators != ("value",) and not cell.derivatives):
-            return formatting.MISSING, "none", "", "no fault found, or not examined", None
-        return "right", "d0", "", "", len(GRAVITY) * 100
+            return ConformSquare(formatting.MISSING, "none", title="no fault found, or not examined")
+        return ConformSquare("right", "d0", gravity=len(GRAVITY) * 100)
     worst = faults[0]
     text = {"digits": f"{worst.digits:.0f} digits", "nan": "NaN"}.get(worst.kind, worst.kind)
     colour = next(name for least, name in STEPS if worst.digits >= least)
+    order = round(100 * GRAVITY.index(worst.kind) + worst.digits)
     names = ", ".join(dict.fromkeys(fault.operator for fault in faults))
-    return (
-        text,
-        colour,
-        _anchor(cell),
-        formatting.short(names, 200),
-        round(100 * GRAVITY.index(worst.kind) + worst.digits),
-    )
+    return ConformSquare(text, colour, _anchor(cell), formatting.short(names, 200), order)
 
 
 def _detail(cell: ConformanceCell) -> dict[str, Any]:

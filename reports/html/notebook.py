@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from adbench.model.record import Run
 
 from ..content import ranking, standings
@@ -23,8 +25,13 @@ COLOURS: dict[Word, str] = {
 }
 
 
-Shown = tuple[str, str, str, bool]
-"""One cell of the table: its text, its colour, why it is not right, and whether it is bold."""
+class Shown(NamedTuple):
+    """One cell of the table: its text, its colour, and why it is not right."""
+
+    text: str
+    colour: str
+    reason: str
+    bold: bool
 
 
 def render(run: Run) -> str:
@@ -53,5 +60,5 @@ def _row(cells: Cells, case: str, size: int) -> list[Shown]:
         sign = mark(race, cell)
         figure = seconds(cell.spread.median) if cell.spread else cell.label
         text = f"{sign or cell.sign} {figure}"
-        row.append((text, COLOURS.get(cell.word, ""), cell.reason or "", sign == FASTEST))
+        row.append(Shown(text, COLOURS.get(cell.word, ""), cell.reason or "", sign == FASTEST))
     return row
