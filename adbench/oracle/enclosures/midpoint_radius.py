@@ -176,9 +176,10 @@ class Enclosure(Parts):
             rows, shape = in_rows(x, axis)
             return _by_halves(rows).reshape(shape)
 
-        lost = max(len(in_rows(self.mid, axis)[0]) - 1, 0).bit_length() * U
+        mid = total(self.mid)
+        lost = max(self.mid.size // max(mid.size, 1) - 1, 0).bit_length() * U
         rad = (total(self.rad) + lost * total(np.abs(self.mid))) * ((1 + 3 * lost) * UP)
-        return Enclosure(total(self.mid), rad)
+        return Enclosure(mid, rad)
 
     def running(self, axis: int) -> Enclosure:
         """Running sums along an axis, off by at most a rounding for every term."""
