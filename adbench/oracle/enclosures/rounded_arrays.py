@@ -24,10 +24,10 @@ class RoundedArray(Parts):
     form: ClassVar[Precision]
     rng: ClassVar[np.random.Generator]
 
-    @staticmethod
-    def drawn(form: Precision, seed: Sequence[int]) -> type[RoundedArray]:
+    @classmethod
+    def drawn(cls, form: Precision, seed: Sequence[int]) -> type[RoundedArray]:
         """The arithmetic with the roundings of this seed."""
-        return type("Rounded", (RoundedArray,), {"form": form, "rng": np.random.default_rng(seed)})
+        return type("Rounded", (cls,), {"form": form, "rng": np.random.default_rng(seed)})
 
     @classmethod
     def of(cls, x: Any) -> RoundedArray:
