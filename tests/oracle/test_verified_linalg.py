@@ -118,7 +118,7 @@ def test_a_residual_has_nearly_twice_the_precision_of_float64() -> None:
 def test_random_roundings_are_those_of_a_library_in_float32(n: int) -> None:
     rng = np.random.default_rng(n)
     a, b = (torch.tensor(rng.normal(size=shape), dtype=torch.float32) for shape in ((20, n, n), (20, n, 2)))
-    positive_definite = a @ a.mT / n + torch.eye(n)
+    positive_definite = a @ a.mT / n + torch.eye(n, dtype=torch.float32)
     numbers = RoundedArray.drawn(SINGLE, [1])
     for rounded, library, operands in (
         (rounded_linalg.solve, torch.linalg.solve, (a, b)),
