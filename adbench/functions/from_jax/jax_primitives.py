@@ -18,7 +18,6 @@ from adbench.functions.declared_constants import stopped
 from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
-from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
@@ -99,11 +98,6 @@ def _round(xp: Any, equation: Equation, x: Any) -> Any:
     return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
 
 
-def _stopped(x: Any) -> Any:
-    stop = functools.partial(stopped, spelling="stop_gradient")
-    return stop(x) if isinstance(x, EnclosedArray) else np.frompyfunc(stop, 1, 1)(x)
-
-
 OPERATORS = {name: getattr(operator, name) for name in ("add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "neg")}
 """Primitives that are Python's operators, of floats and of integers."""
 
@@ -116,7 +110,7 @@ OF_FLOATS: Mapping[str, Callable[..., Any]] = {
     "le_to": operator.le,
     "eq_to": operator.eq,
     "rem": _REMAINDER,
-    "stop_gradient": _stopped,
+    "stop_gradient": functools.partial(stopped, spelling="stop_gradient"),
     "complex": COMPLEX,
 }
 

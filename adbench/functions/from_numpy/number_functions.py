@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from adbench.functions.declared_constants import stopped
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake
 from adbench.functions.from_numpy.rebinding import GETVAL
 from adbench.vocabulary import CANONICAL
-
-
-def _stopping(spelling: str) -> Function:
-    """A function that declares its argument constant."""
-    stop = np.frompyfunc(partial(stopped, spelling=spelling), 1, 1)
-    return lambda xp, x: stop(xp.reals(x))
 
 
 ELEMENTWISE: Mapping[str, Function] = {
@@ -36,7 +27,7 @@ FUNCTIONS.update({f"scipy.special.{name}": namesake(name) for name in CANONICAL}
 FUNCTIONS["math.fsum"] = lambda xp, terms: xp.sum(xp.reals(list(terms)))
 FUNCTIONS["math.prod"] = lambda xp, terms, start=1: xp.prod(xp.reals(list(terms))) * start
 for _name in ("adbench.tape.stop_gradient", GETVAL):
-    FUNCTIONS[_name] = _stopping(_name.rpartition(".")[2])
+    FUNCTIONS[_name] = lambda xp, x, _spelling=_name.rpartition(".")[2]: stopped(xp.reals(x), _spelling)
 FUNCTIONS["math.dist"] = lambda xp, p, q: xp.sqrt(xp.sum(xp.square(xp.reals(list(p)) - xp.reals(list(q)))))
 
 
