@@ -394,7 +394,7 @@ def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
 
     def apply(_: Any, *inputs: Any) -> Any:
         with np.errstate(all="ignore"):
-            return np.asarray(function(equation, *inputs), dtype=dtype)[()]
+            return np.asarray(function(np, equation, *inputs), dtype=dtype)[()]
 
     return apply
 

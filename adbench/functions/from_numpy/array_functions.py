@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake, unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray
 
 CREATION = frozenset(f"numpy.{name}" for name in ("array", "empty", "eye", "full", "identity", "ones", "zeros"))
 """Functions that create float64 arrays, into which a program may write active numbers."""
@@ -246,21 +245,10 @@ REDUCTIONS: Mapping[str, Function] = {
 ACCUMULATIONS: Mapping[str, Function] = {
     "add": FUNCTIONS["numpy.cumsum"],
     "multiply": FUNCTIONS["numpy.cumprod"],
-    "maximum": lambda xp, a, axis=0: _along("maximum", xp, a, axis),
-    "minimum": lambda xp, a, axis=0: _along("minimum", xp, a, axis),
+    "maximum": lambda xp, a, axis=0: xp.running(xp.maximum, a, axis),
+    "minimum": lambda xp, a, axis=0: xp.running(xp.minimum, a, axis),
 }
 """`ufunc.accumulate` by the ufunc's name."""
-
-
-def _along(name: str, xp: Any, a: Any, axis: int) -> Any:
-    function = getattr(xp, name)
-    if isinstance(a, EnclosedArray):
-        return xp.running(function, a, axis)
-    parts = np.moveaxis(np.asarray(a), axis, 0)
-    found = np.empty(parts.shape, dtype=object)
-    for k, part in enumerate(parts):
-        found[k] = part if k == 0 else function(found[k - 1], part)
-    return np.moveaxis(found, 0, axis)
 
 
 # Values and intervals ----

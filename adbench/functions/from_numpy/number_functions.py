@@ -11,7 +11,6 @@ from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_a
 from adbench.functions.from_numpy.rebinding import GETVAL
 from adbench.vocabulary import CANONICAL
 
-
 ELEMENTWISE: Mapping[str, Function] = {
     "divmod": lambda _xp, x, y: (x // y, x % y),
     "modf": lambda xp, x: (x - xp.trunc(x), xp.trunc(x)),
@@ -26,8 +25,8 @@ FUNCTIONS.update({f"math.{name}": namesake(name) for name in CANONICAL if hasatt
 FUNCTIONS.update({f"scipy.special.{name}": namesake(name) for name in CANONICAL})
 FUNCTIONS["math.fsum"] = lambda xp, terms: xp.sum(xp.reals(list(terms)))
 FUNCTIONS["math.prod"] = lambda xp, terms, start=1: xp.prod(xp.reals(list(terms))) * start
-for _name in ("adbench.tape.stop_gradient", GETVAL):
-    FUNCTIONS[_name] = lambda xp, x, _spelling=_name.rpartition(".")[2]: stopped(xp.reals(x), _spelling)
+FUNCTIONS["adbench.tape.stop_gradient"] = lambda xp, x: stopped(xp.reals(x), "stop_gradient")
+FUNCTIONS[GETVAL] = lambda xp, x: stopped(xp.reals(x), "getval")
 FUNCTIONS["math.dist"] = lambda xp, p, q: xp.sqrt(xp.sum(xp.square(xp.reals(list(p)) - xp.reals(list(q)))))
 
 

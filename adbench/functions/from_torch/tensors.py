@@ -62,7 +62,7 @@ class Evaluation(Eager):
 
     def leaf(self, value: Any) -> Any:
         """An argument of the text as a tensor; integers, booleans and static values unchanged."""
-        if isinstance(value, Real) or getattr(value, "dtype", None) == object:
+        if isinstance(value, Real | EnclosedArray) or (isinstance(value, np.ndarray) and value.dtype == object):
             return self.made(boxed(value), active=True)
         if isinstance(value, (float, np.floating)) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
             return self.made(np.array(value, dtype=np.float64), active=False)
@@ -327,8 +327,8 @@ class Evaluation(Eager):
         storage = target.storage
         if storage.copied:
             raise Unsupported(f"torch's in-place operation `{func}` on a conjugate or complex view")
-        numbers = boxed(self.xp.reals(self.array(value) if isinstance(value, torch.Tensor) else value))
-        numbers = np.broadcast_to(numbers, tuple(target.shape)).reshape(-1)
+        given = boxed(self.xp.reals(self.array(value) if isinstance(value, torch.Tensor) else value))
+        numbers: Any = np.broadcast_to(given, tuple(target.shape)).reshape(-1)
         at = target.positions.numpy().reshape(-1)
         if isinstance(numbers, EnclosedArray):
             return self._write_enclosed(func, target, at, numbers)
