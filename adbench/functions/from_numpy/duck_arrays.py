@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIONS
-from adbench.functions.from_numpy.name_table import FUNCTIONS
-from adbench.functions.from_numpy.number_functions import ELEMENTWISE
+from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, BY_AXIS, REDUCTIONS
+from adbench.functions.from_numpy.name_table import ELEMENTWISE, FUNCTIONS
 from adbench.functions.low_precision import WIDENS
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
@@ -142,6 +142,9 @@ class Calls:
     def function(self, path: str, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """``function(*args, **options)`` by the function's full name. Raises Unsupported for an unknown function."""
         self.xp.check_time()
+        if path in BY_AXIS and len(args) > 2:
+            options |= zip(list(signature(function).parameters)[2:], args[2:], strict=False)
+            args = args[:2]
         out = _only(options.pop("out", None))
         args = tuple(map(partial(_double_type, path), args))
         if path in FUNCTIONS:

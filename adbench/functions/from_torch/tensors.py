@@ -201,26 +201,24 @@ class Evaluation(Eager):
     def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """By torch, from tensors whose shape and type alone matter."""
 
-        def shape_of(tensor: Any) -> Any:
-            if not isinstance(tensor, NumbersTensor):
-                return tensor
-            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-
-        def fill(value: Any) -> Any:
-            return constants(value, str(func)) if isinstance(value, NumbersTensor) else value
-
         first, *others = args
-        return mapped(self._new_constant, func(shape_of(first), *mapped(fill, others), **kwargs))
+        if isinstance(first, NumbersTensor):
+            first = torch.empty_strided(first.shape, first.stride(), dtype=first.dtype)
+        return self._of_constants(func, (first, *others), kwargs)
 
     def _random(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Drawn by torch's generator from constants."""
+        if any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs))):
+            raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
+        return self._of_constants(func, args, kwargs)
 
-        def drawn_from(tensor: Any) -> Any:
-            if isinstance(tensor, NumbersTensor) and tensor.storage.active:
-                raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
+    def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """By torch, from floats."""
+
+        def floats(tensor: Any) -> Any:
             return constants(tensor, str(func)) if isinstance(tensor, NumbersTensor) else tensor
 
-        args, kwargs = mapped(drawn_from, (args, kwargs))
+        args, kwargs = mapped(floats, (args, kwargs))
         return mapped(self._new_constant, func(*args, **kwargs))
 
     def _check_types(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
