@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
-from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, low_type, scan_counts
+from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
@@ -121,10 +121,9 @@ _running = SimpleNamespace(equation=None)
 """The equation that is evaluated now."""
 
 
-def running_lines() -> list[tuple[str, int]]:
+def traced_lines() -> list[tuple[str, int]]:
     """File and line of every Python frame that traced the equation that is evaluated now, the innermost first."""
-    found = getattr(getattr(_running.equation, "source_info", None), "traceback", None)
-    return [(frame.file_name, frame.line_num) for frame in getattr(found, "frames", ())]
+    return lines_of(_running.equation)
 
 
 class JaxprProgram:

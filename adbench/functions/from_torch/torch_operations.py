@@ -78,11 +78,6 @@ def compared(holds: Callable[[Any, Any], Any]) -> Function:
     return elementwise(lambda xp, a, b: np.asarray(holds(a, b)).astype(np.bool_))
 
 
-def logical(holds: Callable[..., Any]) -> Function:
-    """A function of truth values; for numbers x ≠ 0."""
-    return elementwise(lambda xp, *args: np.asarray(holds(*(np.asarray(arg != 0).astype(np.bool_) for arg in args))))
-
-
 FORMULAS: Mapping[str, Function] = {
     "add": lambda xp, a, b, *, alpha=1: a + scaled(alpha, b),
     "clamp": lambda xp, x, min=None, max=None: xp.clip(x, min, max),
@@ -108,10 +103,6 @@ ELEMENTWISE: Mapping[str, Function] = {
     "ge": compared(lambda a, b: a >= b),
     "gt": compared(lambda a, b: a > b),
     "le": compared(lambda a, b: a <= b),
-    "logical_and": logical(np.logical_and),
-    "logical_not": logical(np.logical_not),
-    "logical_or": logical(np.logical_or),
-    "logical_xor": logical(np.logical_xor),
     "lt": compared(lambda a, b: a < b),
     "ne": compared(lambda a, b: a != b),
     "where": lambda xp, condition, a, b: xp.where(condition, reals(xp, a), reals(xp, b)),
