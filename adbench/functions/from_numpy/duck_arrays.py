@@ -24,7 +24,7 @@ from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.complex_numbers import ComplexNumber
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import LostPrecision, Real
-from adbench.vocabulary import CANONICAL
+from adbench.vocabulary import CANONICAL, words
 
 FLOAT64 = np.dtype(np.float64)
 IGNORED = ("casting", "order", "subok", "copy", "like", "device", "overwrite_a", "overwrite_b", "check_finite")
@@ -39,12 +39,9 @@ NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64
 OF_FLOATS = ("numpy.average", "numpy.gradient")
 """Functions whose own code asks for the type of its arguments; that of others makes arrays of the same type."""
 
-METHODS = frozenset(
-    (
-        *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod"),
-        *("cumsum", "dot", "fill", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel"),
-        *("repeat", "reshape", "round", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose", "var", "view"),
-    )
+METHODS = words(
+    "all any argmax argmin argsort astype clip copy cumprod cumsum dot fill flatten item max mean min nonzero prod "
+    "ptp ravel repeat reshape round squeeze std sum take tolist trace transpose var view"
 )
 """Methods that numpy's numbers also have."""
 
@@ -191,9 +188,6 @@ class EnclosedCalls(Calls):
 
     def __init__(self, xp: Enclosures) -> None:
         self.array = type("EnclosedNumbers", (Answering, EnclosedArray), {"calls": self})
-        for name in (*REDUCED, "reshape", "squeeze", "transpose", "ravel"):
-            if not hasattr(EnclosedArray, name):
-                setattr(self.array, name, _method(name))
         self.xp: Any = Enclosures(xp.arithmetic, self.array, xp.shifts)
 
     def entered(self, leaf: Any) -> Any:
@@ -280,6 +274,19 @@ class Answering:
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Answering, *args: Any, **options: Any) -> Any:
+        return self.calls.function(f"numpy.{name}", function, (self, *args), options)
+
+    return method
+
+
+for _name in words("all any clip cumprod cumsum dot max mean min prod round std sum var"):
+    setattr(Answering, _name, _method(_name))
 
 
 class Number(Answering):
@@ -401,17 +408,3 @@ class Numbers(Answering, RealArray):
     def item(self, *place: Any) -> Any:
         """One entry."""
         return self.view(np.ndarray).item(*place)
-
-
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
-
-    def method(self: Numbers, *args: Any, **options: Any) -> Any:
-        return self.calls.function(f"numpy.{name}", function, (self, *args), options)
-
-    return method
-
-
-REDUCED = ("all", "any", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round", "std", "sum", "var")
-for _name in REDUCED:
-    setattr(Numbers, _name, _method(_name))

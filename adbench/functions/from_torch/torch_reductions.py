@@ -193,7 +193,6 @@ REDUCTIONS: Mapping[str, Function] = {
     "amin": reduction("min"),
     "argmax": place_of_best(True),
     "argmin": place_of_best(False),
-    "bucketize": lambda xp, values, x, **more: searchsorted(xp, x, values, **more),
     "cummax": running_best(True),
     "cummin": running_best(False),
     "cumprod": running("cumulative_prod"),
