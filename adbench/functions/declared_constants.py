@@ -75,9 +75,11 @@ def moves(numbers: Any) -> bool:
 
 
 def constant(number: Any) -> Any:
-    """A number of the oracle without its motion."""
+    """A number of the oracle, or an array of them, without its motion."""
     if isinstance(number, EnclosedArray):
         return number.constant()
+    if isinstance(number, np.ndarray):
+        return _CONSTANTS(number)
     if isinstance(number, ComplexNumber):
         return ComplexNumber(constant(number.real), constant(number.imag))
     value = number.ball
@@ -86,6 +88,9 @@ def constant(number: Any) -> Any:
     return type(number)(ball.start(value)) if ball.is_series(value) else number
 
 
-def stopped(number: Any, spelling: str) -> Any:
-    """The number as a constant, if it is declared to be one."""
-    return constant(number) if moves(number) and holds(spelling) else number
+_CONSTANTS = np.frompyfunc(constant, 1, 1)
+
+
+def stopped(numbers: Any, spelling: str) -> Any:
+    """A number or an array as a constant, if it is declared to be one."""
+    return constant(numbers) if moves(numbers) and holds(spelling) else numbers

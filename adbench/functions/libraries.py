@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from types import BuiltinMethodType, CodeType, MethodType, ModuleType
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,17 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 def names_in(code: CodeType) -> set[str]:
     """The names of globals and attributes that a function and the functions in it use."""
     return {name for inner in codes_in(code) for name in inner.co_names}
+
+
+def references(function: FunctionType) -> Iterator[tuple[str | int, str, Any]]:
+    """The objects that its code uses: globals with their name, and contents of cells with their position, as key, name
+    and object."""
+    for name in sorted(names_in(function.__code__)):
+        if name in function.__globals__:
+            yield name, name, function.__globals__[name]
+    for k, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)):
+        with contextlib.suppress(ValueError):  # still empty
+            yield k, name, cell.cell_contents
 
 
 def compute_in_double() -> None:

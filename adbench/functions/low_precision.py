@@ -10,11 +10,12 @@ import contextlib
 import importlib
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def _in_jaxpr(jaxpr: Any, active: Sequence[bool]) -> Iterator[Low]:
             if name.startswith(("float", "bfloat", "complex")):
                 depends.add(var)
             if low_type(name):
-                yield Low(name, _line_of(equation))
+                yield Low(name, user_line(lines_of(equation)))
         for inner in jaxprs_in(equation.params):
             yield from _in_jaxpr(inner, _active_inside(equation, inner, given))
 
@@ -162,12 +163,10 @@ def jaxprs_in(params: Any) -> Iterator[Any]:
                 yield opened
 
 
-def _line_of(equation: Any) -> str:
-    with contextlib.suppress(Exception):  # not part of jax's public interface
-        summary = importlib.import_module("jax._src.source_info_util").summarize(equation.source_info)
-        found = re.match(r"(.*?\.\w+):(\d+)", str(summary))
-        return f"{Path(found[1]).name}, line {found[2]}" if found else ""
-    return ""
+def lines_of(equation: Any) -> list[tuple[str, int]]:
+    """File and line of every Python frame that traced a jax equation, the innermost first."""
+    traced = getattr(getattr(equation, "source_info", None), "traceback", None)
+    return [(frame.file_name, frame.line_num) for frame in getattr(traced, "frames", ())]
 
 
 # torch -----------------------------------------------------------------------------------------------------------
@@ -212,7 +211,7 @@ class Watched(np.ndarray):
         if seen is not None:
             self.seen = seen
             if low_type(self.dtype):
-                seen.setdefault(str(self.dtype), user_line(sys._getframe(1)))
+                seen.setdefault(str(self.dtype), user_line(running_lines()))
 
 
 def _of_numpy(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Iterator[Low]:
@@ -226,14 +225,15 @@ def _of_numpy(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> It
     return iter([Low(name, place) for name, place in seen.items()])
 
 
-def user_line(frame: FrameType | None) -> str:
-    """The file and the line of the innermost frame of a user's code, or ""."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if is_of_user(file) and not file.startswith("<"):
-            return f"{Path(file).name}, line {frame.f_lineno}"
-        frame = frame.f_back
-    return ""
+def running_lines() -> Iterator[tuple[str, int]]:
+    """File and line of every Python frame that runs now, the innermost first."""
+    return ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(sys._getframe()))
+
+
+def user_line(lines: Iterable[tuple[str, int]]) -> str:
+    """The first of these files and lines in a user's code, as "mine.py, line 5", or ""."""
+    named = (f"{Path(file).name}, line {line}" for file, line in lines if is_of_user(file) and file[:1] != "<")
+    return next(named, "")
 
 
 def is_of_user(file: str) -> bool:

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 import optree
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from adbench.model import tree
 from adbench.model.errors import MissingFunction
 from adbench.model.namespace import Namespace, loop
 
 PLAIN = Namespace(np)
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 METHODS = ("sum", "mean", "prod", "max", "min")
 OF_UFUNCS = {
@@ -59,8 +59,8 @@ class NotedOperation:
     source: str
 
 
-class _Noted:
-    """A value that notes the operations on it, also those of numpy's functions."""
+class _Noted(NDArrayOperatorsMixin):
+    """A value that notes the operations on it: operators, which are numpy's functions, and others of them."""
 
     __hash__ = None  # type: ignore[assignment]  # it compares by value
 
@@ -85,48 +85,23 @@ class _Noted:
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
 
-    def __neg__(self) -> Any:
-        return _note(self._notes, "negative", lambda _xp, x: -x, [self], "-{0}")
-
-    def __abs__(self) -> Any:
-        return _note(self._notes, "abs", lambda xp, x: xp.abs(x), [self], "xp.abs({0})")
-
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **options: Any) -> Any:
         name = OF_UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options:
+        in_place = options == {"out": given[:1]}  # x += y, which makes another value here
+        if method != "__call__" or (options and not in_place):
             return NotImplemented
         if name in COMPARISONS:
             return getattr(operator, name)(*(x._value if isinstance(x, _Noted) else x for x in given))
-        if name in BINARY:
-            return _binary(self._notes, name, *given)
+        if name == "negative":
+            return _note(self._notes, name, lambda _xp, x: -x, given, "-{0}")
+        if name in SYMBOLS:
+            compute = getattr(operator, name)
+            return _note(self._notes, name, lambda _xp, *x: compute(*x), given, f"{{0}} {SYMBOLS[name]} {{1}}")
         return getattr(_NotingNamespace(self._notes), name)(*given)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         path = ("linalg",) if function.__module__ == "numpy.linalg" else ()
         return getattr(_NotingNamespace(self._notes, path), function.__name__)(*args, **options)
-
-
-def _operator(name: str, order: int) -> Callable[[_Noted, Any], Any]:
-    """The method of an operator; ``order`` is -1 for the reflected one."""
-    return lambda self, other: _binary(self._notes, name, *[self, other][::order])
-
-
-def _binary(notes: list[NotedOperation], name: str, left: Any, right: Any) -> Any:
-    compute = getattr(operator, name)
-    text = f"{{0}} {SYMBOLS[name]} {{1}}"
-    return _note(notes, name, lambda _xp, *given: compute(*given), [left, right], text)
-
-
-def _compared(name: str) -> Callable[[_Noted, Any], Any]:
-    compute = getattr(operator, name)
-    return lambda self, other: compute(self._value, other._value if isinstance(other, _Noted) else other)
-
-
-for _name in BINARY:
-    setattr(_Noted, f"__{_name}__", _operator(_name, 1))
-    setattr(_Noted, f"__r{_name}__", _operator(_name, -1))
-for _name in COMPARISONS:
-    setattr(_Noted, f"__{_name}__", _compared(_name))
 
 
 class _NotingNamespace:

@@ -32,6 +32,7 @@ from adbench.functions.libraries import (
     library_name,
     library_name_of_value,
     names_in,
+    references,
 )
 from adbench.functions.user_arguments import is_pytree, signature_of
 
@@ -198,17 +199,14 @@ def _parts(thing: Any, found: set[str]) -> Iterator[Any]:
 
 def _referred_by_code(function: FunctionType, found: set[str]) -> Iterator[Any]:
     names = names_in(function.__code__)
-    for name in sorted(names):
-        if name in function.__globals__:
-            yield (value := function.__globals__[name])
+    for key, _, value in references(function):
+        yield value
+        if isinstance(key, str):
             yield from _called_in(value, names)
-        elif library_name(name):  # `import jax` inside the function
-            found.add(library_name(name))
+    found.update(map(library_name, names.difference(function.__globals__)))  # `import jax` inside the function
+    found.discard("")
     if {"adbench", "tape"} <= names and "tape" not in function.__globals__:  # imported inside
         found.add("tape")
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # still empty
-            yield cell.cell_contents
     yield from function.__defaults__ or ()
 
 

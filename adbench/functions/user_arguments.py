@@ -301,7 +301,7 @@ class _Leaves:
     def _leaf(self, value: Leaf, name: str, given: Any) -> Make:
         slot = len(self.names)
         self.names.append(name)
-        self.values.append(value)
+        self.values.append(value if np.ndim(value) else float(value))
         self.given.append(given)
         return lambda leaves: leaves[slot]
 
@@ -315,7 +315,7 @@ class _Leaves:
             return lambda leaves: value
         elif self.whole_arrays:
             self._note(array.dtype, name)
-        return self._leaf(array.astype(np.float64) if array.ndim else float(array), name, value)
+        return self._leaf(array.astype(np.float64), name, value)
 
     def _takes_whole(self, name: str, shape: Sequence[int]) -> bool:
         """Whether integers of this name and shape are leaves."""
@@ -339,8 +339,7 @@ class _Leaves:
             if value.device.type != "cpu":
                 self.converted.setdefault(f"on {value.device}", []).append(name)
             array = value.double().numpy(force=True)
-        array = np.array(array, dtype=np.float64)
-        return self._leaf(array if array.ndim else float(array), name, value)
+        return self._leaf(np.array(array, dtype=np.float64), name, value)
 
     def _complex(self, value: Any, name: str) -> Make:
         from adbench.functions.complex_arguments import complex_of, parts_of  # not at the top: few are complex
@@ -357,8 +356,8 @@ class _Leaves:
             slots = {}
             for parameter, tensor in value.named_parameters():
                 self._note(str(tensor.dtype).removeprefix("torch."), f"{name}.{parameter}")
-                array, slots[parameter] = tensor.double().numpy(force=True).copy(), len(self.names)
-                self._leaf(array if array.ndim else float(array), f"{name}.{parameter}", tensor)
+                slots[parameter] = len(self.names)
+                self._leaf(tensor.double().numpy(force=True).copy(), f"{name}.{parameter}", tensor)
             self.modules[id(value)] = (own, slots)
         own = self.modules[id(value)][0]
         return lambda leaves: own

@@ -36,7 +36,16 @@ from adbench.functions.libraries import (
     raised_in_callback,
     translator_of,
 )
-from adbench.functions.low_precision import WIDENS, Low, is_of_user, low_of, low_type, lowest_inside, widened
+from adbench.functions.low_precision import (
+    WIDENS,
+    Low,
+    is_of_user,
+    low_of,
+    low_type,
+    lowest_inside,
+    running_lines,
+    widened,
+)
 from adbench.functions.outputs import Output, outputs_of
 from adbench.functions.points import following, moved, name_of_point, symmetric_inputs, with_symmetric
 from adbench.functions.recognition import libraries_with, library_of, takes_xp
@@ -362,9 +371,8 @@ class UserFunction:
 
     @property
     def _running(self) -> tuple[str, int]:
-        lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None)]
-        if self.library.name == "jax":
-            lines = sys.modules["adbench.functions.from_jax.jaxprs"].running_lines()
+        is_jax = self.library.name == "jax"
+        lines = sys.modules["adbench.functions.from_jax.jaxprs"].traced_lines() if is_jax else running_lines()
         inside = takewhile(lambda one: one[0] != user_arguments.__file__, lines)  # which calls the function
         return next(((file, line) for file, line in inside if is_of_user(file)), ("", 0))
 

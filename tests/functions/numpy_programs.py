@@ -213,6 +213,7 @@ WRONG_RULES = {
 
 NUMPY = {
     "sum": lambda x: np.sum(m(x), axis=0),
+    "sum by position": lambda x: np.sum(m(x), 0, float, None, True),
     "sum initial": lambda x: np.sum(x, initial=2.0),
     "sum where": lambda x: np.sum(x, where=x > 0),
     "x.sum keepdims": lambda x: m(x).sum(axis=1, keepdims=True),

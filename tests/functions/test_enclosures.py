@@ -102,6 +102,12 @@ def in_place(x: Any) -> Any:
     return (y * y).sum()
 
 
+def partly_constant(x: Any) -> Any:
+    with torch.no_grad():
+        weights = x.exp() * torch.bucketize(x, torch.tensor([-1.0, 0.5]))
+    return (weights * (x.T * 2).T.view(4, 3)).sum()  # a view of a result in the memory order of its argument
+
+
 def running_product(x: Any) -> Any:
     def step(state: Any, row: Any) -> Any:
         return state * jnp.sin(row), state.at[1].set(row[0])
@@ -115,6 +121,7 @@ OPERATIONS = [
     ("torch", lambda x: (x.topk(2, 1).values ** -2).sum() + (x.max(0).values * x[1]).sum() + x.min()),
     ("torch", lambda x: torch.einsum("ij,kj->ik", x, x.exp()).sum()),
     ("torch", in_place),
+    ("torch", partly_constant),
     ("jax", lambda x: jnp.sum(jnp.cumsum(x, 1, dtype=float) ** 3 * jnp.sort(x, 0) * jax.lax.top_k(x, 3)[0])),
     ("jax", lambda x: jnp.sum(jnp.zeros((3, 3)).at[jnp.array([0, 2, 2, 1])].add(x) ** 2)),
     ("jax", lambda x: jnp.sum(jax.lax.dynamic_update_slice(x, x[:2, :2] ** 5, (1, 1)) * jax.nn.softmax(x, -1))),

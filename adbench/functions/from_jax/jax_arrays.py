@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,10 +51,13 @@ MOST_KEPT = 4096
 # Reductions ------------------------------------------------------------------------------------------------------
 
 
-def _reduction(name: str) -> Rule:
+def reduction(name: str) -> Rule:
+    """The namespace's reduction of this name."""
+    function = operator.attrgetter(name)
+
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
         axes = tuple(equation.params["axes"])
-        return getattr(xp, name)(x, axes) if axes else x
+        return function(xp)(x, axes) if axes else x
 
     return rule
 
@@ -72,11 +76,7 @@ def _running(name: str) -> Rule:
     def rule(xp: Any, equation: Equation, x: Any) -> Any:
         axis, is_reversed = equation.params["axis"], equation.params["reverse"]
         array = np.flip(x, axis) if is_reversed else x
-        if isinstance(x, EnclosedArray):
-            found = xp.cumulative_sum(array, axis) if name == "sum" else xp.running(getattr(xp, name), array, axis)
-        else:
-            step = np.add if name == "sum" else np.frompyfunc(getattr(xp, name), 2, 1)
-            found = step.accumulate(np.asarray(array, dtype=object), axis=axis, dtype=object)
+        found = xp.cumulative_sum(array, axis) if name == "sum" else xp.running(getattr(xp, name), array, axis)
         return np.flip(found, axis) if is_reversed else found
 
     return rule
@@ -97,49 +97,39 @@ def _windowed(name: str, nothing: float) -> Rule:
     return rule
 
 
-def _order(numbers: Sequence[Sequence[Any]]) -> list[int]:
-    """The stable order of rows of keys, by the first key first; NaN after all numbers."""
+def _order(keys: Sequence[Any], axis: int) -> Any:
+    """The indices that sort along an axis, stably, by the first key first; NaN after all numbers."""
 
-    def compared(i: int, j: int) -> int:
-        for row in numbers:
-            a, b = row[i], row[j]
-            if a < b or (b != b and a == a):
+    def compared(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
+        for x, y in zip(a, b, strict=True):
+            if x < y or (y != y and x == x):
                 return -1
-            if b < a or (a != a and b == b):
+            if y < x or (x != x and y == y):
                 return 1
         return 0
 
-    return sorted(range(len(numbers[0])), key=functools.cmp_to_key(compared))
+    if isinstance(keys[0], EnclosedArray) and len(keys) == 1:
+        return keys[0].argsort(axis)
+    rows = [np.moveaxis(boxed(key), axis, -1) for key in keys]
+    order = np.empty(rows[0].shape, dtype=np.int64)
+    for place in np.ndindex(order.shape[:-1]):
+        numbers = list(map(functools.cmp_to_key(compared), zip(*(row[place] for row in rows), strict=True)))
+        order[place] = sorted(range(len(numbers)), key=numbers.__getitem__)
+    return np.moveaxis(order, -1, axis)
 
 
 def _sort(_: Any, equation: Equation, *operands: Any) -> Any:
     """All operands in the order of the leading ones, along one axis."""
-    axis, keys = equation.params["dimension"], equation.params["num_keys"]
-    if isinstance(operands[0], EnclosedArray) and keys == 1:
-        places = operands[0].argsort(axis)
-        return [np.take_along_axis(operand, places, axis) for operand in operands]
-    rows = [np.moveaxis(boxed(operand), axis, -1) for operand in operands]
-    found = [np.empty_like(row) for row in rows]
-    for place in np.ndindex(rows[0].shape[:-1]):
-        order = _order([row[place] for row in rows[:keys]])
-        for made, row in zip(found, rows, strict=True):
-            made[place] = row[place][order]
-    return [np.moveaxis(made, -1, axis) for made in found]
+    axis = equation.params["dimension"]
+    places = _order(operands[: equation.params["num_keys"]], axis)
+    return [np.take_along_axis(boxed(operand), places, axis) for operand in operands]
 
 
 def _top_k(_: Any, equation: Equation, x: Any) -> Any:
     """The k largest numbers in descending order, and their indices; ties in order."""
     axis, k = equation.params.get("axis", -1), equation.params["k"]
-    if isinstance(x, EnclosedArray):
-        places = np.take(np.argsort(-x, axis), np.arange(k), axis)
-        return [np.take_along_axis(x, places, axis), places.astype(equation.outputs[1].dtype)]
-    rows = np.moveaxis(boxed(x), axis, -1)
-    values = np.empty((*rows.shape[:-1], k), dtype=object)
-    indices = np.empty(values.shape, dtype=equation.outputs[1].dtype)
-    for place in np.ndindex(rows.shape[:-1]):
-        best = _order([[-number for number in rows[place]]])[:k]
-        values[place], indices[place] = rows[place][best], best
-    return [np.moveaxis(made, -1, axis) for made in (values, indices)]
+    places = np.take(_order([-x], axis), np.arange(k), axis)
+    return [np.take_along_axis(boxed(x), places, axis), places.astype(equation.outputs[1].dtype)]
 
 
 REDUCTIONS: Mapping[str, Rule] = {
@@ -150,10 +140,10 @@ REDUCTIONS: Mapping[str, Rule] = {
     "cummin": _running("minimum"),
     "cumprod": _running("multiply"),
     "cumsum": _running("sum"),
-    "reduce_max": _reduction("max"),
-    "reduce_min": _reduction("min"),
-    "reduce_prod": _reduction("prod"),
-    "reduce_sum": _reduction("sum"),
+    "reduce_max": reduction("max"),
+    "reduce_min": reduction("min"),
+    "reduce_prod": reduction("prod"),
+    "reduce_sum": reduction("sum"),
     "reduce_window_max": _windowed("max", -np.inf),
     "reduce_window_min": _windowed("min", np.inf),
     "reduce_window_sum": _windowed("sum", 0.0),

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from adbench.functions.declared_constants import stopped
-from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation
+from adbench.functions.from_jax.jax_arrays import LINEAR_ALGEBRA, REDUCTIONS, Equation, reduction
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
-from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed, combined, padded, sources, taken, unboxed
 from adbench.oracle.series.arrays import COMPLEX, holds_complex
-from adbench.oracle.series.number import ComplexNumber
 from adbench.vocabulary import CANONICAL, words
 
 Rule = Callable[..., Any]
@@ -83,13 +81,9 @@ def _select(xp: Any, equation: Equation, which: Any, *cases: Any) -> Any:
     """The case with the number ``which``, entry by entry."""
     if not np.ndim(which):
         return cases[int(which)]
-    if isinstance(xp, Enclosures):
-        both = enumerate(cases)
-        return functools.reduce(lambda x, case: xp.where(np.asarray(which) == case[0], case[1], x), both, cases[0])
-    chosen = np.empty(np.shape(which), dtype=object)
-    for number, case in enumerate(cases):
-        here = np.asarray(which) == number
-        chosen[here] = boxed(case)[here] if np.ndim(case) else case
+    chosen = cases[0]
+    for number, case in enumerate(cases[1:], 1):
+        chosen = xp.where(np.asarray(which) == number, case, chosen)
     return chosen
 
 
@@ -97,11 +91,6 @@ def _round(xp: Any, equation: Equation, x: Any) -> Any:
     if int(equation.params["rounding_method"]) == 1:
         return xp.round(x)
     return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
-
-
-def _stopped(x: Any) -> Any:
-    stop = functools.partial(stopped, spelling="stop_gradient")
-    return stop(x) if isinstance(x, EnclosedArray) else np.frompyfunc(stop, 1, 1)(x)
 
 
 OPERATORS = {name: getattr(operator, name) for name in ("add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "neg")}
@@ -116,7 +105,7 @@ OF_FLOATS: Mapping[str, Callable[..., Any]] = {
     "le_to": operator.le,
     "eq_to": operator.eq,
     "rem": _REMAINDER,
-    "stop_gradient": _stopped,
+    "stop_gradient": functools.partial(stopped, spelling="stop_gradient"),
     "complex": COMPLEX,
 }
 
@@ -268,37 +257,28 @@ def _landing(equation: Equation, indices: Any) -> Any:
     return np.asarray(found).astype(np.int64) - 1
 
 
-def _scatter_by(total: Callable[[Any], Callable[[list[Any]], Any]]) -> Rule:
-    """The updates combined with their target entries."""
+def _scatter_by(total: Callable[[Any, list[Any]], Any]) -> Rule:
+    """The updates combined with their target entries; total(xp, [entry, update, …])."""
 
     def rule(xp: Any, equation: Equation, x: Any, indices: Any, updates: Any) -> Any:
         indices = np.asarray(indices)
         where = equation.remembered(indices.tobytes(), lambda: _landing(equation, indices))
         if isinstance(xp, Enclosures) and equation.name == "scatter-add":
             return xp.put(x, where, updates)
-        return combined(x, where, updates, total(xp))
+        return combined(x, where, updates, functools.partial(total, xp))
 
     return rule
-
-
-def _sum_of(xp: Any) -> Callable[[list[Any]], Any]:
-    def total(numbers: list[Any]) -> Any:
-        if any(isinstance(number, ComplexNumber) for number in numbers):
-            return functools.reduce(operator.add, numbers)
-        return xp.number(xp.number.total([number.ball for number in numbers]))
-
-    return total
 
 
 INDEXING: Mapping[str, Rule] = {
     "gather": _gather,
     "pad": _pad,
     "scatter": _scatter,
-    "scatter-add": _scatter_by(_sum_of),
-    "scatter-max": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.maximum)),
-    "scatter-min": _scatter_by(lambda xp: functools.partial(functools.reduce, xp.minimum)),
-    "scatter-mul": _scatter_by(lambda xp: lambda numbers: xp.number(xp.number.product([x.ball for x in numbers]))),
-    "scatter-sub": _scatter_by(lambda xp: lambda numbers: numbers[0] - _sum_of(xp)(numbers[1:])),
+    "scatter-add": _scatter_by(lambda xp, numbers: xp.sum(numbers)),
+    "scatter-max": _scatter_by(lambda xp, numbers: functools.reduce(xp.maximum, numbers)),
+    "scatter-min": _scatter_by(lambda xp, numbers: functools.reduce(xp.minimum, numbers)),
+    "scatter-mul": _scatter_by(lambda xp, numbers: xp.prod(numbers)),
+    "scatter-sub": _scatter_by(lambda xp, numbers: numbers[0] - xp.sum(numbers[1:])),
 }
 
 
@@ -306,35 +286,19 @@ INDEXING: Mapping[str, Rule] = {
 
 
 NATIVE: Mapping[str, Rule] = {
-    **{
-        name: lambda _, *inputs, function=function: function(*inputs)
-        for name, function in {
-            **OPERATORS,
-            "abs": np.abs,
-            "and": np.bitwise_and,
-            "max": np.maximum,
-            "min": np.minimum,
-            "not": np.invert,
-            "or": np.bitwise_or,
-            "rem": np.fmod,
-            "xor": np.bitwise_xor,
-        }.items()
-    },
-    **{
-        name: lambda equation, x, function=function: function.reduce(x, axis=tuple(equation.params["axes"]))
-        for name, function in {
-            "reduce_and": np.bitwise_and,
-            "reduce_max": np.maximum,
-            "reduce_min": np.minimum,
-            "reduce_or": np.bitwise_or,
-            "reduce_sum": np.add,
-        }.items()
-    },
-    "clamp": lambda _, low, x, high: np.minimum(np.maximum(x, low), high),
-    "convert_element_type": lambda _, x: x,
-    "select_n": functools.partial(_select, None),
+    **{name: _of_inputs(function) for name, function in OPERATORS.items()},
+    **{name: ELEMENTWISE[name] for name in ("abs", "clamp", "max", "min", "select_n")},
+    **{name: REDUCTIONS[name] for name in ("reduce_max", "reduce_min", "reduce_sum")},
+    "and": _named("bitwise_and"),
+    "convert_element_type": lambda _xp, _, x: x,
+    "not": _named("invert"),
+    "or": _named("bitwise_or"),
+    "reduce_and": reduction("bitwise_and.reduce"),
+    "reduce_or": reduction("bitwise_or.reduce"),
+    "rem": _named("fmod"),
+    "xor": _named("bitwise_xor"),
 }
-"""numpy's functions of integers and booleans; jax computes the others."""
+"""Rules for integers and booleans, where numpy is the namespace; jax computes the others."""
 
 RULES: Mapping[str, Rule] = {**ELEMENTWISE, **STRUCTURAL, **INDEXING, **REDUCTIONS, **LINEAR_ALGEBRA}
 """By the primitive's name, for equations with floating-point or complex numbers."""

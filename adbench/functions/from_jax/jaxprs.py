@@ -18,7 +18,7 @@ import numpy as np
 
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
-from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, low_type, scan_counts
+from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.recorded import EnclosedArray
@@ -121,10 +121,9 @@ _running = SimpleNamespace(equation=None)
 """The equation that is evaluated now."""
 
 
-def running_lines() -> list[tuple[str, int]]:
+def traced_lines() -> list[tuple[str, int]]:
     """File and line of every Python frame that traced the equation that is evaluated now, the innermost first."""
-    found = getattr(getattr(_running.equation, "source_info", None), "traceback", None)
-    return [(frame.file_name, frame.line_num) for frame in getattr(found, "frames", ())]
+    return lines_of(_running.equation)
 
 
 class JaxprProgram:
@@ -322,7 +321,7 @@ class JaxprProgram:
         if kinds <= {"n"}:
             if equation.effects:
                 raise Unsupported(f"jax's primitive `{name}`")
-            return _on_whole_numbers(described)
+            return _computed(described)
         if name not in RULES:
             if fixed:
                 return _in_double_precision(described)
@@ -369,22 +368,13 @@ def _evaluated(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
     """The results of an equation in jax, or in numpy if that is equal and faster."""
     import jax
 
-    name, several = equation.primitive.name, equation.primitive.multiple_results
-    described = _described(equation)
-    if name in STRUCTURAL:
-        found = STRUCTURAL[name](None, described, *values)
-    elif {_kind(var.aval) for var in (*equation.invars, *equation.outvars)} <= {"n"}:
-        found = _on_whole_numbers(described)(None, *values)
-    elif name == "convert_element_type" and all(isinstance(var.aval.dtype, np.dtype) for var in equation.outvars):
-        found = np.asarray(values[0]).astype(equation.outvars[0].aval.dtype)
-    else:
-        with jax.ensure_compile_time_eval():
-            found = equation.primitive.bind(*values, **equation.params)
-    return found if several else [found]
+    with jax.ensure_compile_time_eval():
+        found = _computed(_described(equation))(None, *values)
+    return found if equation.primitive.multiple_results else [found]
 
 
-def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
-    """An equation without floats, by numpy if it has the function, else by jax."""
+def _computed(equation: Equation) -> Callable[..., Any]:
+    """An equation of whole numbers, or one of `EXACT`, by numpy if it has the function, else by jax."""
     name, dtypes = equation.name, [aval.dtype for aval in equation.outputs]
     if name in STRUCTURAL and all(isinstance(aval.dtype, np.dtype) for aval in equation.inputs):
         return lambda xp, *inputs: STRUCTURAL[name](xp, equation, *inputs)
@@ -394,7 +384,7 @@ def _on_whole_numbers(equation: Equation) -> Callable[..., Any]:
 
     def apply(_: Any, *inputs: Any) -> Any:
         with np.errstate(all="ignore"):
-            return np.asarray(function(equation, *inputs), dtype=dtype)[()]
+            return np.asarray(function(np, equation, *inputs), dtype=dtype)[()]
 
     return apply
 

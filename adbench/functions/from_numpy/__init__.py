@@ -1,6 +1,6 @@
 """Functions of numpy, scipy, math and adbench.tape in the oracle's namespace, by their names there.
 
-`number_functions` has elementwise functions by their short name, `FUNCTIONS` all others by their full name. The first
+`ELEMENTWISE` has functions of numbers by their short name, `FUNCTIONS` all others by their full name. The first
 argument of each is `xp`, the oracle's namespace; arrays are numpy arrays of its numbers. Other functions run as the
 namespace's function of that name, or as numpy's code on arrays of objects.
 """

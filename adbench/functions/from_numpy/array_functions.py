@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from adbench.functions.from_numpy.name_table import FUNCTIONS, Function, known_as, namesake, unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray
+from adbench.vocabulary import words
 
 CREATION = frozenset(f"numpy.{name}" for name in ("array", "empty", "eye", "full", "identity", "ones", "zeros"))
 """Functions that create float64 arrays, into which a program may write active numbers."""
+
+BY_AXIS = frozenset(f"numpy.{name}" for name in words("amax amin cumprod cumsum max mean min prod std sum var"))
+"""Functions whose further arguments, after the axis, have their names here."""
 
 
 @known_as("numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray", "numpy.asfortranarray")
@@ -50,69 +52,27 @@ def _where(xp: Any, condition: Any, *values: Any) -> Any:
 # Reductions ----
 
 
-def _folded(name: str, nothing: int, join: Callable[[Any, Any], Any]) -> Function:
-    """A sum or product. ``nothing``: its value without terms; ``join``: it with one more term."""
+def _folded(name: str, nothing: float | None, join: str) -> Function:
+    """A sum, product, maximum or minimum. ``nothing``: its value without terms; ``join``: it with one more term."""
 
     def found(
-        xp: Any,
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = nothing,
-        where: Any = True,
+        xp: Any, a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
     ) -> Any:
-        _no(dtype, out)
-        result = getattr(xp, name)(a if where is True else xp.where(where, a, float(nothing)), axis, keepdims=keepdims)
-        return result if initial is None or (isinstance(initial, int) and initial == nothing) else join(result, initial)
-
-    return found
-
-
-FUNCTIONS["numpy.sum"] = _folded("sum", 0, operator.add)
-FUNCTIONS["numpy.prod"] = _folded("prod", 1, operator.mul)
-
-
-def _no(*options: Any) -> None:
-    """Raise Unsupported if an option without meaning here is given."""
-    if any(option is not None for option in options):
-        raise unsupported("dtype= or out=")
-
-
-def _extreme(name: str, better: str) -> Function:
-    def found(
-        xp: Any,
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        _no(out)
-        chosen = a if where is True else xp.where(where, a, initial)
+        chosen = a if where is True else xp.where(where, a, initial if nothing is None else nothing)
         result = getattr(xp, name)(chosen, axis, keepdims=keepdims)
-        return result if initial is None else getattr(xp, better)(result, initial)
+        return result if initial is None else getattr(xp, join)(result, initial)
 
     return found
 
 
-FUNCTIONS["numpy.max"] = FUNCTIONS["numpy.amax"] = _extreme("max", "maximum")
-FUNCTIONS["numpy.min"] = FUNCTIONS["numpy.amin"] = _extreme("min", "minimum")
+FUNCTIONS["numpy.sum"] = _folded("sum", 0.0, "add")
+FUNCTIONS["numpy.prod"] = _folded("prod", 1.0, "multiply")
+FUNCTIONS["numpy.max"] = FUNCTIONS["numpy.amax"] = _folded("max", None, "maximum")
+FUNCTIONS["numpy.min"] = FUNCTIONS["numpy.amin"] = _folded("min", None, "minimum")
 
 
 @known_as("numpy.mean")
-def _mean(
-    xp: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    where: Any = True,
-) -> Any:
-    _no(dtype, out)
+def _mean(xp: Any, a: Any, axis: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
     if where is True:
         return xp.mean(a, axis, keepdims=keepdims)
     count = np.sum(np.broadcast_to(where, np.shape(a)), axis=axis, keepdims=bool(keepdims))
@@ -121,16 +81,8 @@ def _mean(
 
 def _spread(name: str) -> Function:
     def found(
-        xp: Any,
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        correction: Any = None,
+        xp: Any, a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False, correction: Any = None
     ) -> Any:
-        _no(dtype, out)
         return getattr(xp, name)(a, axis, keepdims=keepdims, ddof=ddof if correction is None else correction)
 
     return found
@@ -140,8 +92,7 @@ FUNCTIONS["numpy.var"], FUNCTIONS["numpy.std"] = _spread("var"), _spread("std")
 
 
 def _running(name: str) -> Function:
-    def found(xp: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        _no(dtype, out)
+    def found(xp: Any, a: Any, axis: Any = None) -> Any:
         return getattr(xp, name)(np.ravel(a) if axis is None else a, axis=0 if axis is None else axis)
 
     return found
@@ -151,11 +102,16 @@ FUNCTIONS["numpy.cumsum"] = _running("cumsum")
 FUNCTIONS["numpy.cumprod"] = _running("cumprod")
 
 
+def _ordered(a: Any, axis: Any) -> Any:
+    """The numbers in ascending order, along the first axis."""
+    return np.sort(np.ravel(a) if axis is None else np.moveaxis(np.asarray(a), axis, 0), axis=0)
+
+
 @known_as("numpy.quantile")
 def _quantile(xp: Any, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
     if method != "linear" or keepdims or np.ndim(q):
         raise unsupported("numpy.quantile with an array of quantiles, or with method= or keepdims=")
-    ordered = np.sort(np.ravel(a) if axis is None else np.moveaxis(np.asarray(a), axis, 0), axis=0)
+    ordered = _ordered(a, axis)
     place = float(np.asarray(q)) * (len(ordered) - 1)
     lower = min(math.floor(place), max(len(ordered) - 2, 0))
     upper = min(lower + 1, len(ordered) - 1)
@@ -169,7 +125,7 @@ FUNCTIONS["numpy.percentile"] = lambda xp, a, q, *axis, **options: _quantile(
 
 @known_as("numpy.median")
 def _median(xp: Any, a: Any, axis: Any = None) -> Any:
-    ordered = np.sort(np.ravel(a) if axis is None else np.moveaxis(np.asarray(a), axis, 0), axis=0)
+    ordered = _ordered(a, axis)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
@@ -181,8 +137,7 @@ def _nansum(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 @known_as("numpy.nanmean")
 def _nanmean(xp: Any, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    count = np.sum(~np.asarray(xp.isnan(a), dtype=np.bool_), axis=axis, keepdims=bool(keepdims))
-    return _nansum(xp, a, axis, keepdims) / count
+    return _mean(xp, a, axis, keepdims=keepdims, where=~np.asarray(xp.isnan(a), dtype=np.bool_))
 
 
 @known_as("numpy.nanvar")
@@ -246,21 +201,10 @@ REDUCTIONS: Mapping[str, Function] = {
 ACCUMULATIONS: Mapping[str, Function] = {
     "add": FUNCTIONS["numpy.cumsum"],
     "multiply": FUNCTIONS["numpy.cumprod"],
-    "maximum": lambda xp, a, axis=0: _along("maximum", xp, a, axis),
-    "minimum": lambda xp, a, axis=0: _along("minimum", xp, a, axis),
+    "maximum": lambda xp, a, axis=0: xp.running(xp.maximum, a, axis),
+    "minimum": lambda xp, a, axis=0: xp.running(xp.minimum, a, axis),
 }
 """`ufunc.accumulate` by the ufunc's name."""
-
-
-def _along(name: str, xp: Any, a: Any, axis: int) -> Any:
-    function = getattr(xp, name)
-    if isinstance(a, EnclosedArray):
-        return xp.running(function, a, axis)
-    parts = np.moveaxis(np.asarray(a), axis, 0)
-    found = np.empty(parts.shape, dtype=object)
-    for k, part in enumerate(parts):
-        found[k] = part if k == 0 else function(found[k - 1], part)
-    return np.moveaxis(found, 0, axis)
 
 
 # Values and intervals ----

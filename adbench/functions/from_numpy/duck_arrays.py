@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, REDUCTIONS
-from adbench.functions.from_numpy.name_table import FUNCTIONS
-from adbench.functions.from_numpy.number_functions import ELEMENTWISE
+from adbench.functions.from_numpy.array_functions import ACCUMULATIONS, BY_AXIS, REDUCTIONS
+from adbench.functions.from_numpy.name_table import ELEMENTWISE, FUNCTIONS
 from adbench.functions.low_precision import WIDENS
 from adbench.model.errors import Unsupported
 from adbench.oracle.enclosures.enclosed_namespace import Enclosures
@@ -23,7 +23,7 @@ from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import RealArray
 from adbench.oracle.series.namespace import namespace_of
 from adbench.oracle.series.number import ComplexNumber, LostPrecision, Real
-from adbench.vocabulary import CANONICAL
+from adbench.vocabulary import CANONICAL, words
 
 FLOAT64 = np.dtype(np.float64)
 IGNORED = ("casting", "order", "subok", "copy", "like", "device", "overwrite_a", "overwrite_b", "check_finite")
@@ -38,12 +38,9 @@ NARROW = (np.float32, np.float16, np.complex64, "float32", "float16", "complex64
 OF_FLOATS = ("numpy.average", "numpy.gradient")
 """Functions whose own code asks for the type of its arguments; that of others makes arrays of the same type."""
 
-METHODS = frozenset(
-    (
-        *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod"),
-        *("cumsum", "dot", "fill", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel"),
-        *("repeat", "reshape", "round", "squeeze", "std", "sum", "take", "tolist", "trace", "transpose", "var", "view"),
-    )
+METHODS = words(
+    "all any argmax argmin argsort astype clip copy cumprod cumsum dot fill flatten item max mean min nonzero prod "
+    "ptp ravel repeat reshape round squeeze std sum take tolist trace transpose var view"
 )
 """Methods that numpy's numbers also have."""
 
@@ -141,6 +138,9 @@ class Calls:
     def function(self, path: str, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """``function(*args, **options)`` by the function's full name. Raises Unsupported for an unknown function."""
         self.xp.check_time()
+        if path in BY_AXIS and len(args) > 2:
+            options |= zip(list(signature(function).parameters)[2:], args[2:], strict=False)
+            args = args[:2]
         out = _only(options.pop("out", None))
         args = tuple(map(partial(_double_type, path), args))
         if path in FUNCTIONS:
@@ -187,9 +187,6 @@ class EnclosedCalls(Calls):
 
     def __init__(self, xp: Enclosures) -> None:
         self.array = type("EnclosedNumbers", (Answering, EnclosedArray), {"calls": self})
-        for name in (*REDUCED, "reshape", "squeeze", "transpose", "ravel"):
-            if not hasattr(EnclosedArray, name):
-                setattr(self.array, name, _method(name))
         self.xp: Any = Enclosures(xp.arithmetic, self.array, xp.shifts)
 
     def entered(self, leaf: Any) -> Any:
@@ -276,6 +273,19 @@ class Answering:
 
     def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
         return self.calls.function(f"{function.__module__}.{function.__name__}", function, args, dict(options))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Answering, *args: Any, **options: Any) -> Any:
+        return self.calls.function(f"numpy.{name}", function, (self, *args), options)
+
+    return method
+
+
+for _name in words("all any clip cumprod cumsum dot max mean min prod round std sum var"):
+    setattr(Answering, _name, _method(_name))
 
 
 class Number(Answering):
@@ -397,17 +407,3 @@ class Numbers(Answering, RealArray):
     def item(self, *place: Any) -> Any:
         """One entry."""
         return self.view(np.ndarray).item(*place)
-
-
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
-
-    def method(self: Numbers, *args: Any, **options: Any) -> Any:
-        return self.calls.function(f"numpy.{name}", function, (self, *args), options)
-
-    return method
-
-
-REDUCED = ("all", "any", "clip", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round", "std", "sum", "var")
-for _name in REDUCED:
-    setattr(Numbers, _name, _method(_name))

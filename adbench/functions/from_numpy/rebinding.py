@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.libraries import names_in
+from adbench.functions.libraries import names_in, references
 from adbench.oracle.series.number import Real
 
 Call = Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -243,15 +243,12 @@ class Rebinding:
         made.__dict__.update(function.__dict__)
         made.__kwdefaults__ = {k: self.of(v) for k, v in (function.__kwdefaults__ or {}).items()}
         made.__defaults__ = tuple(map(self.of, function.__defaults__ or ())) or None
-        for new, old in zip(cells, function.__closure__ or (), strict=True):
-            try:
-                new.cell_contents = self.of(old.cell_contents)
-            except ValueError:  # still empty
-                continue
-        if not own:
-            changed = {name: self.of(names[name]) for name in names_in(function.__code__) if name in names}
-            names.update(changed)
-            self.copied += 1
+        for key, _, part in references(function):
+            if isinstance(key, int):
+                cells[key].cell_contents = self.of(part)
+            elif not own:
+                names[key] = self.of(part)
+        self.copied += not own
         return made
 
     def _is_copied(self, value: Any) -> bool:
@@ -264,19 +261,13 @@ class Rebinding:
 
     def _of_wrapper(self, function: FunctionType) -> Any:
         """A library's function. If it wraps a user's function, both are copied."""
-        cells = function.__closure__ or ()
-        if not any(_is_filled(cell) and self._is_copied(cell.cell_contents) for cell in cells):
+        held = {key: part for key, _, part in references(function) if isinstance(key, int)}
+        if not any(map(self._is_copied, held.values())):
             return function
-        inner = tuple(CellType(self.of(c.cell_contents)) if _is_filled(c) else c for c in cells)
-        return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, inner)
-
-
-def _is_filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018  # only to see whether it raises
-    except ValueError:
-        return False
-    return True
+        cells = (CellType(self.of(held[k])) if k in held else old for k, old in enumerate(function.__closure__ or ()))
+        return FunctionType(
+            function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
+        )
 
 
 def _module_of(function: FunctionType) -> str:

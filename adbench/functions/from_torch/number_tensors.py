@@ -15,7 +15,6 @@ import torch
 from adbench.functions.declared_constants import constant, holds, moves
 from adbench.functions.libraries import forward_codes
 from adbench.model.errors import Unsupported
-from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.arrays import nearest
 from adbench.oracle.series.number import ComplexNumber, LostPrecision
@@ -128,11 +127,8 @@ def entries(tensor: NumbersTensor) -> Any:
     """The entries in numpy, in the shape of the tensor: float64 or complex128 for constants, else objects."""
     numbers = tensor.storage.numbers[tensor.positions.numpy().reshape(-1)]
     if tensor.stopped and numbers.dtype == object:
-        numbers = constant(numbers) if isinstance(numbers, EnclosedArray) else stopped_numbers(numbers)
+        numbers = constant(numbers)
     return numbers.reshape(tensor.shape)
-
-
-stopped_numbers = np.frompyfunc(constant, 1, 1)
 
 
 def _with_value(old: Any, new: Any) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch._decomp import decomposition_table
 
-from adbench.functions.declared_constants import holds, moves
+from adbench.functions.declared_constants import constant, holds, moves
 from adbench.functions.from_torch.number_tensors import (
     DOUBLE,
     NumbersTensor,
@@ -34,7 +34,6 @@ from adbench.functions.from_torch.number_tensors import (
     mapped,
     places_of,
     replaced,
-    stopped_numbers,
     tensors_in,
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
@@ -43,7 +42,9 @@ from adbench.functions.from_torch.watching import Eager
 from adbench.functions.low_precision import WIDENS, low_type
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
-from adbench.oracle.series.arrays import RealArray
+from adbench.oracle.enclosures.recorded import EnclosedArray, joined
+from adbench.oracle.series.algebra.positions import boxed, unboxed
+from adbench.oracle.series.arrays import RealArray, holds_complex
 from adbench.oracle.series.number import ComplexNumber, Real
 
 
@@ -60,8 +61,8 @@ class Evaluation(Eager):
 
     def leaf(self, value: Any) -> Any:
         """An argument of the text as a tensor; integers, booleans and static values unchanged."""
-        if isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype == object):
-            return self.made(np.array(value, dtype=object), active=True)
+        if isinstance(value, Real | EnclosedArray) or (isinstance(value, np.ndarray) and value.dtype == object):
+            return self.made(boxed(value), active=True)
         if isinstance(value, (float, np.floating)) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
             return self.made(np.array(value, dtype=np.float64), active=False)
         return torch.from_numpy(np.array(value)) if isinstance(value, np.ndarray) else value
@@ -69,7 +70,7 @@ class Evaluation(Eager):
     def value(self, result: Any) -> Any:
         """The function's result as numbers. Raises Unsupported for lower precision than float64."""
         if isinstance(result, NumbersTensor):
-            return self.array(result)[()]
+            return unboxed(self.array(result))
         if isinstance(result, torch.Tensor):
             result = in_double(result) if WIDENS.get() else result
             refuse_less(result.dtype, "its value")
@@ -81,19 +82,19 @@ class Evaluation(Eager):
     def made(self, numbers: Any, active: bool, like: Any = None) -> Any:
         """A new tensor of these numbers, with the memory order of ``like``'s axes; integers and booleans give torch's
         own tensors."""
-        numbers = np.asarray(numbers)
+        numbers = boxed(numbers)
         if numbers.dtype.kind in "biu":
             return torch.from_numpy(np.array(numbers))
-        is_complex = numbers.dtype.kind == "c" or (
-            numbers.dtype == object and any(type(number) is ComplexNumber for number in numbers.flat)
-        )
+        is_enclosed = isinstance(numbers, EnclosedArray)
+        is_complex = numbers.dtype.kind in "cO" and not is_enclosed and holds_complex(numbers)
         if active and numbers.dtype == object and _records_nothing(numbers):
-            numbers = np.asarray(stopped_numbers(numbers), dtype=object)
-        places = torch.arange(numbers.size).reshape(numbers.shape)
+            numbers = boxed(constant(numbers))
+        flat, places = numbers.reshape(-1), torch.arange(numbers.size).reshape(numbers.shape)
         if like is not None and like.shape == places.shape and not like.is_contiguous():
             places = places.reshape(-1).as_strided(places.shape, torch.empty_like(like).stride())
-        flat = np.empty(numbers.size, dtype=numbers.dtype)
-        flat[places.numpy().reshape(-1)] = numbers.reshape(-1)
+            flat = flat[np.argsort(places.numpy(), axis=None)]
+        elif not is_enclosed:
+            flat = np.array(flat)
         return NumbersTensor(Storage(flat, active), places, False, DOUBLE[is_complex])
 
     def lifted(self, tensor: Any) -> Any:
@@ -115,14 +116,16 @@ class Evaluation(Eager):
         return NumbersTensor(storage, places, False, tensor.dtype)
 
     def array(self, tensor: Any) -> Any:
-        """A tensor's entries in numpy: `Real` and `ComplexNumber` numbers, integers or booleans."""
+        """A tensor's entries: numbers of the namespace, or integers or booleans in numpy."""
         if isinstance(tensor, NumbersTensor):
-            found = entries(tensor)
-            return (found if found.dtype == object else np.asarray(self.xp.reals(found), dtype=object)).view(RealArray)
-        found = tensor.detach().resolve_conj()
-        if tensor.dtype.is_floating_point:
-            return np.asarray(self.xp.reals(found.double().numpy()), dtype=object).view(RealArray)
-        return found.numpy()
+            return self._numbers(entries(tensor))
+        array = tensor.detach().resolve_conj()
+        return self._numbers(array.double().numpy()) if tensor.dtype.is_floating_point else array.numpy()
+
+    def _numbers(self, array: Any) -> Any:
+        """An array of floats, or of numbers, as one of numbers of the namespace."""
+        array = boxed(array if array.dtype == object else self.xp.reals(array))
+        return array.view(RealArray) if isinstance(array, np.ndarray) else array
 
     # Dispatch ---------------------------------------------------------------------------------------------------
 
@@ -197,26 +200,24 @@ class Evaluation(Eager):
     def _constant(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """By torch, from tensors whose shape and type alone matter."""
 
-        def shape_of(tensor: Any) -> Any:
-            if not isinstance(tensor, NumbersTensor):
-                return tensor
-            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-
-        def fill(value: Any) -> Any:
-            return constants(value, str(func)) if isinstance(value, NumbersTensor) else value
-
         first, *others = args
-        return mapped(self._new_constant, func(shape_of(first), *mapped(fill, others), **kwargs))
+        if isinstance(first, NumbersTensor):
+            first = torch.empty_strided(first.shape, first.stride(), dtype=first.dtype)
+        return self._of_constants(func, (first, *others), kwargs)
 
     def _random(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Drawn by torch's generator from constants."""
+        if any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs))):
+            raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
+        return self._of_constants(func, args, kwargs)
 
-        def drawn_from(tensor: Any) -> Any:
-            if isinstance(tensor, NumbersTensor) and tensor.storage.active:
-                raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
+    def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """By torch, from floats."""
+
+        def floats(tensor: Any) -> Any:
             return constants(tensor, str(func)) if isinstance(tensor, NumbersTensor) else tensor
 
-        args, kwargs = mapped(drawn_from, (args, kwargs))
+        args, kwargs = mapped(floats, (args, kwargs))
         return mapped(self._new_constant, func(*args, **kwargs))
 
     def _check_types(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
@@ -270,20 +271,21 @@ class Evaluation(Eager):
         names = [argument.name for argument in func._schema.arguments]
         arranged = [numbered(name, value) for name, value in zip(names, args, strict=False)]
         found = func(*arranged, **{name: numbered(name, value) for name, value in kwargs.items()})
-        joined = self._concatenated(parts)
+        every = self._joined(parts)
 
         def taken(positions: Any) -> Any:
             if not positions.dtype.is_floating_point:
                 return positions
-            return self.made(joined[positions.long().numpy()], active, positions)
+            return self.made(every[positions.long().numpy()], active, positions)
 
         return mapped(taken, found)
 
-    def _concatenated(self, parts: Sequence[Any]) -> Any:
-        """Entries of several tensors in one array: of objects if one of them is."""
-        if any(part.dtype == object for part in parts):
-            parts = [part if part.dtype == object else np.asarray(self.xp.reals(part), dtype=object) for part in parts]
-        return np.concatenate(parts)
+    def _joined(self, parts: Sequence[Any]) -> Any:
+        """Entries of several tensors in one array: of numbers if one of them is."""
+        if all(part.dtype != object for part in parts):
+            return np.concatenate(parts)
+        parts = list(map(self._numbers, parts))
+        return joined(parts) if isinstance(parts[0], EnclosedArray) else np.concatenate(parts)
 
     def _written(self, func: Any, op: AtenOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         """An in-place operation: the result of the functional one, written to the memory of the first argument."""
@@ -322,17 +324,30 @@ class Evaluation(Eager):
         storage = target.storage
         if storage.copied:
             raise Unsupported(f"torch's in-place operation `{func}` on a conjugate or complex view")
-        numbers = self.array(value) if isinstance(value, torch.Tensor) else self.xp.reals(value)
-        numbers = np.broadcast_to(np.asarray(self.xp.reals(numbers), dtype=object), target.shape).reshape(-1)
-        if storage.numbers.dtype != object:
-            storage.numbers = np.asarray(self.xp.reals(storage.numbers), dtype=object).view(np.ndarray)
+        given = boxed(self.xp.reals(self.array(value) if isinstance(value, torch.Tensor) else value))
+        numbers: Any = np.broadcast_to(given, tuple(target.shape)).reshape(-1)
         at = target.positions.numpy().reshape(-1)
+        if isinstance(numbers, EnclosedArray):
+            return self._write_enclosed(func, target, at, numbers)
+        if storage.numbers.dtype != object:
+            storage.numbers = self._numbers(storage.numbers).view(np.ndarray)
         if target.stopped and not _records_nothing(numbers) and moves(numbers):
             raise Unsupported(f"torch's in-place operation `{func}` writes active numbers to a detached tensor")
         if target.stopped or _records_nothing(numbers):
             numbers = replaced(storage.numbers[at], numbers)
         storage.numbers[at] = numbers
         storage.active = storage.active or active
+        return target
+
+    def _write_enclosed(self, func: Any, target: NumbersTensor, at: Any, numbers: EnclosedArray) -> Any:
+        """Give the memory of ``target`` new numbers, with these at its places."""
+        storage = target.storage
+        if (storage.active or numbers.moves) and (target.stopped or _records_nothing(numbers)):
+            raise Unsupported(f"torch's in-place operation `{func}` on constants, in enclosures")
+        places = np.arange(storage.numbers.size)
+        places[at] = np.arange(places.size, places.size + at.size)
+        storage.numbers = self._joined([self._numbers(storage.numbers), numbers])[places]
+        storage.active = storage.numbers.moves
         return target
 
     def _write_plain(self, func: Any, target: Any, value: Any, active: bool) -> Any:

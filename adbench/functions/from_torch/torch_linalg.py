@@ -11,7 +11,7 @@ import torch
 
 from adbench.functions.low_precision import as_decomposed
 from adbench.model.errors import Unsupported
-from adbench.oracle.series.algebra.positions import row_exchanges, rows_after
+from adbench.oracle.series.algebra.positions import boxed, row_exchanges, rows_after
 
 Function = Callable[..., Any]
 
@@ -19,11 +19,6 @@ Function = Callable[..., Any]
 def reals(xp: Any, x: Any) -> Any:
     """Integers as numbers of the namespace."""
     return xp.reals(x) if isinstance(x, np.ndarray) and x.dtype != object else x
-
-
-def plain(x: Any) -> Any:
-    """Numbers as a plain array of objects; enclosures, which are an array, unchanged."""
-    return x if hasattr(x, "approximate") else np.asarray(x)
 
 
 def axes(dim: Any) -> Any:
@@ -68,7 +63,7 @@ def vector_norm(xp: Any, x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = 
 
 def cholesky(xp: Any, a: Any, upper: bool = False) -> Any:
     """The triangular factor. Raises like torch if a is not positive definite."""
-    found = plain(xp.linalg.cholesky(a, upper=upper))
+    found = boxed(xp.linalg.cholesky(a, upper=upper))
     if np.any(np.asarray(xp.isnan(np.diagonal(found, axis1=-2, axis2=-1)))):
         raise ArithmeticError("cholesky: the matrix is not positive definite")
     return xp.triu(found) if upper else xp.tril(found)
@@ -80,14 +75,14 @@ def solve_triangular(xp: Any, a: Any, b: Any, *, upper: bool, left: bool = True,
         return swapped(solve_triangular(xp, swapped(a), swapped(b), upper=not upper, unitriangular=unitriangular))
     if unitriangular:
         a = xp.where(np.eye(a.shape[-1], dtype=bool), xp.reals(1), a)
-    return xp.linalg.solve_triangular(plain(a), b, lower=not upper)
+    return xp.linalg.solve_triangular(boxed(a), b, lower=not upper)
 
 
 def solve_ex(xp: Any, a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """x with a x = b."""
     vector = np.ndim(b) == 1 or (np.ndim(b) == np.ndim(a) - 1 and np.shape(b) == np.shape(a)[:-1])
-    columns = plain(reals(xp, b))[..., None] if vector else plain(reals(xp, b))
-    found = plain(xp.linalg.solve(a, columns) if left else swapped(xp.linalg.solve(swapped(a), swapped(columns))))
+    columns = boxed(reals(xp, b))[..., None] if vector else boxed(reals(xp, b))
+    found = boxed(xp.linalg.solve(a, columns) if left else swapped(xp.linalg.solve(swapped(a), swapped(columns))))
     return found[..., 0] if vector else found, absent(xp, a), whole(a, 1), whole(a, 2)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.from_torch.torch_linalg import axes, plain, reals
+from adbench.functions.from_torch.torch_linalg import axes, reals
 from adbench.oracle.enclosures.recorded import EnclosedArray
-from adbench.oracle.series.algebra.positions import combined
+from adbench.oracle.series.algebra.positions import boxed, combined
 from adbench.oracle.series.arrays import nearest
 
 Function = Callable[..., Any]
@@ -36,7 +36,7 @@ def var(
 
 def taken(x: Any, places: Any, dim: int) -> Any:
     """Entries at these indices along an axis."""
-    return np.take_along_axis(plain(x), places, dim) if np.ndim(x) else x
+    return np.take_along_axis(boxed(x), places, dim) if np.ndim(x) else x
 
 
 def best(largest: bool) -> Function:
@@ -45,7 +45,7 @@ def best(largest: bool) -> Function:
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return (xp.max if largest else xp.min)(x)
-        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(plain(x)), axis=dim))
+        places = np.asarray((np.argmax if largest else np.argmin)(np.atleast_1d(boxed(x)), axis=dim))
         kept = np.expand_dims(places, dim) if np.ndim(x) else places
         found = taken(x, kept, dim)
         return (found, kept) if keepdim or not np.ndim(x) else (np.squeeze(found, dim), places)
@@ -57,7 +57,7 @@ def place_of_best(largest: bool) -> Function:
     """The index of the largest or smallest number."""
 
     def computed(xp: Any, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        array = plain(x)
+        array = boxed(x)
         rows = array.reshape(-1) if dim is None else np.atleast_1d(array)
         found = (np.argmax if largest else np.argmin)(rows, axis=dim)
         if keepdim and array.ndim:
@@ -69,7 +69,7 @@ def place_of_best(largest: bool) -> Function:
 
 def order(x: Any, dim: int, descending: bool) -> Any:
     """The indices that sort the numbers along an axis, stably."""
-    return np.argsort(-plain(x) if descending else plain(x), axis=dim, kind="stable")
+    return np.argsort(-boxed(x) if descending else boxed(x), axis=dim, kind="stable")
 
 
 def sort(xp: Any, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
@@ -153,12 +153,7 @@ def logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool = False) -> Any:
 
 def logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
     """log of running sums of exp x, one by one as torch adds them: exp(x - 800) of the first would underflow."""
-    if not np.ndim(x):
-        return x
-    if isinstance(x, EnclosedArray):
-        return xp.running(xp.logaddexp, x, dim)
-    numbers = np.asarray(reals(xp, x), dtype=object)
-    return np.frompyfunc(xp.logaddexp, 2, 1).accumulate(numbers, axis=dim, dtype=object)
+    return xp.running(xp.logaddexp, x, dim) if np.ndim(x) else x
 
 
 def running(name: str) -> Function:
@@ -198,7 +193,6 @@ REDUCTIONS: Mapping[str, Function] = {
     "amin": reduction("min"),
     "argmax": place_of_best(True),
     "argmin": place_of_best(False),
-    "bucketize": lambda xp, values, x, **more: searchsorted(xp, x, values, **more),
     "cummax": running_best(True),
     "cummin": running_best(False),
     "cumprod": running("cumulative_prod"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from adbench.functions.from_torch.number_tensors import DOUBLE, tensors_in
-from adbench.functions.low_precision import user_line
+from adbench.functions.low_precision import running_lines, user_line
 
 
 class Eager(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
@@ -42,7 +41,7 @@ class Watching(Eager):
                 if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
                     self._memory[tensor.untyped_storage()._cdata] = tensor
                     if tensor.dtype not in DOUBLE:
-                        self.types.setdefault(tensor.dtype, user_line(sys._getframe(1)))
+                        self.types.setdefault(tensor.dtype, user_line(running_lines()))
         return result
 
     def _depends(self, tensor: torch.Tensor) -> bool:

@@ -310,6 +310,11 @@ class Arrays:
 
     cumsum, cumprod = cumulative_sum, cumulative_prod
 
+    def running(self, join: Callable[[Any, Any], Any], x: Any, axis: int = -1) -> Any:
+        """The results of an operation on all numbers up to each one, one after the other."""
+        numbers = np.asarray(self.reals(x), dtype=object)
+        return np.frompyfunc(join, 2, 1).accumulate(numbers, axis=axis, dtype=object).view(RealArray)
+
     def logsumexp(self, x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         """log Σ exp x: by the plain formula, because balls do not overflow."""
         grown = self.exp(x)
