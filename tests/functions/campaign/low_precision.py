@@ -64,8 +64,8 @@ def function_of(program: Program, library: str) -> Any:
     """The program as a function of this library's arrays alone."""
     names = ", ".join(program.names)
     xp = PLAIN if library == "numpy" else namespace(library)
-    scope = {"f": program.function(library, torch=torch, jax=jax), "xp": xp, "__name__": "programs"}
-    exec(f"def g({names}): return f(xp, {names})", scope)
+    scope = {"numpy": np, "torch": torch, "jax": jax, "xp": xp, "__name__": "programs"}
+    exec(f"{program.source(library)}\n\ndef g({names}): return f(xp, {names})", scope)
     return scope["g"]
 
 
