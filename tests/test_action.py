@@ -169,7 +169,7 @@ def test_text_of_an_input_is_not_run(job: Job) -> None:
 
 @pytest.mark.slow  # measures twice; the other tests run every step but the comparison
 def test_a_pull_request_that_breaks_a_gradient_fails_and_names_it(job: Job) -> None:
-    job.inputs["budget"] = "20s"
+    job.inputs["budget"] = "15s"
     assert job.run() == 1, job.log
     assert "Note that annotations are missing" not in job.ran
     (file,) = job.folder.glob("adbench-*/check.sarif")

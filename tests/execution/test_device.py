@@ -262,6 +262,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("two devices")
 def test_a_run_on_two_devices_measures_both_in_turns_and_keeps_them_apart(both: Run) -> None:
     names = ["fake_device", "fake_device (cuda)", "processor"]  # no row of a backend that has no device
     assert list(both.versions) == names
@@ -281,6 +282,7 @@ def test_a_run_on_two_devices_measures_both_in_turns_and_keeps_them_apart(both: 
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("two devices")
 def test_the_page_and_the_terminal_show_the_size_from_which_the_device_wins(both: Run) -> None:
     wins = f"fake_device on softplus: cuda is faster from n = {count(1000)}"
     assert wins_of_devices(Cells(both)) == [wins]
@@ -299,6 +301,7 @@ def test_the_page_and_the_terminal_show_the_size_from_which_the_device_wins(both
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("two devices")
 def test_memory_next_to_times_is_that_of_the_device_which_computed(both: Run) -> None:
     cells = Cells(both)
     on_device, here = (cells.cell("softplus", 1000, name) for name in ("fake_device (cuda)", "processor"))

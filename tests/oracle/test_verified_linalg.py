@@ -118,11 +118,11 @@ def test_a_residual_has_nearly_twice_the_precision_of_float64() -> None:
         assert (residual.rad <= 2.0**-80 * sizes + 2.0**-52 * np.abs(residual.mid))[even].all()
 
 
-@pytest.mark.parametrize("n", [5, 30, 150])
+@pytest.mark.parametrize("n", [5, 30, 100])
 def test_random_roundings_are_those_of_a_library_in_float32(n: int) -> None:
     rng, numbers = np.random.default_rng(n), RoundedArray.drawn(SINGLE, [1])
     drawn, real = [], []
-    for _ in range(20):  # numpy's own functions compute in float64
+    for _ in range(10):  # numpy's own functions compute in float64
         a, b = (rng.normal(size=(n, columns)).astype(np.float32) for columns in (n, 2))
         for rounded, library, operands in (
             (rounded_linalg.solve, scipy.linalg.solve, (a, b)),
