@@ -185,8 +185,8 @@ class Linalg:
         """L with L L' = A, or with ``upper`` L'; reads that triangle only. NaN if A is not positive definite."""
         a = self._xp.reals(a)
         if holds_complex(a):
-            matrices = complex_matrices.hermitian(self._perturbed(_adjoint(a) if upper else a))
-            lower = _COMPLEX_CHOLESKY(matrices)
+            matrices = complex_matrices.hermitian(_adjoint(a) if upper else a)  # before noise makes it unsymmetric
+            lower = _COMPLEX_CHOLESKY(self._perturbed(matrices))
             return (_adjoint(lower) if upper else lower).view(RealArray)
         half, skew = triangles.read("cholesky", np.swapaxes(a, -1, -2) if upper else a)
         (lower,) = self._each(lambda rows: (fac.cholesky(rows),), half, symmetric=True)
