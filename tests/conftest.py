@@ -16,7 +16,7 @@ from tests.support.signals import let_children_hear
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = pytest.StashKey[int]()  # how many tests marked slow were not asked for
 
-MANY = 6  # variants of a test; of more, CI takes every third but at most KEPT; the default run a third of CI's
+MANY = 6  # variants of a test; of more, CI takes every third but at most KEPT
 KEPT = 3
 SIZES = ("1", "1e-2", "1e-4", "1e-6", "1e-8", "1e-9", "gross")
 
@@ -114,10 +114,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Of more than six variants of a test, CI takes every third but at most three, the default run a third of those.
+    """Of more than six variants of a test, CI takes every third but at most three.
 
-    The default run keeps all tests of a group, because they share their setup, and of cases and backends, which
-    contributors add. Of slow ones CI takes as many as of others.
+    Of more than three, the default run takes a third of CI's. It keeps all tests of a group, because they share their
+    setup, and of cases and backends, which contributors add. Of slow ones CI takes as many as of others.
     """
     tests: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
@@ -127,13 +127,12 @@ def thin_out(items: list[pytest.Item]) -> None:
         if bracket and (is_slow or not stays):
             tests.setdefault((test, is_slow), []).append(item)
     for (_, is_slow), variants in tests.items():
-        if len(variants) > MANY:
-            step = max(3, -(-len(variants) // KEPT))
-            for i, variant in enumerate(variants):
-                if i % step:
-                    variant.add_marker(pytest.mark.exhaustive)
-                elif i // step % 3 and not is_slow:
-                    variant.add_marker(pytest.mark.slow)
+        step = max(3, -(-len(variants) // KEPT)) if len(variants) > MANY else 1
+        for i, variant in enumerate(variants):
+            if i % step:
+                variant.add_marker(pytest.mark.exhaustive)
+            elif i // step % 3 and len(variants) > 3 and not is_slow:
+                variant.add_marker(pytest.mark.slow)
 
 
 def _time_limit(item: pytest.Item) -> float:

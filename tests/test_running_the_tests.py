@@ -68,14 +68,16 @@ class Item:
 
 
 def test_of_many_variants_a_few_run_by_default() -> None:
-    most, many, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (80, 12, 6))
+    most, many, six, few = ([Item(f"tests/x/test_y.py::test_{n}[{k}]") for k in range(n)] for n in (80, 12, 6, 3))
     together = [Item(f"tests/x/test_y.py::test_z[{k}]", {"xdist_group": "g"}) for k in range(12)]
     of_cases = [Item(f"tests/cases/test_cases.py::test_z[{k}]") for k in range(12)]
-    thin_out([*most, *many, *few, *together, *of_cases])  # type: ignore[list-item]
+    thin_out([*most, *many, *six, *few, *together, *of_cases])  # type: ignore[list-item]
     assert [k for k, item in enumerate(most) if "exhaustive" not in item.markers] == [0, 27, 54]
     assert [k for k, item in enumerate(most) if "slow" in item.markers] == [27, 54]
     assert [k for k, item in enumerate(many) if "exhaustive" not in item.markers] == [0, 4, 8]
     assert [k for k, item in enumerate(many) if "slow" in item.markers] == [4, 8]
+    assert [k for k, item in enumerate(six) if item.markers] == [1, 2, 4, 5]
+    assert not any("exhaustive" in item.markers for item in six)
     assert not any(item.markers.keys() & {"slow", "exhaustive"} for item in (*few, *together, *of_cases))
 
 

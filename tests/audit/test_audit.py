@@ -206,6 +206,7 @@ def check_answers(audited: dict[str, AuditedTest], *files: str) -> None:
     assert all(test.runs <= len(SPOILS) + 1 for test in audited.values())
 
 
+@pytest.mark.xdist_group("audited suite")  # its audit takes seconds
 def test_each_test_notices_what_it_can(done: tuple[Result, Path]) -> None:
     audited = by_name((done[1] / "audit.json").read_text())
     check_answers(audited, "test_torch", "test_autograd")
@@ -221,6 +222,7 @@ def test_so_do_jaxs_also_in_processes_of_xdist(suite: Path) -> None:
     assert audited["test_jax.py::test_pullback_of_two"].answers["exchanged"] == NOTICED
 
 
+@pytest.mark.xdist_group("audited suite")  # its audit takes seconds
 def test_the_table_names_the_test_and_its_tolerance(done: tuple[Result, Path]) -> None:
     result, reports = done
     assert result.code == 1, result.out + result.err
@@ -237,6 +239,7 @@ def test_the_table_names_the_test_and_its_tolerance(done: tuple[Result, Path]) -
     assert (tree.get("tests"), tree.get("failures")) == ("11", "2")
 
 
+@pytest.mark.xdist_group("audited suite")  # its audit takes seconds
 def test_nothing_is_written_into_the_suite(done: tuple[Result, Path], suite: Path) -> None:
     assert {str(file.relative_to(suite)) for file in suite.rglob("*") if file.is_file()} == set(SUITE)
 

@@ -333,13 +333,13 @@ def test_forty_backends_and_thirty_cases_print_on_fifteen_pages(opened: Open) ->
     assert 0 < _printed(page) <= 15
 
 
-@pytest.mark.parametrize("width", [320, 400, 1280])
+@pytest.mark.parametrize("width", mostly_slow([320, 400, 1280], fast=(320,)))
 def test_the_page_itself_never_scrolls_sideways(opened: Open, text: str, width: int) -> None:
     page = opened(text, viewport={"width": width, "height": 800}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", mostly_slow(["light", "dark"], fast=("dark",)))
 @pytest.mark.parametrize("width", mostly_slow([400, 1280], fast=(400,)))
 def test_axe_finds_no_serious_violation(opened: Open, text: str, axe: str, scheme: str, width: int) -> None:
     page = opened(text, color_scheme=scheme, viewport={"width": width, "height": 900}).page
@@ -369,7 +369,7 @@ OVERLAPS = """() => [...document.querySelectorAll("svg.plot")].flatMap((svg) => 
 })"""
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", mostly_slow([1280, 400], fast=(400,)))
 def test_no_labels_of_charts_touch(opened: Open, width: int) -> None:
     sizes = {"crowded": (1000, 2000, 2600, 3000, 1_048_576), "wide": (1, 10**6), "single": (100,)}
     records = [

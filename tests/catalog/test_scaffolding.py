@@ -175,7 +175,7 @@ def answered(folder: Path, *words: str) -> None:
     assert (first["id"], second["id"], second["success"]) == (0, 1, True)
 
 
-@pytest.mark.parametrize("example", one_in(8, examples()))
+@pytest.mark.parametrize("example", one_in(10, examples()))
 def test_the_examples_of_the_help_run(prepared: Path, example: str) -> None:
     words = shlex.split(example.replace("<time>", "time"))[1:]
     if "<" in words:
