@@ -21,9 +21,7 @@ def on_cuda(name: str, xp: Namespace) -> Device:
     """The device for `use_device`, on which `xp` then creates tensors. Raises Unsupported if torch sees none."""
     if not torch.cuda.is_available():
         raise Unsupported(f"no {name.upper()} device: torch sees cpu only")
-    PLACE["device"] = torch.device(name)
-    # torch.set_default_device would slow every call down, because it intercepts it.
-    vars(xp).update({each: partial(getattr(array_api_compat.torch, each), **PLACE) for each in CREATE})
+    create_tensors_on(torch.device(name), xp)
 
     def peak_bytes(call: Callable[[], Any]) -> float:
         torch.cuda.synchronize()
@@ -35,6 +33,13 @@ def on_cuda(name: str, xp: Namespace) -> Device:
         return float(peak - before)
 
     return Device(torch.cuda.get_device_name(), lambda result: torch.cuda.synchronize(), peak_bytes)
+
+
+def create_tensors_on(device: torch.device, xp: Namespace) -> None:
+    """torch's backends, and the functions of `xp`, create tensors on this device."""
+    PLACE["device"] = device
+    # torch.set_default_device would slow every call down, because it intercepts it.
+    vars(xp).update({each: partial(getattr(array_api_compat.torch, each), **PLACE) for each in CREATE})
 
 
 def create_tensors_in(name: str, xp: Namespace) -> None:

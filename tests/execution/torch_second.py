@@ -13,6 +13,7 @@ from torch.utils import backend_registration
 
 from adbench import Device, Operator
 from backends import torch as usual
+from backends.support.torch_device import create_tensors_on
 
 backend_registration._setup_privateuseone_for_python_backend("second")
 
@@ -69,19 +70,13 @@ def computed(operation: Any, *args: Any, **kwargs: Any) -> Any:
 library = torch.library.Library("_", "IMPL")
 library.fallback(computed, "PrivateUse1")
 
-NESTED, to_numpy, xp = usual.NESTED, usual.to_numpy, usual.xp
+NESTED, to_native, to_numpy, xp = usual.NESTED, usual.to_native, usual.to_numpy, usual.xp
 DEVICES = ("cuda",)
-place = {"device": torch.device("cpu")}
 
 
 def use_device(name: str) -> Device:
-    place["device"] = torch.device("second:0")
+    create_tensors_on(torch.device("second:0"), xp)
     return Device("the second", lambda result: None)
-
-
-def to_native(leaf: Any) -> torch.Tensor:
-    tensor: torch.Tensor = usual.to_native(leaf).to(place["device"])
-    return tensor
 
 
 def prepare(operator: Operator, f: Any, args: tuple[Any, ...], wrt: tuple[int, ...]) -> Callable[..., Any]:
