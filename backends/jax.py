@@ -43,6 +43,7 @@ def use_device(name: str) -> Device:
     except RuntimeError as error:
         raise Unsupported(f"no {name.upper()} device: jax sees cpu only") from error
     jax.config.update("jax_default_device", device)
+    jax.config.update("jax_default_matmul_precision", "highest")  # float32 would be TF32, of 10 bits
 
     def peak_bytes(call: Callable[[], Any]) -> float:
         in_use, peak = (lambda name=name: device.memory_stats()[name] for name in COUNTS)

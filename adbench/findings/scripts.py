@@ -158,8 +158,8 @@ def _in_precision(head: str, precision: str) -> str:
         return head
     head = head.replace("torch.float64", f"torch.{precision}")
     head = head.replace('"jax_enable_x64", True', '"jax_enable_x64", False')
-    if precision == "float32":
-        return head
+    if precision == "float32":  # on a device, jax's products of float32 would have 10 bits
+        return head.replace(',cpu")', ',cpu")\njax.config.update("jax_default_matmul_precision", "highest")')
     return head.replace("array = jnp.array", f"def array(x):\n    return jnp.array(x, jnp.{precision})")
 
 

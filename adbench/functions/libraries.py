@@ -275,6 +275,23 @@ def own_settings() -> Callable[[], contextlib.AbstractContextManager[None]]:
     return settings
 
 
+@contextlib.contextmanager
+def without_tf32() -> Iterator[None]:
+    """A block in which GPUs multiply float32 in float32; a precision that the user has set stays.
+
+    By default jax's products there, and torch's convolutions, round factors to 10 bits (TF32).
+    """
+    with contextlib.ExitStack() as kept:
+        if (jax := sys.modules.get("jax")) and jax.config.jax_default_matmul_precision is None:
+            kept.enter_context(jax.default_matmul_precision("highest"))
+        if torch := sys.modules.get("torch"):
+            cudnn = torch.backends.cudnn
+            with contextlib.suppress(RuntimeError):  # the user has set it for convolutions alone
+                kept.callback(setattr, cudnn, "allow_tf32", cudnn.allow_tf32)
+                cudnn.allow_tf32 = False
+        yield
+
+
 def _restore_later(kept: contextlib.ExitStack, *libraries: str) -> None:
     """Note the settings of these libraries, if imported, to restore them when the stack ends."""
     if "jax" in libraries and (jax := sys.modules.get("jax")):

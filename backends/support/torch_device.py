@@ -22,6 +22,7 @@ def on_cuda(name: str, xp: Namespace) -> Device:
     if not torch.cuda.is_available():
         raise Unsupported(f"no {name.upper()} device: torch sees cpu only")
     create_tensors_on(torch.device(name), xp)
+    torch.backends.cudnn.allow_tf32 = False  # convolutions of float32 would have 10 bits
 
     def peak_bytes(call: Callable[[], Any]) -> float:
         torch.cuda.synchronize()

@@ -112,6 +112,9 @@ def test_a_script_puts_its_arrays_on_the_device() -> None:
     fault = Fault("sin", "torch", "gradient", "wrong", 0.0, {"x": 1.5}, "special", "x", "1", "0", ("x",), device="cuda")
     assert place in of_fault(fault, "torch.sin(x)")
     assert of_fault(replace(fault, library="tape"), "").endswith("--operation sin --device cuda\n")
+    single = replace(fault, library="jax", precision="float32")
+    assert '"jax_default_matmul_precision", "highest"' in of_fault(single, "jnp.sin(x)")
+    assert "matmul" not in of_fault(replace(single, device="cpu"), "jnp.sin(x)")
 
 
 @pytest.mark.slow
@@ -261,6 +264,31 @@ print(adbench.check(f, x.cpu(), index.cpu()) if scale.device.type == "cpu" else 
     assert "computed on second:0: x, net.weight, net.bias" in shown
 
 
+def test_a_gpu_multiplies_float32_in_float32() -> None:
+    """By default jax's products there, and torch's convolutions, round factors to 10 bits."""
+    shown = printed("""
+import jax, torch
+from unittest import mock
+from backends import jax as with_jax, torch as with_torch
+from adbench.functions.libraries import without_tf32
+def chosen():
+    return jax.config.jax_default_matmul_precision, torch.backends.cudnn.allow_tf32
+with without_tf32():
+    print(*chosen())
+print(*chosen())
+torch.backends.cudnn.conv.fp32_precision = "ieee"
+with without_tf32(), jax.default_matmul_precision("float32"), without_tf32():
+    print(jax.config.jax_default_matmul_precision, torch.backends.cudnn.conv.fp32_precision)
+real = jax.devices("cpu")
+with mock.patch.multiple(torch.cuda, is_available=lambda: True, get_device_name=lambda: "a GPU"):
+    with_torch.use_device("cuda")
+with mock.patch("jax.devices", lambda name: real):
+    with_jax.use_device("cuda")
+print(*chosen())
+""")
+    assert shown.splitlines() == ["highest False", "None True", "float32 ieee", "highest False"]
+
+
 def test_arrays_of_jax_are_checked_where_they_are() -> None:
     shown = printed("""
 import os
@@ -271,6 +299,7 @@ places = set()
 def f(x, n):
     if not isinstance(x, jax.core.Tracer):
         places.update(str(one) for one in x.devices())
+        places.add(jax.config.jax_default_matmul_precision)
     return jnp.sum(jnp.sin(x) ** n)
 x, n = (jax.device_put(jnp.asarray(values), jax.devices()[1]) for values in ([1.0, 2.0], [1, 2]))
 print(adbench.check(f, x, n, backend="jax_eager", modes=["gradient", "hvp"]), places)
@@ -279,6 +308,7 @@ print(adbench.check(f, jnp.array([1.0]), 2, backend="jax_eager"))
     first, second = shown.split("✓ right:")[1:]
     assert "computed on cpu:1: x" in first
     assert "'cpu:1'" in first.splitlines()[-1]
+    assert "'highest'" in first.splitlines()[-1]
     assert "computed on" not in second
 
 

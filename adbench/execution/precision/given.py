@@ -9,14 +9,14 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import optree
 
-from adbench.functions.libraries import Library
+from adbench.functions.libraries import Library, without_tf32
 from adbench.functions.low_precision import Low, low_of, low_type, widened
 from adbench.functions.user_arguments import Arguments, Leaf
 from adbench.model.backend import Backend, Call
@@ -85,10 +85,11 @@ class InGivenPrecision(Backend):
     @staticmethod
     def of(backend: Backend, library: Library, arguments: Arguments, settings: Settings) -> InGivenPrecision:
         """The backend for these arguments; it runs with these settings of jax and torch: the user's."""
+        full = without_tf32 if places_of(arguments) else nullcontext
 
         def inside(call: Callable[..., Any]) -> Callable[..., Any]:
             def called(*args: Any) -> Any:
-                with settings():
+                with settings(), full():
                     return call(*args)
 
             return called
