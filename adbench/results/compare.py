@@ -37,8 +37,8 @@ Word = Literal[
     "regression",
     "improvement",
     "now right",
-    "was wrong",
-    "was failing",
+    "still wrong",
+    "still failing",
     "inconclusive",
     "same",
     "gone",
@@ -51,7 +51,7 @@ now failing     correct or absent before; raises, crashes or times out now
 regression      significantly slower by more than the margin
 improvement     significantly faster by more than the margin
 now right       wrong or failing before
-was wrong       wrong in both runs; was failing: failing in both
+still wrong     wrong in both runs; still failing: failing in both
 inconclusive    none of these can be decided, for the given reason, or because the interval is too wide
 same            the whole interval is within the margin
 gone, new       correct, and only in the old or the new run
@@ -330,9 +330,9 @@ def _state(old: Sample, new: Sample) -> ComparedCell | None:
     bad = ("wrong", "known")
     if after in bad:
         known = after == "known" and before == "absent"
-        return None if known else ComparedCell(key, "was wrong" if before in bad else "now wrong", new.reason)
+        return None if known else ComparedCell(key, "still wrong" if before in bad else "now wrong", new.reason)
     if after == "failing":
-        word: Word = "was failing" if before == "failing" else "new" if before == "absent" else "now failing"
+        word: Word = "still failing" if before == "failing" else "new" if before == "absent" else "now failing"
         return ComparedCell(key, word, new.reason)
     if after == "absent":
         return None if before == "absent" else ComparedCell(key, "gone", new.reason or "not in the new run")

@@ -37,14 +37,14 @@ KINDS: dict[Word, WordStyle] = {
     "regression": WordStyle("▲", "bold red", "significantly slower, by more than the margin"),
     "improvement": WordStyle("▼", "bold green", "significantly faster, by more than the margin"),
     "now right": WordStyle("✓", "green", "was wrong or failing"),
-    "was wrong": WordStyle("✗", "", "wrong in both runs"),
-    "was failing": WordStyle("⊗", "", "failing in both runs"),
+    "still wrong": WordStyle("✗", "", "wrong in both runs"),
+    "still failing": WordStyle("⊗", "", "failing in both runs"),
     "inconclusive": WordStyle("?", "yellow", "measure with more launches, or on a quieter machine"),
     "same": WordStyle("=", "", "the whole interval is within the margin"),
     "gone": WordStyle("−", "", "only in the old run"),
     "new": WordStyle("+", "", "only in the new run"),
 }
-QUIET: tuple[Word, ...] = ("was wrong", "was failing", "same", "gone", "new")  # many are counted, not listed one by one
+QUIET: tuple[Word, ...] = ("still wrong", "still failing", "same", "gone", "new")  # many are counted, not listed one by one
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
 NOTHING = "Nothing to compare"
 LONGEST_NAME = 120
