@@ -48,7 +48,7 @@ OUTCOMES: dict[Word, WordMeaning] = {
     "failed": WordMeaning("!", "failed", "raised an error", bad=True),
     "timed_out": WordMeaning("◷", "timed out", "no answer within the time limit", bad=True),
     "unsupported": WordMeaning("∅", "unsupported", "the backend cannot do this"),
-    "skipped": WordMeaning("»", "skipped", "not tried: too slow for a quick run, or a smaller size failed"),
+    "skipped": WordMeaning("»", "skipped", "not tried: too slow, a smaller size failed, or no such device"),
     "not_run": WordMeaning("·", "not run", "not part of this run"),
 }
 """In the order of the legend: measured cells first, then by weight. Only "right" cells are ranked.

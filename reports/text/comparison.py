@@ -44,7 +44,7 @@ KINDS: dict[Word, WordStyle] = {
     "gone": WordStyle("−", "", "only in the old run"),
     "new": WordStyle("+", "", "only in the new run"),
 }
-QUIET: tuple[Word, ...] = ("still wrong", "still failing", "same", "gone", "new")  # many are counted, not listed one by one
+QUIET: tuple[Word, ...] = ("still wrong", "still failing", "same", "gone", "new")  # many are counted, not listed
 FOLDED: tuple[Word, ...] = ("inconclusive", *QUIET)  # in Markdown
 NOTHING = "Nothing to compare"
 LONGEST_NAME = 120
