@@ -128,4 +128,4 @@ def test_the_first_resident_figure_of_a_process_does_not_count_the_watching() ->
         return float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
 
     # The system may give or take pages meanwhile. The watching would count in each process.
-    assert min(first_figure() for _ in range(3)) == 0
+    assert any(first_figure() == 0 for _ in range(8))
