@@ -102,6 +102,19 @@ def test_a_constant_without_effect_on_the_derivative_is_not_named(name: str, con
     assert found.remarks == ()
 
 
+def padded(weight: Any) -> Any:
+    return torch.nn.functional.embedding(torch.tensor([[0, 2], [2, 1]]), weight, padding_idx=0).square().sum()
+
+
+def test_the_padding_of_an_embedding_is_a_declared_constant() -> None:
+    weight = torch.nn.Embedding(3, 2, dtype=torch.float64).weight.detach()
+    found = adbench.check(padded, weight)
+    assert (found.word, found.proved) == ("right", True), found
+    assert "(padding_idx): without them weight[0" in found.remarks[0]
+    assert adbench.check(padded, weight, constants="forbid").is_wrong
+    assert adbench.check(lambda weight: padded(weight * 1.0), weight.repeat(1, 4_000)).word == "blind"  # no proof
+
+
 def test_a_wrong_rule_next_to_a_declared_constant_is_wrong() -> None:
     square = jax.custom_vjp(lambda x: x**2)
     square.defvjp(lambda x: (x**2, x), lambda x, c: (5 * c * x,))

@@ -15,7 +15,7 @@ import numpy as np
 from adbench.catalog.double_precision import LessThanDouble
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.execution.precision.given import in_numpy, native_leaf
-from adbench.functions.declared_constants import are_held, are_met, declaring
+from adbench.functions.declared_constants import PADDING, are_held, declaring, met
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
@@ -105,8 +105,9 @@ def _computed(
         at = replace(at, case=replace(at.case, f=own.untranslated(why)))
         return _computed(at, lambda _, compute: compute(), second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
-    if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
-        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")
+    stops = (own.stops or (PADDING if PADDING in met() else "")) if own is not None and are_held() else ""
+    if stops and first.all_outputs.method == DIFFERENCES:
+        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {stops}")
         return _with_unknown(unknown, unknown)
     if at.values_within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
         reason = f"{first.all_outputs.reason}, and differences of its values in {at.values_within.name} resolve nothing"
@@ -136,7 +137,7 @@ def lost_digits_at(at: CasePoint, known: PointReferences, seconds: float) -> lis
 def _values_decide(at: CasePoint) -> bool:
     """Whether the case's values say anything about the derivative: not in lower precision, where values change in
     steps, nor where constants are held or a symmetric matrix is read by another convention."""
-    return at.values_within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
+    return at.values_within is DOUBLE and not (are_held() and met()) and triangles.read_as_numpy()
 
 
 def with_points(
