@@ -20,6 +20,7 @@ from adbench.execution.operators.rounding_spread import Judge
 from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of, places_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
+from adbench.functions.low_precision import lowest_inside
 from adbench.functions.outputs import Output, listed
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import takes_xp
@@ -199,6 +200,12 @@ def _in_given_precision(
         return lambda backend: backend
     given = replace(given, outputs=made.arguments.outputs)
     made.keep_types(given, low)
+    if made.library.name == "torch":
+        with settings():
+            inside = lowest_inside("torch", given.call, given.given)
+        if inside and inside.precision.unit > made.precision.unit:
+            before, made.low = made.low, inside
+            made.notes = [*(note for note in made.notes if not before or note != before.told), inside.told]
     made.notes += [f"computed on {place}: {listed(names)}" for place, names in places.items()]
     return lambda backend: InGivenPrecision.of(backend, made.library, given, settings)
 
