@@ -17,7 +17,7 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.execution.operators.references import known_at, lost_digits_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
-from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of, places_of
+from adbench.execution.precision.given import InGivenPrecision, Settings, in_numpy, lowest_of, places_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
 from adbench.functions.low_precision import lowest_inside
@@ -199,6 +199,15 @@ def _in_given_precision(
     if low is None and not places:
         return lambda backend: backend
     given = replace(given, outputs=made.arguments.outputs)
+
+    def value() -> Any:
+        with settings():
+            found = given.call(given.given)
+        return in_numpy(found)
+
+    if low is not None and made.draws_otherwise(value, low.precision):
+        made.notes.append(f"checked in float64, because its random draws are others in {low.name}")
+        return lambda backend: backend
     made.keep_types(given, low)
     if made.library.name == "torch":
         with settings():

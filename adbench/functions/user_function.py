@@ -55,6 +55,7 @@ from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
 from adbench.oracle.evidence import DOUBLE, Precision, lowest, within
+from adbench.vocabulary import words
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -62,12 +63,18 @@ Constants = Literal["allow", "forbid"]
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
 
+DRAWS = words("rand randn rand_like randn_like normal normal_ uniform_ exponential_ cauchy_ log_normal_")
+"""Names of torch's functions that draw other numbers from the same seed in each type."""
+
 MOST_TEXT = 60
 """Characters of a line of code in a message."""
 
 BY_ROUNDING = 1e3
 """The most unit roundoffs of the largest number by which two calls of a function may differ that is not random."""
+MOST_BY_ROUNDING = 0.1
+"""The same as a share of the largest number, for types of 16 bits."""
 
+_DRAWS_OF_JAX = re.compile(r"[/\\]jax[/\\]_src[/\\]random\b")
 COPIED = "the function runs with float64 copies of these objects"
 _LIBRARY = re.compile(
     r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
@@ -358,6 +365,18 @@ class UserFunction:
         theirs = (code for code in self._ran - self._forwards if not _LIBRARY.search(code.co_filename))
         names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
+
+    def draws_otherwise(self, call: Callable[[], Any], form: Precision) -> bool:
+        """Whether it draws random numbers, which are others in this type, so that `call` gives another value."""
+        of_jax = any(_DRAWS_OF_JAX.search(code.co_filename) for code in self._ran)
+        if not of_jax and not any(DRAWS.intersection(code.co_names) for code in self._ran):
+            return False
+        with np.errstate(all="ignore"), self.silent():
+            plain = np.asarray(self.plain(self.arguments.values))
+            most = min(BY_ROUNDING * form.unit, MOST_BY_ROUNDING) * float(np.max(np.abs(plain), initial=0.0))
+            with contextlib.suppress(Exception):  # reported by the derivative, which raises it too
+                return not np.allclose(plain, call(), rtol=0.0, atol=most, equal_nan=True)
+        return False
 
     def place(self) -> str:
         """The line of the user's code that runs now, on numbers of the oracle: "mine.py, line 5"; "" if unknown."""
