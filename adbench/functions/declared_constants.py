@@ -38,6 +38,9 @@ MOST_SHOWN = 3
 PADDING = "padding_idx"
 """The row of an embedding that torch declares constant."""
 
+DRAWN = "rsample"
+"""Random numbers of a distribution whose derivative is that of a quantile, which the values at one seed do not show."""
+
 _DECLARED: ContextVar[Declared | None] = ContextVar("declared", default=None)
 
 

@@ -115,6 +115,28 @@ def test_the_padding_of_an_embedding_is_a_declared_constant() -> None:
     assert adbench.check(lambda weight: padded(weight * 1.0), weight.repeat(1, 4_000)).word == "blind"  # no proof
 
 
+def drawn(law: Callable[[Any], Any], draw: str = "sample") -> Callable[[Any], Any]:
+    def estimator(x: Any) -> Any:
+        torch.manual_seed(0)
+        distribution = law(x)
+        return distribution.log_prob(getattr(distribution, draw)()).sum() + x.sum()
+
+    return estimator
+
+
+@pytest.mark.parametrize("name", ["Normal", "Gamma", "Poisson", "Bernoulli", "Categorical"])
+def test_the_samples_of_a_distribution_are_declared_constants(name: str) -> None:
+    two = (torch.ones(2),) if name in ("Normal", "Gamma") else ()
+    found = adbench.check(drawn(lambda x: getattr(torch.distributions, name)(x.sigmoid(), *two)), X)
+    assert (found.word, found.proved) == ("right", True), found
+
+
+def test_samples_by_quantiles_have_an_unknown_derivative() -> None:
+    found = adbench.check(drawn(lambda x: torch.distributions.Gamma(x, 1.0), "rsample"), X)
+    assert found.word == "blind"
+    assert "differences of its values ignore rsample" in found.deciding.verdict.sentence
+
+
 def test_a_wrong_rule_next_to_a_declared_constant_is_wrong() -> None:
     square = jax.custom_vjp(lambda x: x**2)
     square.defvjp(lambda x: (x**2, x), lambda x, c: (5 * c * x,))

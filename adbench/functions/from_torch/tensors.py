@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch._decomp import decomposition_table
 
-from adbench.functions.declared_constants import constant, holds, moves
+from adbench.functions.declared_constants import DRAWN, constant, holds, moves
 from adbench.functions.from_torch.number_tensors import (
     DOUBLE,
     NumbersTensor,
@@ -37,7 +37,7 @@ from adbench.functions.from_torch.number_tensors import (
     tensors_in,
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
-from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
+from adbench.functions.from_torch.torch_operations import ARRANGING, CONSTANT_DRAWS, QUANTILES, RANDOM_IN_PLACE, TABLE
 from adbench.functions.from_torch.watching import Eager
 from adbench.functions.low_precision import WIDENS, low_type
 from adbench.functions.low_precision import widened as in_double
@@ -206,10 +206,20 @@ class Evaluation(Eager):
         return self._of_constants(func, (first, *others), kwargs)
 
     def _random(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Drawn by torch's generator from constants."""
-        if any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs))):
+        """Drawn by torch's generator. Draws are constants, unless torch may differentiate them."""
+        name = operation(func).name
+        active = any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs)))
+        spelling = name if torch.is_grad_enabled() or in_custom_function() else "no_grad"
+        if active and spelling == name and name not in CONSTANT_DRAWS:
+            if name in QUANTILES:
+                holds(DRAWN)
             raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
-        return self._of_constants(func, args, kwargs)
+
+        def floats(tensor: Any) -> Any:
+            return torch.from_numpy(escaped(tensor, spelling)) if isinstance(tensor, NumbersTensor) else tensor
+
+        args, kwargs = mapped(floats, (args, kwargs))
+        return mapped(self._new_constant, func(*args, **kwargs))
 
     def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """By torch, from floats."""

@@ -38,6 +38,12 @@ ARRANGING = words(
 
 RANDOM_IN_PLACE = words("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_")
 
+CONSTANT_DRAWS = words("bernoulli binomial multinomial normal poisson") | RANDOM_IN_PLACE
+"""Random numbers whose derivative torch defines as 0."""
+
+QUANTILES = words("_sample_dirichlet _standard_gamma")
+"""Random numbers whose derivative torch defines as that of a quantile."""
+
 
 def elementwise(function: Function) -> Function:
     """A function that converts integers and booleans to numbers of the namespace."""
