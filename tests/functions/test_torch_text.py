@@ -331,6 +331,15 @@ def test_a_custom_function_counts_by_its_forward() -> None:
     assert [e.derivative.lower for e in row.leaves[0].entries] == pytest.approx(3 * VECTOR**2, rel=1e-14)
 
 
+def test_a_custom_operation_counts_by_its_function() -> None:
+    def cube(x: torch.Tensor) -> torch.Tensor:
+        return x.detach() ** 3
+
+    operation = torch.library.custom_op("adbench_tests::cube", cube, mutates_args=())
+    row = proved(lambda x: operation(x).sum(), VECTOR)
+    assert [e.derivative.lower for e in row.leaves[0].entries] == pytest.approx(3 * VECTOR**2, rel=1e-14)
+
+
 def stopping(x: Any) -> Any:
     """Constants to the derivative, by every way of saying it."""
     with torch.no_grad():

@@ -4,7 +4,7 @@ The function runs eagerly. Each of its ATen operations arrives here and is compu
 
 * from the table in `adbench.functions.from_torch.torch_operations`, by the namespace over balls;
 * by torch on tensors of flat positions, if it only arranges entries (view, index, cat);
-* by torch's decomposition into other operations.
+* by torch's decomposition into other operations, or by the function of a `torch.library.custom_op`.
 
 Entries are in a `Storage` shared by views, as in torch: writing through a view changes its base. Python control flow
 follows the numbers: comparisons give bool tensors, and the oracle decides `bool(t)`.
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch._decomp import decomposition_table
+from torch._library.custom_ops import OPDEFS
 
 from adbench.functions.declared_constants import DRAWN, constant, holds, moves
 from adbench.functions.from_torch.number_tensors import (
@@ -35,6 +36,7 @@ from adbench.functions.from_torch.number_tensors import (
     places_of,
     replaced,
     tensors_in,
+    unrecorded,
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
 from adbench.functions.from_torch.torch_operations import ARRANGING, CONSTANT_DRAWS, QUANTILES, RANDOM_IN_PLACE, TABLE
@@ -169,7 +171,10 @@ class Evaluation(Eager):
             return self._view(func, args, kwargs)
         if op.name in ARRANGING:
             return self._arranged(func, args, kwargs)
+        custom = OPDEFS.get(func.name())
         with self:
+            if custom is not None and "cpu" not in custom._backend_fns:
+                return unrecorded(custom._init_fn, *args, **kwargs)
             found = decomposition_table.get(func, lambda *_, **__: NotImplemented)(*args, **kwargs)
         if found is NotImplemented:
             raise Unsupported(f"the oracle has no torch operation `{func}`")
