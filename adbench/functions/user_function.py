@@ -304,7 +304,7 @@ class UserFunction:
         if self.arguments.is_in_training:
             advice = "call .eval() on the module first, because layers such as dropout are random in training"
         elif "torch" in self.library.name:
-            advice = f"call .eval() on a module with random layers, such as dropout, {advice}"
+            advice = f"call .eval() on a module with dropout or a buffer that each call changes, {advice}"
         both = f"{_short(first)} and {_short(second)}"
         raise UsageError(f"{self.__name__} is random: two calls at the same point gave {both}; {advice}")
 
