@@ -444,6 +444,8 @@ def _records_nothing(numbers: Any) -> bool:
     if torch.is_grad_enabled() or in_custom_function():
         return False
     spelling = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
+    if torch._C._current_graph_task_id() != -1:  # inside `torch.autograd.grad`
+        spelling = "grad without create_graph"
     return numbers.dtype != object or not moves(numbers) or holds(spelling)
 
 
