@@ -240,6 +240,16 @@ def test_parameters_of_a_constant_module() -> None:
     assert torch.equal(norm.running_mean, moved)  # the oracle's do not
 
 
+def test_packed_sequences() -> None:
+    cell, rnn = torch.nn.LSTM(1, 2, dtype=torch.float64), torch.nn.utils.rnn
+
+    def packed(x: Any) -> Any:
+        found, _ = cell(rnn.pack_padded_sequence(torch.stack([x, x * x], 1)[..., None], [3, 2]))
+        return rnn.pad_packed_sequence(found)[0].pow(2).sum()
+
+    agrees(packed, VECTOR)
+
+
 # Control flow -----------------------------------------------------------------------------------------------------
 
 
