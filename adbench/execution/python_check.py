@@ -190,13 +190,14 @@ def _in_given_precision(
     made: UserFunction,
     settings: Settings | None,
 ) -> Callable[[Backend], Backend]:
-    """in_given(backend) -> the backend for arguments in their own types, where they are; the backend itself if all are
-    float64 on the CPU."""
+    """in_given(backend) -> the backend for arguments in their own types and strides, where they are; the backend itself
+    if all are float64 in rows on the CPU."""
     if settings is None or not made.library.keeps_types:
         return lambda backend: backend
     given = arguments_of(f, args, kwargs, wrt, xp=takes_xp(f), double=False)
     low, places = lowest_of(given), places_of(given)
-    if low is None and not places:
+    strided = any(hasattr(one, "is_contiguous") and not one.is_contiguous() for one in given.given)
+    if low is None and not places and not strided:
         return lambda backend: backend
     given = replace(given, outputs=made.arguments.outputs)
 

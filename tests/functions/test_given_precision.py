@@ -183,6 +183,25 @@ def test_random_draws_that_are_others_in_float32_are_checked_in_float64(library:
     assert same.title.endswith("in float32; truth proved")
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_rule_that_is_wrong_for_a_transposed_argument_is_wrong(kind: str) -> None:
+    class Sine(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g.contiguous().as_strided(x.shape, x.stride()) * x.cos()
+
+    x = torch.arange(6.0, dtype=getattr(torch, kind)).reshape(2, 3)
+    weights = torch.arange(6.0).reshape(3, 2)
+    assert adbench.check(lambda x: (Sine.apply(x) * weights).sum(), x.T).is_wrong
+    assert adbench.check(lambda x: (Sine.apply(x) * weights.T).sum(), x).is_right
+
+
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(UsageError, match="choose from given, float64"):
         adbench.check(lambda x: x.sum(), torch.tensor([0.5]), precision="float8")  # type: ignore[arg-type]
