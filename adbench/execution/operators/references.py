@@ -197,14 +197,15 @@ def by_conventions(at: CasePoint, operator: str) -> Iterator[ByConvention]:
     """
     reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
     names = sorted(reads.operations)
-    if needs_second_order(operator) or not names:
-        if reads.leaves and (known := _read_by({}, at, operator, reads.leaves)):
-            yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
-        return
-    for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
+    is_proved = False
+    conventions = () if needs_second_order(operator) or not names else product(CONVENTIONS, repeat=len(names))
+    for chosen in sorted(conventions, key=lambda chosen: len({*chosen})):
         notes = list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen))))
         if notes and (known := _read_by(dict(zip(names, chosen, strict=True)), at, operator)):
+            is_proved = True
             yield ByConvention("; ".join(notes), known)
+    if not is_proved and reads.leaves and (known := _read_by({}, at, operator, reads.leaves)):
+        yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
 
 
 def symmetric_axes(at: CasePoint) -> Any:
