@@ -55,7 +55,6 @@ from adbench.model.case import Case
 from adbench.model.errors import AdbenchError, Unsupported, UsageError, contained, user_exit
 from adbench.model.namespace import PLAIN
 from adbench.oracle.evidence import DOUBLE, Precision, lowest, within
-from adbench.vocabulary import words
 
 Constants = Literal["allow", "forbid"]
 """What becomes of numbers that a function declares constant, as by `detach`."""
@@ -63,7 +62,7 @@ Constants = Literal["allow", "forbid"]
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
 
-DRAWS = words("rand randn rand_like randn_like normal normal_ uniform_ exponential_ cauchy_ log_normal_")
+DRAWS = {"rand", "randn", "rand_like", "randn_like", "normal", "normal_", "uniform_", "exponential_", "cauchy_"}
 """Names of torch's functions that draw other numbers from the same seed in each type."""
 
 MOST_TEXT = 60
