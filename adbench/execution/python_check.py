@@ -17,9 +17,10 @@ from adbench.execution.operators.prepared_point import CasePoint, PointReference
 from adbench.execution.operators.references import known_at, lost_digits_at
 from adbench.execution.operators.relations import Setting, of_rules, sentences
 from adbench.execution.operators.rounding_spread import Judge
-from adbench.execution.precision.given import InGivenPrecision, Settings, lowest_of, places_of
+from adbench.execution.precision.given import InGivenPrecision, Settings, in_numpy, lowest_of, places_of
 from adbench.functions.derivative_table import CheckedMode, FunctionCheck
 from adbench.functions.libraries import double_precision, own_settings, silent_callbacks
+from adbench.functions.low_precision import lowest_inside
 from adbench.functions.outputs import Output, listed
 from adbench.functions.points import points_inside
 from adbench.functions.recognition import takes_xp
@@ -189,16 +190,32 @@ def _in_given_precision(
     made: UserFunction,
     settings: Settings | None,
 ) -> Callable[[Backend], Backend]:
-    """in_given(backend) -> the backend for arguments in their own types, where they are; the backend itself if all are
-    float64 on the CPU."""
+    """in_given(backend) -> the backend for arguments in their own types and strides, where they are; the backend itself
+    if all are float64 in rows on the CPU."""
     if settings is None or not made.library.keeps_types:
         return lambda backend: backend
     given = arguments_of(f, args, kwargs, wrt, xp=takes_xp(f), double=False)
     low, places = lowest_of(given), places_of(given)
-    if low is None and not places:
+    strided = any(hasattr(one, "is_contiguous") and not one.is_contiguous() for one in given.given)
+    if low is None and not places and not strided:
         return lambda backend: backend
     given = replace(given, outputs=made.arguments.outputs)
+
+    def value() -> Any:
+        with settings():
+            found = given.call(given.given)
+        return in_numpy(found)
+
+    if low is not None and made.draws_otherwise(value, low.precision):
+        made.notes.append(f"checked in float64, because its random draws are others in {low.name}")
+        return lambda backend: backend
     made.keep_types(given, low)
+    if made.library.name == "torch":
+        with settings():
+            inside = lowest_inside("torch", given.call, given.given)
+        if inside and inside.precision.unit > made.precision.unit:
+            before, made.low = made.low, inside
+            made.notes = [*(note for note in made.notes if not before or note != before.told), inside.told]
     made.notes += [f"computed on {place}: {listed(names)}" for place, names in places.items()]
     return lambda backend: InGivenPrecision.of(backend, made.library, given, settings)
 

@@ -1,4 +1,4 @@
-"""Numbers that a function declares constant: `detach`, `no_grad`, `.item()`, `stop_gradient`.
+"""Numbers that a function declares constant: `detach`, `no_grad`, `.item()`, `padding_idx`, `stop_gradient`.
 
 A library leaves them out of the derivative, although the value depends on them. The translations ask `holds` where one
 of them meets a number that depends on the inputs. Held, it is a constant, as in the library; otherwise it stays active,
@@ -34,6 +34,13 @@ class Declared:
 
 
 MOST_SHOWN = 3
+
+PADDING = "padding_idx"
+"""The row of an embedding that torch declares constant."""
+
+DRAWN = "rsample"
+"""Random numbers of a distribution whose derivative is that of a quantile, which the values at one seed do not show."""
+
 _DECLARED: ContextVar[Declared | None] = ContextVar("declared", default=None)
 
 
@@ -57,10 +64,9 @@ def are_held() -> bool:
     return declared is None or declared.held
 
 
-def are_met() -> bool:
-    """Whether the function has met a declaration."""
-    declared = _DECLARED.get()
-    return declared is not None and bool(declared.met)
+def met() -> str:
+    """The declarations that the function has met, or ""."""
+    return str(_DECLARED.get() or "")
 
 
 def moves(numbers: Any) -> bool:
@@ -91,6 +97,11 @@ def constant(number: Any) -> Any:
 _CONSTANTS = np.frompyfunc(constant, 1, 1)
 
 
+def stops(numbers: Any, spelling: str) -> bool:
+    """Whether this declaration makes numbers constant that depend on the inputs."""
+    return moves(numbers) and holds(spelling)
+
+
 def stopped(numbers: Any, spelling: str) -> Any:
     """A number or an array as a constant, if it is declared to be one."""
-    return constant(numbers) if moves(numbers) and holds(spelling) else numbers
+    return constant(numbers) if stops(numbers, spelling) else numbers

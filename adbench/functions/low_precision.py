@@ -73,6 +73,7 @@ def lowest_inside(
 ) -> Low | None:
     """The lowest type on the way from these leaves, float64 in numpy, to the value; None if all is float64.
 
+    Leaves may be tensors of torch in other types, which `torch.autocast` lowers; it leaves float64 unchanged.
     Where the function cannot be examined, because jax cannot trace it or it takes no subclass of numpy's arrays, the
     names in the code that `ran` decide.
     """
@@ -186,9 +187,14 @@ def _of_torch(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> It
 
 
 def of_tensors(call: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Any:
-    """The call of these leaves as tensors of float64, which record derivatives if the function contains some."""
+    """The call of these leaves as tensors of float64, which record derivatives if the function contains some. Leaves
+    that are tensors keep their types."""
     torch = importlib.import_module("torch")
-    native = [torch.tensor(np.asarray(leaf), dtype=torch.float64) for leaf in leaves]
+
+    def native_of(leaf: Any) -> Any:
+        return leaf.detach() if hasattr(leaf, "detach") else torch.tensor(np.asarray(leaf), dtype=torch.float64)
+
+    native = [native_of(leaf) for leaf in leaves]
     try:
         return call(native)
     except RuntimeError as error:

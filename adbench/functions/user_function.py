@@ -62,12 +62,18 @@ Constants = Literal["allow", "forbid"]
 STOPS = ("detach", "stop_gradient", "no_grad", "inference_mode")
 """Names of functions that make a number constant for derivatives."""
 
+DRAWS = {"rand", "randn", "rand_like", "randn_like", "normal", "normal_", "uniform_", "exponential_", "cauchy_"}
+"""Names of torch's functions that draw other numbers from the same seed in each type."""
+
 MOST_TEXT = 60
 """Characters of a line of code in a message."""
 
 BY_ROUNDING = 1e3
 """The most unit roundoffs of the largest number by which two calls of a function may differ that is not random."""
+MOST_BY_ROUNDING = 0.1
+"""The same as a share of the largest number, for types of 16 bits."""
 
+_DRAWS_OF_JAX = re.compile(r"[/\\]jax[/\\]_src[/\\]random\b")
 COPIED = "the function runs with float64 copies of these objects"
 _LIBRARY = re.compile(
     r"(site|dist)-packages[/\\](jax|jaxlib|torch|numpy|scipy|autograd)[/\\]|[/\\]adbench[/\\]functions[/\\]"
@@ -297,7 +303,7 @@ class UserFunction:
         if self.arguments.is_in_training:
             advice = "call .eval() on the module first, because layers such as dropout are random in training"
         elif "torch" in self.library.name:
-            advice = f"call .eval() on a module with random layers, such as dropout, {advice}"
+            advice = f"call .eval() on a module with dropout or a buffer that each call changes, {advice}"
         both = f"{_short(first)} and {_short(second)}"
         raise UsageError(f"{self.__name__} is random: two calls at the same point gave {both}; {advice}")
 
@@ -358,6 +364,18 @@ class UserFunction:
         theirs = (code for code in self._ran - self._forwards if not _LIBRARY.search(code.co_filename))
         names = {name for code in theirs for name in code.co_names}
         return next((name for name in STOPS if name in names), "")
+
+    def draws_otherwise(self, call: Callable[[], Any], form: Precision) -> bool:
+        """Whether it draws random numbers, which are others in this type, so that `call` gives another value."""
+        of_jax = any(_DRAWS_OF_JAX.search(code.co_filename) for code in self._ran)
+        if not of_jax and not any(DRAWS.intersection(code.co_names) for code in self._ran):
+            return False
+        with np.errstate(all="ignore"), self.silent():
+            plain = np.asarray(self.plain(self.arguments.values))
+            most = min(BY_ROUNDING * form.unit, MOST_BY_ROUNDING) * float(np.max(np.abs(plain), initial=0.0))
+            with contextlib.suppress(Exception):  # reported by the derivative, which raises it too
+                return not np.allclose(plain, call(), rtol=0.0, atol=most, equal_nan=True)
+        return False
 
     def place(self) -> str:
         """The line of the user's code that runs now, on numbers of the oracle: "mine.py, line 5"; "" if unknown."""

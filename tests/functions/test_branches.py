@@ -151,6 +151,7 @@ VISIBLE: dict[str, tuple[Callable[..., Any], Any]] = {
     "linear interpolation": (lambda x: jnp.interp(x, TABLE, np.sin(TABLE)), 0.7123456),
     "a node of a fine table": (lambda x: jnp.interp(x, TABLE, np.sin(TABLE)), float(np.nextafter(TABLE[300], 9))),
     "a narrow flat part": (lambda x: jnp.sign(x) * jnp.where(abs(x) > 1e-6, abs(x) - 1e-6, 0.0), 1e-7),
+    "a large step nearby": (lambda x: jnp.fmod(x, 0.7), 1.54),
     "a step far away": (lambda x: jnp.where(x > 0, 5.0, 0.0) + x**2, 0.2),
     "the largest entry": (lambda x: x[jnp.argmax(x)] ** 2, np.array([0.3, 1.2, 1.1])),
     "a sum in order of size": (lambda x: jnp.sum(jnp.sort(x) * jnp.arange(3.0)), np.array([0.3, 1.2, 1.1])),

@@ -392,7 +392,11 @@ BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda z: abs(z), (1j,), "takes complex numbers, and tape computes with real ones; write it for jax"),
     (lambda x, y: x, (1.0,), "cannot be called with these arguments: missing a required argument: 'y'"),
     (lambda x: x * random.random(), (1.0,), "is random: two calls at the same point gave"),
-    (lambda x: torch.nn.functional.dropout(x).sum(), (torch.arange(40.0).exp(),), "is random"),
+    (
+        lambda x: torch.nn.functional.dropout(x).sum(),
+        (torch.arange(40.0).exp(),),
+        "is random.* a buffer that each call",
+    ),
     (reads_its_arguments_in_place, (X,), r"changes its argument x in place"),
     (lambda p: p.pop("a") * 2.0, ({"a": 1.0},), r"changes its argument p\['a'\] in place"),
     (lambda x: x.mul_(2).sum(), (torch.ones(2),), "changes its argument x in place"),

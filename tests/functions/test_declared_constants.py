@@ -38,8 +38,14 @@ def importing_getval(x: Any) -> Any:
     return anp.sum(x * getval(x[0]) * 2)
 
 
+def by_grad(x: Any) -> Any:
+    (slope,) = torch.autograd.grad((x**2).sum(), x)  # 2 x
+    return (x * slope[0]).sum()
+
+
 SPELLINGS: dict[str, tuple[Callable[..., Any], Any]] = {
     "no_grad": (by_no_grad, X),
+    "grad without create_graph": (by_grad, X),
     "detach": (lambda x: (x * x.detach()[0] * 2).sum(), X),
     "data": (lambda x: (x * x.data[0] * 2).sum(), X),
     "item": (lambda x: (x * x[0].item() * 2).sum(), X),
@@ -63,7 +69,7 @@ def test_a_declared_constant_is_named_with_its_line_and_its_effect(name: str) ->
     assert (found.word, found.proved) == ("right", True), found
     assert found.entries[0].got == pytest.approx(0.6)
     (note,) = found.remarks
-    spelling = name.rpartition(": ")[2].partition(" ")[0]
+    spelling = name if "without" in name else name.rpartition(": ")[2].partition(" ")[0]
     assert note.startswith("right, with constants declared at test_declared_constants.py, line ")
     assert f"({spelling})" in note
     assert note.endswith("without them x[0] would be 3.6")
@@ -100,6 +106,41 @@ def test_a_constant_without_effect_on_the_derivative_is_not_named(name: str, con
     found = adbench.check(f, x, constants=constants)
     assert found.is_right, found
     assert found.remarks == ()
+
+
+def padded(weight: Any) -> Any:
+    return torch.nn.functional.embedding(torch.tensor([[0, 2], [2, 1]]), weight, padding_idx=0).square().sum()
+
+
+def test_the_padding_of_an_embedding_is_a_declared_constant() -> None:
+    weight = torch.nn.Embedding(3, 2, dtype=torch.float64).weight.detach()
+    found = adbench.check(padded, weight)
+    assert (found.word, found.proved) == ("right", True), found
+    assert "(padding_idx): without them weight[0" in found.remarks[0]
+    assert adbench.check(padded, weight, constants="forbid").is_wrong
+    assert adbench.check(lambda weight: padded(weight * 1.0), weight.repeat(1, 4_000)).word == "blind"  # no proof
+
+
+def drawn(law: Callable[[Any], Any], draw: str = "sample") -> Callable[[Any], Any]:
+    def estimator(x: Any) -> Any:
+        torch.manual_seed(0)
+        distribution = law(x)
+        return distribution.log_prob(getattr(distribution, draw)()).sum() + x.sum()
+
+    return estimator
+
+
+@pytest.mark.parametrize("name", ["Normal", "Gamma", "Poisson", "Bernoulli", "Categorical"])
+def test_the_samples_of_a_distribution_are_declared_constants(name: str) -> None:
+    two = (torch.ones(2),) if name in ("Normal", "Gamma") else ()
+    found = adbench.check(drawn(lambda x: getattr(torch.distributions, name)(x.sigmoid(), *two)), X)
+    assert (found.word, found.proved) == ("right", True), found
+
+
+def test_samples_by_quantiles_have_an_unknown_derivative() -> None:
+    found = adbench.check(drawn(lambda x: torch.distributions.Gamma(x, 1.0), "rsample"), X)
+    assert found.word == "blind"
+    assert "differences of its values ignore rsample" in found.deciding.verdict.sentence
 
 
 def test_a_wrong_rule_next_to_a_declared_constant_is_wrong() -> None:

@@ -166,6 +166,42 @@ def test_an_overflow_in_float16_is_wrong() -> None:
     assert table.is_wrong  # infinite, where the truth is 12
 
 
+def torch_noise(x: Any) -> Any:
+    return (x + torch.rand(3, generator=torch.Generator().manual_seed(1))).square().sum()
+
+
+def jax_noise(x: Any) -> Any:
+    return ((x + jax.random.normal(jax.random.key(0), (3,), x.dtype)) ** 2).sum()
+
+
+@pytest.mark.parametrize(("library", "noise"), [("torch", torch_noise), ("jax", jax_noise)])
+def test_random_draws_that_are_others_in_float32_are_checked_in_float64(library: str, noise: Any) -> None:
+    table = adbench.check(noise, given(library, "float32"))
+    assert (table.word, table.proved) == ("right", True), table
+    assert any("random draws are others in float32" in note for note in table.notes)
+    same = adbench.check(lambda x: (x * (torch.rand(3) > 2)).sum(), given("torch", "float32"))
+    assert same.title.endswith("in float32; truth proved")
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_rule_that_is_wrong_for_a_transposed_argument_is_wrong(kind: str) -> None:
+    class Sine(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g.contiguous().as_strided(x.shape, x.stride()) * x.cos()
+
+    x = torch.arange(6.0, dtype=getattr(torch, kind)).reshape(2, 3)
+    weights = torch.arange(6.0).reshape(3, 2)
+    assert adbench.check(lambda x: (Sine.apply(x) * weights).sum(), x.T).is_wrong
+    assert adbench.check(lambda x: (Sine.apply(x) * weights.T).sum(), x).is_right
+
+
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(UsageError, match="choose from given, float64"):
         adbench.check(lambda x: x.sum(), torch.tensor([0.5]), precision="float8")  # type: ignore[arg-type]

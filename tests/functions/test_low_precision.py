@@ -111,6 +111,23 @@ def test_a_wrong_formula_is_wrong_in_every_type(low: Any, factor: float) -> None
     assert adbench.check(sine(low, factor), X).is_wrong
 
 
+@pytest.mark.parametrize(
+    ("kind", "factor", "word"), [("float32", 1, "right"), ("float32", 2, "wrong"), ("float64", 1, "right")]
+)
+def test_autocast_sets_the_tolerance_of_arguments_that_it_lowers(kind: str, factor: int, word: str) -> None:
+    class Scaled(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        forward = staticmethod(lambda ctx, x: 1 * x)
+        backward = staticmethod(lambda ctx, w: factor * w)
+
+    def mixed(x: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.tanh(torch.outer(Scaled.apply(x), x) @ x).float().sum()
+
+    found = adbench.check(mixed, torch.tensor(X, dtype=getattr(torch, kind)))
+    assert found.word in (word, "verified" if word == "right" else word), found
+    assert any("bfloat16 on the way" in note for note in found.notes) == (kind == "float32")
+
+
 def test_a_low_type_without_a_translation_is_never_wrong() -> None:
     """Differences of values in bfloat16 are 0 or far off."""
 

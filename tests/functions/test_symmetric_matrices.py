@@ -261,3 +261,16 @@ def test_both_sides_of_a_hessian_are_symmetrised_for_marked_leaves_only() -> Non
     assert np.allclose(found, (sides + sides.transpose(0, 1, 3, 2)) / 2, rtol=1e-15)
     assert all(np.array_equal(part, (other + other.T) / 2) for part in (row, column))
     assert rest is square
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1.0, "right"), (1.01, "wrong")])
+def test_without_time_for_a_proof_symmetric_changes_decide(factor: float, word: str, monkeypatch: Any) -> None:
+    class Same(torch.autograd.Function):  # type: ignore[misc]  # torch is not typed here
+        forward = staticmethod(lambda ctx, x: x.clone())
+        backward = staticmethod(lambda ctx, g: factor * g)
+
+    monkeypatch.setattr("adbench.execution.python_check.REFERENCE_SECONDS", 0.2)
+    monkeypatch.setattr("adbench.execution.operators.references.CONVENTION_SECONDS", 0.2)
+    a = torch.randn(14, 14, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = adbench.check(lambda a: torch.linalg.eigvalsh(Same.apply(a)).exp().sum(), (a + a.T) / 14)
+    assert found.is_wrong == (word == "wrong"), found

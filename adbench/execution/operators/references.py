@@ -15,7 +15,7 @@ import numpy as np
 from adbench.catalog.double_precision import LessThanDouble
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.execution.precision.given import in_numpy, native_leaf
-from adbench.functions.declared_constants import are_held, are_met, declaring
+from adbench.functions.declared_constants import DRAWN, PADDING, are_held, declaring, met
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
@@ -105,8 +105,10 @@ def _computed(
         at = replace(at, case=replace(at.case, f=own.untranslated(why)))
         return _computed(at, lambda _, compute: compute(), second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
-    if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
-        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")
+    others = (spelling for spelling in (PADDING, DRAWN) if spelling in met())
+    stops = (own.stops or next(others, "")) if own is not None and are_held() else ""
+    if stops and first.all_outputs.method == DIFFERENCES:
+        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {stops}")
         return _with_unknown(unknown, unknown)
     if at.values_within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
         reason = f"{first.all_outputs.reason}, and differences of its values in {at.values_within.name} resolve nothing"
@@ -136,7 +138,7 @@ def lost_digits_at(at: CasePoint, known: PointReferences, seconds: float) -> lis
 def _values_decide(at: CasePoint) -> bool:
     """Whether the case's values say anything about the derivative: not in lower precision, where values change in
     steps, nor where constants are held or a symmetric matrix is read by another convention."""
-    return at.values_within is DOUBLE and not (are_held() and are_met()) and triangles.read_as_numpy()
+    return at.values_within is DOUBLE and not (are_held() and met()) and triangles.read_as_numpy()
 
 
 def with_points(
@@ -195,14 +197,15 @@ def by_conventions(at: CasePoint, operator: str) -> Iterator[ByConvention]:
     """
     reads = SymmetricReads() if batch_points(operator) else _symmetric_reads(at)
     names = sorted(reads.operations)
-    if needs_second_order(operator) or not names:
-        if reads.leaves and (known := _read_by({}, at, operator, reads.leaves)):
-            yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
-        return
-    for chosen in sorted(product(CONVENTIONS, repeat=len(names)), key=lambda chosen: len({*chosen})):
+    is_proved = False
+    conventions = () if needs_second_order(operator) or not names else product(CONVENTIONS, repeat=len(names))
+    for chosen in sorted(conventions, key=lambda chosen: len({*chosen})):
         notes = list(filter(None, map(CONVENTIONS.__getitem__, dict.fromkeys(chosen))))
         if notes and (known := _read_by(dict(zip(names, chosen, strict=True)), at, operator)):
+            is_proved = True
             yield ByConvention("; ".join(notes), known)
+    if not is_proved and reads.leaves and (known := _read_by({}, at, operator, reads.leaves)):
+        yield ByConvention(f"along symmetric changes, {SYMMETRISED}", known, _axes(at, reads))
 
 
 def symmetric_axes(at: CasePoint) -> Any:

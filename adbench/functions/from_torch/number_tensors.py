@@ -169,12 +169,17 @@ def _floats(tensor: NumbersTensor) -> Any:
     return numbers.astype(np.complex128 if tensor.dtype == torch.complex128 else np.float64)
 
 
+def unrecorded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a function that torch does not record, such as that of a `torch.library.custom_op`."""
+    return function(*args, **kwargs)
+
+
 def in_custom_function() -> bool:
-    """Whether the forward of a `torch.autograd.Function` is running, where torch records nothing."""
+    """Whether the forward of a `torch.autograd.Function`, or a custom operation, runs, where torch records nothing."""
     frame: FrameType | None = sys._getframe()
     inside = forward_codes()
     while frame is not None:
-        if frame.f_code in inside:
+        if frame.f_code in inside or frame.f_code is unrecorded.__code__:
             return True
         frame = frame.f_back
     return False

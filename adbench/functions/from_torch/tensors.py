@@ -4,7 +4,7 @@ The function runs eagerly. Each of its ATen operations arrives here and is compu
 
 * from the table in `adbench.functions.from_torch.torch_operations`, by the namespace over balls;
 * by torch on tensors of flat positions, if it only arranges entries (view, index, cat);
-* by torch's decomposition into other operations.
+* by torch's decomposition into other operations, or by the function of a `torch.library.custom_op`.
 
 Entries are in a `Storage` shared by views, as in torch: writing through a view changes its base. Python control flow
 follows the numbers: comparisons give bool tensors, and the oracle decides `bool(t)`.
@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch._decomp import decomposition_table
+from torch._library.custom_ops import OPDEFS
 
-from adbench.functions.declared_constants import constant, holds, moves
+from adbench.functions.declared_constants import DRAWN, constant, holds, moves
 from adbench.functions.from_torch.number_tensors import (
     DOUBLE,
     NumbersTensor,
@@ -35,9 +36,10 @@ from adbench.functions.from_torch.number_tensors import (
     places_of,
     replaced,
     tensors_in,
+    unrecorded,
 )
 from adbench.functions.from_torch.schemas import LIKE, NEW_GEOMETRY, OTHER_TYPES, AtenOverload, operation
-from adbench.functions.from_torch.torch_operations import ARRANGING, RANDOM_IN_PLACE, TABLE
+from adbench.functions.from_torch.torch_operations import ARRANGING, CONSTANT_DRAWS, QUANTILES, RANDOM_IN_PLACE, TABLE
 from adbench.functions.from_torch.watching import Eager
 from adbench.functions.low_precision import WIDENS, low_type
 from adbench.functions.low_precision import widened as in_double
@@ -169,7 +171,10 @@ class Evaluation(Eager):
             return self._view(func, args, kwargs)
         if op.name in ARRANGING:
             return self._arranged(func, args, kwargs)
+        custom = OPDEFS.get(func.name())
         with self:
+            if custom is not None and "cpu" not in custom._backend_fns:
+                return unrecorded(custom._init_fn, *args, **kwargs)
             found = decomposition_table.get(func, lambda *_, **__: NotImplemented)(*args, **kwargs)
         if found is NotImplemented:
             raise Unsupported(f"the oracle has no torch operation `{func}`")
@@ -206,10 +211,20 @@ class Evaluation(Eager):
         return self._of_constants(func, (first, *others), kwargs)
 
     def _random(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Drawn by torch's generator from constants."""
-        if any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs))):
+        """Drawn by torch's generator. Draws are constants, unless torch may differentiate them."""
+        name = operation(func).name
+        active = any(isinstance(part, NumbersTensor) and part.storage.active for part in tensors_in((args, kwargs)))
+        spelling = name if torch.is_grad_enabled() or in_custom_function() else "no_grad"
+        if active and spelling == name and name not in CONSTANT_DRAWS:
+            if name in QUANTILES:
+                holds(DRAWN)
             raise Unsupported(f"torch's operation `{func}` draws random numbers that depend on active numbers")
-        return self._of_constants(func, args, kwargs)
+
+        def floats(tensor: Any) -> Any:
+            return torch.from_numpy(escaped(tensor, spelling)) if isinstance(tensor, NumbersTensor) else tensor
+
+        args, kwargs = mapped(floats, (args, kwargs))
+        return mapped(self._new_constant, func(*args, **kwargs))
 
     def _of_constants(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """By torch, from floats."""
@@ -429,6 +444,8 @@ def _records_nothing(numbers: Any) -> bool:
     if torch.is_grad_enabled() or in_custom_function():
         return False
     spelling = "inference_mode" if torch.is_inference_mode_enabled() else "no_grad"
+    if torch._C._current_graph_task_id() != -1:  # inside `torch.autograd.grad`
+        spelling = "grad without create_graph"
     return numbers.dtype != object or not moves(numbers) or holds(spelling)
 
 

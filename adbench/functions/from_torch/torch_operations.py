@@ -25,8 +25,8 @@ from adbench.vocabulary import CANONICAL, words
 Function = Callable[..., Any]
 
 ARRANGING = words(
-    "_unsafe_index _unsafe_view alias_copy as_strided_copy as_strided_scatter block_diag cat channel_shuffle "
-    "constant_pad_nd detach_copy diag_embed diagonal_copy diagonal_scatter embedding expand_copy flip gather "
+    "_pack_padded_sequence _unsafe_index _unsafe_view alias_copy as_strided_copy as_strided_scatter block_diag cat "
+    "channel_shuffle constant_pad_nd detach_copy diag_embed diagonal_copy diagonal_scatter expand_copy flip gather "
     "im2col index index_copy index_fill index_select masked_fill masked_scatter masked_select permute_copy "
     "pixel_shuffle pixel_unshuffle reflection_pad1d reflection_pad2d reflection_pad3d repeat repeat_interleave "
     "replication_pad1d replication_pad2d replication_pad3d roll rot90 scatter select_copy select_scatter "
@@ -37,6 +37,12 @@ ARRANGING = words(
 """Operations whose results have entries of their arguments, fill values and zeros."""
 
 RANDOM_IN_PLACE = words("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_")
+
+CONSTANT_DRAWS = words("bernoulli binomial multinomial normal poisson") | RANDOM_IN_PLACE
+"""Random numbers whose derivative torch defines as 0."""
+
+QUANTILES = words("_sample_dirichlet _standard_gamma")
+"""Random numbers whose derivative torch defines as that of a quantile."""
 
 
 def elementwise(function: Function) -> Function:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.functions.declared_constants import PADDING, constant, stops
 from adbench.functions.from_torch.torch_linalg import axes, reals
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series.algebra.positions import boxed, combined
@@ -296,6 +297,12 @@ def segment_reduce(
     return np.stack([np.asarray(reduced(part), dtype=object) for part in parts])
 
 
+def embedding(xp: Any, weight: Any, indices: Any, padding_idx: int = -1, *_: Any) -> Any:
+    """Rows of the weight, with the padding as constants."""
+    rows, padded = weight[indices], indices == padding_idx
+    return xp.where(padded[..., None], constant(rows), rows) if stops(rows[padded], PADDING) else rows
+
+
 def embedding_bag(
     xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1,
@@ -333,6 +340,7 @@ SUMS: Mapping[str, Function] = {
     "_embedding_bag": embedding_bag,
     "_embedding_bag_forward_only": embedding_bag,
     "bincount": bincount,
+    "embedding": embedding,
     "index_put": index_put,
     "index_reduce": index_reduce,
     "put": put,
