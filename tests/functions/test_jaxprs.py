@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adbench
 from adbench.functions.from_jax.jax_primitives import words
 from adbench.functions.from_jax.jaxprs import jax_text
 from adbench.model.errors import Unsupported
@@ -391,6 +392,13 @@ def test_a_missing_primitive_in_an_unused_branch_is_harmless() -> None:
 def test_constants_may_be_in_single_precision() -> None:
     weights = jnp.array([0.1, 0.2], jnp.float32)
     assert derivative(lambda x: jnp.sum(weights * x), 0.5) == float(weights[0]) + float(weights[1])
+
+
+def test_the_derivative_of_a_gamma_draw_is_unknown() -> None:
+    """At the same probability; differences of the rejection's values would contradict it."""
+    found = adbench.check(lambda a: jax.random.gamma(jax.random.key(0), a), 2.5)
+    assert found.word == "blind"
+    assert "pass the numbers drawn" in " ".join(str(found).split())
 
 
 def test_prints_are_left_out() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from adbench.functions.declared_constants import OF_A_DRAW
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
 from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
@@ -325,7 +326,7 @@ class JaxprProgram:
         if name not in RULES:
             if fixed:
                 return _in_double_precision(described)
-            raise Unsupported(f"jax's primitive `{name}`")
+            raise Unsupported(OF_A_DRAW if name == "random_gamma" else f"jax's primitive `{name}`")
         if "c" in kinds and name not in COMPLEX_RULES:
             raise Unsupported(f"jax's primitive `{name}` of complex numbers")
         if name == "reduce_precision" and (
