@@ -22,6 +22,7 @@ from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATI
 from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
+from adbench.oracle.diagnosis.branches import STOPPED
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
@@ -477,12 +478,21 @@ def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., 
     carried = [all(fixed)] * (len(fixed) - second)
     holds = JaxprProgram(*_opened(params["cond_jaxpr"]), [*fixed[:first], *carried], manner)
     body = JaxprProgram(*_opened(params["body_jaxpr"]), [*fixed[first:second], *carried], manner)
+    compared = _equations(_opened(params["cond_jaxpr"])[0])
+    stops_at_tolerance = not manner.stops and any(
+        _is_active_kind(atom.aval) for equation in compared for atom in equation.invars
+    )
 
     def apply(xp: Any, *inputs: Any) -> Any:
-        state = list(inputs[second:])
+        state, loops, steps = list(inputs[second:]), STOPPED.get(), 0
         while holds.run(xp, [*inputs[:first], *state])[0]:
             xp.check_time()
-            state = body.run(xp, [*inputs[first:second], *state])
+            state, steps = body.run(xp, [*inputs[first:second], *state]), steps + 1
+        if stops_at_tolerance and loops is not None:
+            loops.met = True
+            for _ in range(steps if loops.continued else 0):
+                xp.check_time()
+                state = body.run(xp, [*inputs[first:second], *state])
         return state
 
     return apply

@@ -10,18 +10,20 @@ slopes from both sides: at a kink or a step, as of relu or round, they do not. T
 follow it at small steps and do not jump: then the coarse steps only miss how f oscillates, or a flat part of it.
 
 An iteration that stops at a tolerance jumps, too. Its own derivative and that of the exact solution differ by about the
-tolerance, and both count as right.
+tolerance, and both count as right. A loop in a function with its own derivative rule shows the second one if it
+continues: see `with_continued`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from adbench.oracle.differences import CENTRAL_GROWTH, Line, central_slope, forward_slope, noise_of
-from adbench.oracle.evidence import entry_name
+from adbench.oracle.evidence import SIGMAS, entry_name
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Row
 from adbench.oracle.series.truth import ANYTHING
@@ -51,6 +53,43 @@ TOLERANCE = 1e-2
 """The largest relative difference of the two derivatives of an iteration that stops at a tolerance."""
 
 BARS = 10.0
+
+
+@dataclass
+class StoppedLoops:
+    """Loops that stop at a tolerance inside a function with its own derivative rule, which is that of the solution.
+
+    met        one has run
+    continued  they run for as many steps again
+    """
+
+    met: bool = False
+    continued: bool = False
+
+
+STOPPED: ContextVar[StoppedLoops | None] = ContextVar("stopped", default=None)
+
+
+def with_continued(row: Row, continued: Row) -> Row:
+    """The row whose derivatives may also be those of the solution, to which the continued loops are closer.
+
+    A derivative may be as far from the continued one, relative to the largest, as the loop's own of any entry is.
+    """
+    pairs = list(zip(row.derivatives, (known.lower for known in continued.derivatives), strict=True))
+    distances = [max(abs(known.lower - other), abs(known.upper - other)) for known, other in pairs]
+    most, largest = max(distances, default=0.0), max((abs(other) for _, other in pairs), default=0.0)
+    resolved = any(apart > SIGMAS * known.noise for apart, (known, _) in zip(distances, pairs, strict=True))
+    if not (resolved and most <= TOLERANCE * largest):
+        return row
+    near = iter(
+        (other, max(apart, most * abs(other) / largest)) for apart, (_, other) in zip(distances, pairs, strict=True)
+    )
+
+    def widened(known: Known, *_: int) -> Known:
+        other, apart = next(near)
+        return replace(known, lower=min(known.lower, other - apart), upper=max(known.upper, other + apart))
+
+    return row.with_derivatives(widened)
 
 
 @dataclass(frozen=True)
