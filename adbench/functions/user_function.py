@@ -212,7 +212,7 @@ class UserFunction:
         made._refused = why
         return made
 
-    def __call__(self, xp: Any, **inputs: Any) -> Any:
+    def __call__(self, xp: Any, /, **inputs: Any) -> Any:
         """The value, in the inputs' number type. Raises UserExit for SystemExit, which would pass by our handlers."""
         try:
             return self._value(xp, inputs)

@@ -64,6 +64,11 @@ def places(found: FunctionCheck) -> list[str]:
 # Arguments
 
 
+def test_an_argument_that_is_not_the_first_may_be_called_xp() -> None:
+    f = lambda x, xp, fp: jnp.interp(x, xp, fp)  # noqa: E731
+    assert adbench.check(f, 0.3, np.array([0.0, 1.0]), np.array([2.0, 3.0])).is_right
+
+
 def test_every_floating_point_argument_is_active() -> None:
     """Once only the first was checked: a wrong second gradient passed."""
 
