@@ -394,6 +394,13 @@ def test_constants_may_be_in_single_precision() -> None:
     assert derivative(lambda x: jnp.sum(weights * x), 0.5) == float(weights[0]) + float(weights[1])
 
 
+def test_a_table_may_be_in_single_precision() -> None:
+    """Outside of jax's float64 mode, `jnp.array` is in float32."""
+    table = jnp.array([0.1, 0.2, 0.7], jnp.float32)
+    assert derivative(lambda x: table[(x * 2).astype(int)] * x, 0.6) == float(table[1])
+    assert derivative(lambda x: jnp.sum(table @ jnp.stack([x, x, x])), 0.6) == float(np.sum(table, dtype=float))
+
+
 def test_the_derivative_of_a_gamma_draw_is_unknown() -> None:
     """At the same probability; differences of the rejection's values would contradict it."""
     found = adbench.check(lambda a: jax.random.gamma(jax.random.key(0), a), 2.5)

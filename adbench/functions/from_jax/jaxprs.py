@@ -170,7 +170,7 @@ class JaxprProgram:
 
     def _number(self, xp: Any, place: int, value: Any) -> Any:
         """An input in this class's representation."""
-        if self._kinds[place] == "n" or type(value) is xp.number:
+        if self._kinds[place] in ("n", "low") or type(value) is xp.number:
             return value
         if isinstance(value, np.ndarray) and value.dtype == object:
             return value[()]
@@ -312,18 +312,19 @@ class JaxprProgram:
             return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
         avals = [var.aval for var in (*equation.outvars, *equation.invars)]
         kinds = set(map(_kind, avals))
-        if "low" in kinds:
+        described = _described(equation)
+        if kinds <= {"n", "low"}:  # constants, or chosen from constants: no active number becomes low
+            if equation.effects:
+                raise Unsupported(f"jax's primitive `{name}`")
+            return _computed(described)
+        lows = [_kind(var.aval) == "low" for var in equation.invars]
+        if "low" in map(_kind, avals[: len(equation.outvars)]):
             found = next(aval.dtype for aval in avals if _kind(aval) == "low")
             raise Unsupported(f"the function computes in {found.name} inside: jax's primitive `{name}`")
-        described = _described(equation)
         if name in OF_BITS and any(low_type(getattr(aval, "dtype", "")) for aval in avals):
             raise Unsupported(f"jax's primitive `{name}` of numbers below float64")
         if _is_bitcast(equation, to_floats=True) and self._manner.reads_bits:
             raise Unsupported("jax's primitive `bitcast_convert_type` to a floating-point number")
-        if kinds <= {"n"}:
-            if equation.effects:
-                raise Unsupported(f"jax's primitive `{name}`")
-            return _computed(described)
         if name not in RULES:
             if fixed:
                 return _in_double_precision(described)
@@ -335,7 +336,14 @@ class JaxprProgram:
         ):
             raise Unsupported(f"the function computes with fewer than 64 bits inside: jax's primitive `{name}`")
         rule = RULES[name]
-        return lambda xp, *inputs: rule(xp, described, *inputs)
+        if not any(lows):
+            return lambda xp, *inputs: rule(xp, described, *inputs)
+
+        def widening(xp: Any, *inputs: Any) -> Any:
+            wide = (xp.reals(in_double(x)) if low else x for x, low in zip(inputs, lows, strict=True))
+            return rule(xp, described, *wide)
+
+        return widening
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
