@@ -401,6 +401,12 @@ def test_a_table_may_be_in_single_precision() -> None:
     assert derivative(lambda x: jnp.sum(table @ jnp.stack([x, x, x])), 0.6) == float(np.sum(table, dtype=float))
 
 
+def test_a_search_in_a_table() -> None:
+    table = np.array([-1.0, 0.0, 1.0])
+    assert derivative(lambda x: jnp.searchsorted(table, x) * x**2, 0.5) == 2.0
+    assert derivative(lambda x: jnp.sum(jnp.nonzero(table < x, size=2)[0]) * x**2, 0.5) == 1.0
+
+
 def test_the_derivative_of_a_gamma_draw_is_unknown() -> None:
     """At the same probability; differences of the rejection's values would contradict it."""
     found = adbench.check(lambda a: jax.random.gamma(jax.random.key(0), a), 2.5)

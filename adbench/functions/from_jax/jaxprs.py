@@ -229,9 +229,6 @@ class JaxprProgram:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
-        if name == "call_hi_primitive":  # from jax 0.12 on, such as frexp: it brings a derivative
-            made = type(params["_prim"]).__name__
-            raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         if name == "custom_linear_solve":
             return self._linear_solve(params, sources)
         if name == "cond" and sources[0] in self._known:
@@ -241,6 +238,9 @@ class JaxprProgram:
             inside = _inside(equation)
             if inside is not None:
                 return self._written_out(inside.jaxpr, inside.consts, sources)
+            if name == "call_hi_primitive":
+                made = type(params["_prim"]).__name__
+                raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         function = self._function(equation, fixed, sources)
         targets = [self._place(var.aval, fixed=fixed) for var in equation.outvars]
         self._steps.append((function, sources, tuple(targets), equation.primitive.multiple_results))
@@ -425,15 +425,20 @@ def _in_double_precision(equation: Equation) -> Callable[..., Any]:
 
 
 def _inside(equation: Any) -> Any:
-    """The program of jax primitives behind another package's primitive, or None."""
+    """The program of jax primitives behind another package's primitive, or, from jax 0.12 on, behind one whose results
+    are whole numbers, such as searchsorted; others of these bring a derivative. Or None."""
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
-    if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
+    made = equation.params.get("_prim")
+    impl: Callable[..., Any] = functools.partial(primitive.impl, **equation.params)
+    if primitive.name == "call_hi_primitive" and not any(_is_active_kind(var.aval) for var in equation.outvars):
+        impl = lambda *inputs: made.expand(*made.in_tree.unflatten(inputs))  # noqa: E731
+    elif getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
         return None
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     try:
-        closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
+        closed = jax.make_jaxpr(impl)(*shapes)
     except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
