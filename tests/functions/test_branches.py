@@ -203,6 +203,11 @@ def test_the_rule_of_a_fixed_point_may_be_that_of_the_solution(factor: float, is
     assert "stops at a tolerance" in " ".join(str(found).split())
 
 
+def test_jumps_away_from_the_point_leave_the_truth_proved() -> None:
+    found = adbench.check(lambda x: jnp.floor(8 * x) * x, 1.3)
+    assert (found.word, found.proved) == ("right", True), found
+
+
 def test_a_program_without_branches_is_not_held_against_its_values() -> None:
     calls = 0
 

@@ -42,6 +42,9 @@ proved one, in distances of the coarse steps' slope."""
 SCREENED = 1e-5
 """A four-point slope this near to the proved derivative, of a value without jumps, needs no other step."""
 
+QUIET = 1e-9
+"""A slope of the values whose relative error is less comes from steps without jumps: these are farther away."""
+
 ROUGH = 1e4 * UNIT_ROUNDOFF
 """A value whose distance from a smooth curve is a larger share of it has a jump, a kink, or changes fast."""
 
@@ -164,6 +167,8 @@ class _Values:
         if known.kind == "kink" and known.lower <= of_values <= known.upper:
             return known
         differ = abs(of_values - proved)
+        if jumps and differ <= BARS * bar <= QUIET * abs(proved):
+            return known
         if jumps and differ <= TOLERANCE * max(abs(of_values), abs(proved)):
             return replace(known, lower=min(of_values, proved), upper=max(of_values, proved), bar=bar, kind="unsure")
         if differ <= BARS * bar or (self._follow(proved, differ) and not self.jump):
