@@ -15,7 +15,7 @@ import numpy as np
 from adbench.catalog.double_precision import LessThanDouble
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.execution.precision.given import in_numpy, native_leaf
-from adbench.functions.declared_constants import OF_A_DRAW, are_held, are_met, declaring
+from adbench.functions.declared_constants import OF_A_DRAW, OF_A_SOLVER, are_held, are_met, declaring
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
@@ -105,8 +105,9 @@ def _computed(
         at = replace(at, case=replace(at.case, f=own.untranslated(why)))
         return _computed(at, lambda _, compute: compute(), second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
-    if first.all_outputs.method == DIFFERENCES and OF_A_DRAW in (reason := first.all_outputs.reason):
-        unknown = first.unknown(f"{reason}; pass the numbers drawn as an argument")
+    reason = first.all_outputs.reason
+    if first.all_outputs.method == DIFFERENCES and (OF_A_DRAW in reason or OF_A_SOLVER in reason):
+        unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if own is not None and first.all_outputs.method == DIFFERENCES and own.stops and are_held():
         unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {own.stops}")

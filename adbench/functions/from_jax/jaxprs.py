@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adbench.functions.declared_constants import OF_A_DRAW
+from adbench.functions.declared_constants import OF_A_DRAW, OF_A_SOLVER
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
 from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
@@ -45,6 +45,10 @@ IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_c
 """Primitives that return their inputs; they concern devices."""
 
 OF_A_ROOT = "jax.lax.custom_root, whose derivative is that of an equation and not of its solver"
+MOST_UNKNOWNS, CONVERGED = 64, 1e-11
+"""Of a linear system that is solved by iterations in jax, and exactly here; the largest relative error of its solution
+from which a derivative is judged."""
+
 OF_BITS = words("bitcast_convert_type nextafter")
 """Primitives that depend on the bits of a type."""
 
@@ -229,7 +233,7 @@ class JaxprProgram:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
-        if name == "custom_linear_solve":
+        if name == "custom_linear_solve" and not _iterates(params["jaxprs"].solve.jaxpr):
             return self._linear_solve(params, sources)
         if name == "cond" and sources[0] in self._known:
             branch = _chosen(params["branches"], self._known[sources[0]])
@@ -285,8 +289,6 @@ class JaxprProgram:
         """x = solve(b). jax stops the gradients of values that `solve` uses, since it differentiates the equation
         instead."""
         solve, lengths = params["jaxprs"].solve, params["const_lengths"]
-        if any(equation.primitive.name == "while" for equation in _equations(solve.jaxpr)):
-            raise Unsupported("jax.lax.custom_linear_solve with an iterative solver")
         first, total = lengths.matvec + lengths.vecmat, sum(lengths)
         used = [self._without_stops(place) for place in sources[first : first + lengths.solve]]
         return self._written_out(solve.jaxpr, solve.consts, [*used, *sources[total:]])
@@ -308,6 +310,8 @@ class JaxprProgram:
     def _function(self, equation: Any, fixed: bool, sources: Sequence[int]) -> Callable[..., Any]:
         """The function that computes an equation's results from its inputs."""
         name: str = equation.primitive.name
+        if name == "custom_linear_solve":
+            return _solved(equation, [place in self._fixed for place in sources], self._manner)
         if name in LOOPS:
             return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
         avals = [var.aval for var in (*equation.outvars, *equation.invars)]
@@ -482,6 +486,30 @@ def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., A
         if isinstance(branch, Unsupported):
             raise branch
         return branch.run(xp, inputs)
+
+    return apply
+
+
+def _iterates(jaxpr: Any) -> bool:
+    return any(equation.primitive.name == "while" for equation in _equations(jaxpr))
+
+
+def _solved(equation: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
+    """x of A x = b, where jax iterates: A's columns are its products with the unit vectors."""
+    product, count, shapes = equation.params["jaxprs"].matvec, equation.params["const_lengths"].matvec, equation.outvars
+    if len(shapes) != 1 or not 0 < (size := shapes[0].aval.size) <= MOST_UNKNOWNS or _kind(shapes[0].aval) != "f":
+        raise Unsupported("jax.lax.custom_linear_solve with an iterative solver and these unknowns")
+    times = JaxprProgram(product.jaxpr, product.consts, [*fixed[:count], True], manner)
+    units = np.eye(size).reshape(size, *shapes[0].aval.shape)
+
+    def apply(xp: Any, *inputs: Any) -> Any:
+        columns = [np.reshape(times.run(xp, [*inputs[:count], xp.reals(unit)])[0], size) for unit in units]
+        x = xp.linalg.solve(np.stack(columns, -1), np.reshape(inputs[-1], size)).reshape(units.shape[1:])
+        (found,) = _in_double_precision(_described(equation))(xp, *inputs)
+        (near, exact) = (nearest(boxed(value)) for value in (found, x))
+        if np.max(abs(near - exact)) > CONVERGED * np.max(abs(exact)):
+            raise Unsupported(OF_A_SOLVER)
+        return [x]
 
     return apply
 
