@@ -18,14 +18,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.oracle.diagnosis.branches import (
-    STOPPED,
-    TOLERANCE,
-    StoppedLoops,
-    settled_by_values,
-    slope_of_values,
-    with_continued,
-)
+from adbench.oracle.diagnosis import branches
 from adbench.oracle.differences import Line, slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
 from adbench.oracle.evidence import within
@@ -74,7 +67,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
 
     def examine(examination: SeriesExamination) -> list[Row]:
         planned = examination.planned()
-        with within(STOPPED, StoppedLoops()) as loops:
+        with within(branches.STOPPED, branches.StoppedLoops()) as loops:
             rows = examination.rows(planned)
         rows = [row.with_derivatives(partial(settled, which)) for which, row in enumerate(rows)]
         if examination.truth.evaluations.branched and effort.against_values():
@@ -121,9 +114,9 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
     most = examination.effort.max_evaluations
     here = nearby_value(f, subject.point.args)
-    if abs(here - row.value.nearest(here)) > TOLERANCE * max(abs(here), row.value.size):
+    if abs(here - row.value.nearest(here)) > branches.TOLERANCE * max(abs(here), row.value.size):
         return row  # the values follow another branch, as with the other sign of an eigenvector
-    settled, hidden = settled_by_values(row, f, subject.point, most)
+    settled, hidden = branches.settled_by_values(row, f, subject.point, most)
     if settled == row:
         return row
     why = ITERATION
@@ -136,13 +129,13 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
 
 def _continued(subject: Subject, effort: Effort, planned: ExaminationPlan) -> list[Row]:
     """The rows without noise, if loops that stop at a tolerance continue."""
-    with within(STOPPED, StoppedLoops(continued=True)):
+    with within(branches.STOPPED, branches.StoppedLoops(continued=True)):
         return examination(subject, effort).rows(replace(planned, draws=0))
 
 
 def _with_continued(row: Row, further: Row) -> Row:
     """The row that also allows the derivative of the solution; no longer proved if that differs."""
-    both = with_continued(row, further)
+    both = branches.with_continued(row, further)
     return both if both == row else replace(both, reason=CONTINUED, proved=False)
 
 
@@ -183,7 +176,7 @@ def _slope(f: Callable[..., float], point: Point, seed: int, leaf: int, index: i
     line = Line(along_line(f, point, step))
     derivative = slope(line, size)
     stands = derivative.kind == "kink" or derivative.size == 0
-    if stands and (seen := slope_of_values(line, size)) is not None:  # a quantised number, in fine steps
+    if stands and (seen := branches.slope_of_values(line, size)) is not None:  # a quantised number, in fine steps
         derivative = Known(seen[0], seen[0], seen[1])
     return derivative, line.evaluations
 

@@ -78,19 +78,17 @@ def with_continued(row: Row, continued: Row) -> Row:
 
     A derivative may be as far from the continued one, relative to the largest, as the loop's own of any entry is.
     """
-    pairs = list(zip(row.derivatives, (known.lower for known in continued.derivatives), strict=True))
-    distances = [max(abs(known.lower - other), abs(known.upper - other)) for known, other in pairs]
-    most, largest = max(distances, default=0.0), max((abs(other) for _, other in pairs), default=0.0)
-    resolved = any(apart > SIGMAS * known.noise for apart, (known, _) in zip(distances, pairs, strict=True))
+    known, others = row.derivatives, [one.lower for one in continued.derivatives]
+    distances = [max(abs(one.lower - x), abs(one.upper - x)) for one, x in zip(known, others, strict=True)]
+    most, largest = max(distances, default=0.0), max(map(abs, others), default=0.0)
+    resolved = any(apart > SIGMAS * one.noise for apart, one in zip(distances, known, strict=True))
     if not (resolved and most <= TOLERANCE * largest):
         return row
-    near = iter(
-        (other, max(apart, most * abs(other) / largest)) for apart, (_, other) in zip(distances, pairs, strict=True)
-    )
+    near = iter((x, max(apart, most * abs(x) / largest)) for x, apart in zip(others, distances, strict=True))
 
-    def widened(known: Known, *_: int) -> Known:
-        other, apart = next(near)
-        return replace(known, lower=min(known.lower, other - apart), upper=max(known.upper, other + apart))
+    def widened(one: Known, *_: int) -> Known:
+        x, apart = next(near)
+        return replace(one, lower=min(one.lower, x - apart), upper=max(one.upper, x + apart))
 
     return row.with_derivatives(widened)
 
