@@ -74,8 +74,8 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
             rows = [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
         if loops.met:
             with suppress(Exception):  # the continued loops may divide by zero, or take too long
-                further = _continued(subject, effort, planned)
-                rows = [_with_continued(*pair) for pair in zip(rows, further, strict=True)]
+                further = [_continued(subject, effort, planned, times) for times in (1, 2)]
+                rows = [_with_continued(*three) for three in zip(rows, *further, strict=True)]
         return rows
 
     reason, rows = "", list[Row]()
@@ -127,15 +127,15 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
     return replace(settled, method=DIFFERENCES, reason=why, proved=False)
 
 
-def _continued(subject: Subject, effort: Effort, planned: ExaminationPlan) -> list[Row]:
+def _continued(subject: Subject, effort: Effort, planned: ExaminationPlan, times: int) -> list[Row]:
     """The rows without noise, if loops that stop at a tolerance continue."""
-    with within(branches.STOPPED, branches.StoppedLoops(continued=True)):
+    with within(branches.STOPPED, branches.StoppedLoops(continued=times)):
         return examination(subject, effort).rows(replace(planned, draws=0))
 
 
-def _with_continued(row: Row, further: Row) -> Row:
+def _with_continued(row: Row, *further: Row) -> Row:
     """The row that also allows the derivative of the solution; no longer proved if that differs."""
-    both = branches.with_continued(row, further)
+    both = branches.with_continued(row, *further)
     return both if both == row else replace(both, reason=CONTINUED, proved=False)
 
 

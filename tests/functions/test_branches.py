@@ -203,6 +203,20 @@ def test_the_rule_of_a_fixed_point_may_be_that_of_the_solution(factor: float, is
     assert "stops at a tolerance" in " ".join(str(found).split())
 
 
+@pytest.mark.parametrize(("factor", "is_right"), [(1.0, True), (1.0001, False)])
+def test_the_rule_of_a_loop_over_time_is_not_that_of_more_steps(factor: float, is_right: bool) -> None:
+    """Each further step changes the derivative by 1e-4 of it, and they do not converge."""
+
+    def at_end(x: Any) -> Any:
+        step = lambda s: (s[0] + 0.1, s[1] * (1 + 1e-4 * jnp.cos(s[0])))  # noqa: E731
+        return jax.lax.while_loop(lambda s: s[0] < 0.35, step, (0 * x, x))[1]
+
+    growth = math.prod(1 + 1e-4 * math.cos(0.1 * k) for k in range(4))
+    rule = jax.custom_vjp(at_end)
+    rule.defvjp(lambda x: (at_end(x), None), lambda _, c: (factor * growth * c,))
+    assert adbench.check(rule, 1.2).is_right is is_right
+
+
 def test_jumps_away_from_the_point_leave_the_truth_proved() -> None:
     found = adbench.check(lambda x: jnp.floor(8 * x) * x, 1.3)
     assert (found.word, found.proved) == ("right", True), found

@@ -531,7 +531,7 @@ def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., 
             state, steps = body.run(xp, [*inputs[first:second], *state]), steps + 1
         if stops_at_tolerance and loops is not None:
             loops.met = True
-            for _ in range(steps if loops.continued else 0):
+            for _ in range(steps * loops.continued):
                 xp.check_time()
                 state = body.run(xp, [*inputs[first:second], *state])
         return state

@@ -63,26 +63,28 @@ class StoppedLoops:
     """Loops that stop at a tolerance inside a function with its own derivative rule, which is that of the solution.
 
     met        one has run
-    continued  they run for as many steps again
+    continued  how many times they run for as many steps again
     """
 
     met: bool = False
-    continued: bool = False
+    continued: int = 0
 
 
 STOPPED: ContextVar[StoppedLoops | None] = ContextVar("stopped", default=None)
 
 
-def with_continued(row: Row, continued: Row) -> Row:
+def with_continued(row: Row, continued: Row, twice: Row) -> Row:
     """The row whose derivatives may also be those of the solution, to which the continued loops are closer.
 
-    A derivative may be as far from the continued one, relative to the largest, as the loop's own of any entry is.
+    Without convergence, as of a loop over time, the row is unchanged. A derivative may be as far from the continued
+    one, relative to the largest, as the loop's own of any entry is.
     """
     known, others = row.derivatives, [one.lower for one in continued.derivatives]
     distances = [max(abs(one.lower - x), abs(one.upper - x)) for one, x in zip(known, others, strict=True)]
     most, largest = max(distances, default=0.0), max(map(abs, others), default=0.0)
     resolved = any(apart > SIGMAS * one.noise for apart, one in zip(distances, known, strict=True))
-    if not (resolved and most <= TOLERANCE * largest):
+    later = max((abs(one.lower - x) for one, x in zip(twice.derivatives, others, strict=True)), default=0.0)
+    if not (resolved and most <= TOLERANCE * largest and later <= NEARER * most):
         return row
     near = iter((x, max(apart, most * abs(x) / largest)) for x, apart in zip(others, distances, strict=True))
 
