@@ -33,6 +33,13 @@ class Declared:
         return ", ".join(list(self.met)[:MOST_SHOWN])
 
 
+OF_A_DRAW = "jax.random.gamma, whose derivative is that of its distribution; pass the numbers drawn as an argument"
+"""Marsaglia and Tsang's rejection draws the number; jax keeps its probability fixed, as the derivatives of beta,
+dirichlet, chisquare and t do, which draw gamma numbers. Differences of the values say nothing about them."""
+
+OF_A_SOLVER = "an iterative linear solver, whose derivative is that of the solution; give it a smaller tolerance"
+"""Differences of its values are those of the stopped iteration."""
+
 MOST_SHOWN = 3
 
 PADDING = "padding_idx"

@@ -218,7 +218,7 @@ class UserFunction:
         made._refused = why
         return made
 
-    def __call__(self, xp: Any, **inputs: Any) -> Any:
+    def __call__(self, xp: Any, /, **inputs: Any) -> Any:
         """The value, in the inputs' number type. Raises UserExit for SystemExit, which would pass by our handlers."""
         try:
             return self._value(xp, inputs)
@@ -488,6 +488,8 @@ def told(error: BaseException) -> str:
     first_line = (str(error).strip().splitlines() or [""])[0]
     found = _innermost(error)
     place = f" ({Path(found[0].co_filename).name}, line {found[1]})" if found else ""
+    if "setting an array element" in first_line:  # of a plain array, for example from np.zeros
+        place += "; collect the numbers in a list, and make it an array with stack of the library"
     return f"{raised_in_callback(error) or f'{type(error).__name__}: {first_line}'}{place}"
 
 

@@ -18,11 +18,19 @@ from typing import Any
 import numpy as np
 import optree
 
-from adbench.oracle.diagnosis.branches import TOLERANCE, settled_by_values, slope_of_values
+from adbench.oracle.diagnosis import branches
 from adbench.oracle.differences import Line, slope
 from adbench.oracle.enclosures.enclosed_row import enclosed_row
+from adbench.oracle.evidence import within
 from adbench.oracle.leaves import Point
-from adbench.oracle.precise import ExaminationPlan, NotPrecise, SeriesExamination, TooLongOnSeries, on_series
+from adbench.oracle.precise import (
+    ExaminationPlan,
+    NotPrecise,
+    SeriesExamination,
+    TooLongOnSeries,
+    examination,
+    on_series,
+)
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
 from adbench.oracle.series.ball import watching
 from adbench.oracle.series.evaluation import Curve, many_entries
@@ -31,6 +39,8 @@ from adbench.oracle.subject import SUMS, Effort, ExaminedNumbers, Subject, along
 DIFFERENCES = "nine-point differences in double precision"
 
 ITERATION = "its values jump by more than rounding, as those of an iteration that stops at a tolerance"
+
+CONTINUED = "an iteration inside stops at a tolerance, so its own derivative and that of the solution both count"
 
 MOST_PLACES = 3
 
@@ -56,10 +66,16 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         return replace(_slope(functions[which], subject.point, effort.seed, leaf, index)[0], kind="unsure")
 
     def examine(examination: SeriesExamination) -> list[Row]:
-        rows = examination.rows(examination.planned())
+        planned = examination.planned()
+        with within(branches.STOPPED, branches.StoppedLoops()) as loops:
+            rows = examination.rows(planned)
         rows = [row.with_derivatives(partial(settled, which)) for which, row in enumerate(rows)]
         if examination.truth.evaluations.branched and effort.against_values():
-            return [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
+            rows = [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
+        if loops.met:
+            with suppress(Exception):  # the continued loops may divide by zero, or take too long
+                further = [_continued(subject, effort, planned, times) for times in (1, 2)]
+                rows = [_with_continued(*three) for three in zip(rows, *further, strict=True)]
         return rows
 
     reason, rows = "", list[Row]()
@@ -98,9 +114,9 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
     """The row of a program with branches: its values decide where they contradict its derivative along a branch."""
     most = examination.effort.max_evaluations
     here = nearby_value(f, subject.point.args)
-    if abs(here - row.value.nearest(here)) > TOLERANCE * max(abs(here), row.value.size):
+    if abs(here - row.value.nearest(here)) > branches.TOLERANCE * max(abs(here), row.value.size):
         return row  # the values follow another branch, as with the other sign of an eigenvector
-    settled, hidden = settled_by_values(row, f, subject.point, most)
+    settled, hidden = branches.settled_by_values(row, f, subject.point, most)
     if settled == row:
         return row
     why = ITERATION
@@ -109,6 +125,18 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
         places = _branches(examination, subject, first.leaf, first.index)
         why = f"the program's branches depend on {first.where}{f' ({places})' if places else ''}: {first}"
     return replace(settled, method=DIFFERENCES, reason=why, proved=False)
+
+
+def _continued(subject: Subject, effort: Effort, planned: ExaminationPlan, times: int) -> list[Row]:
+    """The rows without noise, if loops that stop at a tolerance continue."""
+    with within(branches.STOPPED, branches.StoppedLoops(continued=times)):
+        return examination(subject, effort).rows(replace(planned, draws=0))
+
+
+def _with_continued(row: Row, *further: Row) -> Row:
+    """The row that also allows the derivative of the solution; no longer proved if that differs."""
+    both = branches.with_continued(row, *further)
+    return both if both == row else replace(both, reason=CONTINUED, proved=False)
 
 
 def _branches(examination: SeriesExamination, subject: Subject, leaf: int, index: int) -> str:
@@ -148,7 +176,7 @@ def _slope(f: Callable[..., float], point: Point, seed: int, leaf: int, index: i
     line = Line(along_line(f, point, step))
     derivative = slope(line, size)
     stands = derivative.kind == "kink" or derivative.size == 0
-    if stands and (seen := slope_of_values(line, size)) is not None:  # a quantised number, in fine steps
+    if stands and (seen := branches.slope_of_values(line, size)) is not None:  # a quantised number, in fine steps
         derivative = Known(seen[0], seen[0], seen[1])
     return derivative, line.evaluations
 

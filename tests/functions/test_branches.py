@@ -184,6 +184,45 @@ def test_an_iteration_with_a_tolerance_accepts_both_of_its_derivatives() -> None
     assert adbench.check(wrong, 2.0).is_wrong
 
 
+@pytest.mark.parametrize(("factor", "is_right"), [(1.0, True), (1.001, False)])
+def test_the_rule_of_a_fixed_point_may_be_that_of_the_solution(factor: float, is_right: bool) -> None:
+    """The iteration stops at a distance of 1e-8 from the solution, and so does its derivative."""
+    weights = jnp.array([[0.4, -0.3], [0.2, 0.5]])
+
+    def solved(x: Any) -> Any:
+        better = lambda s: (s[1], jnp.tanh(weights @ s[1] + x))  # noqa: E731
+        return jax.lax.while_loop(lambda s: jnp.max(abs(s[0] - s[1])) > 1e-8, better, (0 * x, 0 * x + 1))[1]
+
+    def backward(z: Any, c: Any) -> Any:
+        slopes = 1 - z**2
+        return (factor * slopes * jnp.linalg.solve(jnp.eye(2) - weights.T * slopes, c),)
+
+    rule = jax.custom_vjp(solved)
+    rule.defvjp(lambda x: (solved(x),) * 2, backward)
+    found = adbench.check(lambda x: jnp.sum(rule(x) ** 2), np.array([0.3, -0.2]))
+    assert found.is_right is is_right
+    assert "stops at a tolerance" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize(("factor", "is_right"), [(1.0, True), (1.0001, False)])
+def test_the_rule_of_a_loop_over_time_is_not_that_of_more_steps(factor: float, is_right: bool) -> None:
+    """Each further step changes the derivative by 1e-4 of it, and they do not converge."""
+
+    def at_end(x: Any) -> Any:
+        step = lambda s: (s[0] + 0.1, s[1] * (1 + 1e-4 * jnp.cos(s[0])))  # noqa: E731
+        return jax.lax.while_loop(lambda s: s[0] < 0.35, step, (0 * x, x))[1]
+
+    growth = math.prod(1 + 1e-4 * math.cos(0.1 * k) for k in range(4))
+    rule = jax.custom_vjp(at_end)
+    rule.defvjp(lambda x: (at_end(x), None), lambda _, c: (factor * growth * c,))
+    assert adbench.check(rule, 1.2).is_right is is_right
+
+
+def test_jumps_away_from_the_point_leave_the_truth_proved() -> None:
+    found = adbench.check(lambda x: jnp.floor(8 * x) * x, 1.3)
+    assert (found.word, found.proved) == ("right", True), found
+
+
 def test_a_program_without_branches_is_not_held_against_its_values() -> None:
     calls = 0
 

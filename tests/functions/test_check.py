@@ -64,6 +64,22 @@ def places(found: FunctionCheck) -> list[str]:
 # Arguments
 
 
+def test_an_argument_that_is_not_the_first_may_be_called_xp() -> None:
+    f = lambda x, xp, fp: jnp.interp(x, xp, fp)  # noqa: E731
+    assert adbench.check(f, 0.3, np.array([0.0, 1.0]), np.array([2.0, 3.0])).is_right
+
+
+@pytest.mark.parametrize("library", [np, anp])
+def test_numbers_written_into_a_plain_array_get_the_advice_to_stack_them(library: Any) -> None:
+    def f(x: Any) -> Any:
+        squares = np.zeros(3)
+        squares[0] = library.sin(x[0])
+        return library.sum(squares)
+
+    with pytest.raises(UsageError, match="collect the numbers in a list, and make it an array with stack"):
+        adbench.check(f, X)
+
+
 def test_every_floating_point_argument_is_active() -> None:
     """Once only the first was checked: a wrong second gradient passed."""
 

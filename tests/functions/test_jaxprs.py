@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import adbench
 from adbench.functions.from_jax.jax_primitives import words
 from adbench.functions.from_jax.jaxprs import jax_text
 from adbench.model.errors import Unsupported
@@ -367,7 +368,7 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "complex": (lambda x: jnp.real(jnp.arcsin(x + 1j)), "`asin` of complex numbers"),
     "callback": (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), "float64"), x), "`pure_callback`"),
     "root": (lambda x: lax.custom_root(lambda y: y * y - x, 1.0, lambda f, y: y, lambda g, y: y), "custom_root"),
-    "iterative": (lambda x: jax.scipy.sparse.linalg.cg(lambda v: v * x, jnp.ones(2))[0].sum(), "iterative solver"),
+    "iterative": (lambda x: jax.scipy.sparse.linalg.cg(lambda v: v * x, jnp.ones(65))[0].sum(), "iterative solver"),
     "bits": (lambda x: lax.fori_loop(0, 2, lambda i, c: without_sign(c), x), "`bitcast_convert_type` to a floating"),
     "python": (lambda x: x if x > 0 else -x, "jax cannot trace the function: Attempted boolean conversion"),
 }  # fmt: skip
@@ -391,6 +392,37 @@ def test_a_missing_primitive_in_an_unused_branch_is_harmless() -> None:
 def test_constants_may_be_in_single_precision() -> None:
     weights = jnp.array([0.1, 0.2], jnp.float32)
     assert derivative(lambda x: jnp.sum(weights * x), 0.5) == float(weights[0]) + float(weights[1])
+
+
+def test_a_table_may_be_in_single_precision() -> None:
+    """Outside of jax's float64 mode, `jnp.array` is in float32."""
+    table = jnp.array([0.1, 0.2, 0.7], jnp.float32)
+    assert derivative(lambda x: table[(x * 2).astype(int)] * x, 0.6) == float(table[1])
+    assert derivative(lambda x: jnp.sum(table @ jnp.stack([x, x, x])), 0.6) == float(np.sum(table, dtype=float))
+
+
+def test_a_search_in_a_table() -> None:
+    table = np.array([-1.0, 0.0, 1.0])
+    assert derivative(lambda x: jnp.searchsorted(table, x) * x**2, 0.5) == 2.0
+    assert derivative(lambda x: jnp.sum(jnp.nonzero(table < x, size=2)[0]) * x**2, 0.5) == 1.0
+
+
+def test_the_derivative_of_a_gamma_draw_is_unknown() -> None:
+    """At the same probability; differences of the rejection's values would contradict it."""
+    found = adbench.check(lambda a: jax.random.gamma(jax.random.key(0), a), 2.5)
+    assert found.word == "blind"
+    assert "pass the numbers drawn" in " ".join(str(found).split())
+
+
+def test_an_iterative_solver_is_judged_by_the_solution_unless_it_stops_early() -> None:
+    """Conjugate gradients, whose default tolerance of 1e-5 moved differences of the values by 5 %."""
+    a, b = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]), np.array([1.0, 2.0, -1.0])
+    solve = jax.scipy.sparse.linalg.cg
+    found = adbench.check(lambda a, b: jnp.sum(solve(lambda v: a @ v, b)[0] ** 2), a, b)
+    assert (found.word, found.proved) == ("right", True), found
+    found = adbench.check(lambda a, b: jnp.sum(solve(lambda v: a @ v, b, maxiter=1)[0] ** 2), a, b)
+    assert found.word == "blind"
+    assert "give it a smaller tolerance" in " ".join(str(found).split())
 
 
 def test_prints_are_left_out() -> None:

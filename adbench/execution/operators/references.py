@@ -15,7 +15,7 @@ import numpy as np
 from adbench.catalog.double_precision import LessThanDouble
 from adbench.execution.operators.prepared_point import CasePoint, PointReferences
 from adbench.execution.precision.given import in_numpy, native_leaf
-from adbench.functions.declared_constants import DRAWN, PADDING, are_held, declaring, met
+from adbench.functions.declared_constants import DRAWN, OF_A_DRAW, OF_A_SOLVER, PADDING, are_held, declaring, met
 from adbench.functions.user_function import UserFunction
 from adbench.model.errors import Unsupported, UsageError
 from adbench.model.namespace import Namespace
@@ -105,10 +105,11 @@ def _computed(
         at = replace(at, case=replace(at.case, f=own.untranslated(why)))
         return _computed(at, lambda _, compute: compute(), second_order=second_order, hessian=hessian, seconds=seconds)
     _refuse_false_pattern(at, first)
+    row = first.all_outputs
     others = (spelling for spelling in (PADDING, DRAWN) if spelling in met())
     stops = (own.stops or next(others, "")) if own is not None and are_held() else ""
-    if stops and first.all_outputs.method == DIFFERENCES:
-        unknown = first.unknown(f"{first.all_outputs.reason}, and differences of its values ignore {stops}")
+    if row.method == DIFFERENCES and (stops or OF_A_DRAW in row.reason or OF_A_SOLVER in row.reason):
+        unknown = first.unknown(row.reason + (f", and differences of its values ignore {stops}" if stops else ""))
         return _with_unknown(unknown, unknown)
     if at.values_within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
         reason = f"{first.all_outputs.reason}, and differences of its values in {at.values_within.name} resolve nothing"

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from adbench.functions.declared_constants import OF_A_DRAW, OF_A_SOLVER
 from adbench.functions.from_jax.jax_arrays import Equation
 from adbench.functions.from_jax.jax_primitives import COMPLEX_RULES, EXACT, NATIVE, RULES, STRUCTURAL
 from adbench.functions.low_precision import WIDENS, jax_in_double, jaxprs_in, lines_of, low_type, scan_counts
 from adbench.functions.low_precision import widened as in_double
 from adbench.model.errors import Unsupported
+from adbench.oracle.diagnosis.branches import STOPPED
 from adbench.oracle.enclosures.recorded import EnclosedArray
 from adbench.oracle.series import ball
 from adbench.oracle.series.algebra.positions import boxed
@@ -43,6 +45,10 @@ IDENTITIES = words("device_put optimization_barrier pin pvary reshard sharding_c
 """Primitives that return their inputs; they concern devices."""
 
 OF_A_ROOT = "jax.lax.custom_root, whose derivative is that of an equation and not of its solver"
+MOST_UNKNOWNS, CONVERGED = 64, 1e-11
+"""Of a linear system that is solved by iterations in jax, and exactly here; the largest relative error of its solution
+from which a derivative is judged."""
+
 OF_BITS = words("bitcast_convert_type nextafter")
 """Primitives that depend on the bits of a type."""
 
@@ -168,7 +174,7 @@ class JaxprProgram:
 
     def _number(self, xp: Any, place: int, value: Any) -> Any:
         """An input in this class's representation."""
-        if self._kinds[place] == "n" or type(value) is xp.number:
+        if self._kinds[place] in ("n", "low") or type(value) is xp.number:
             return value
         if isinstance(value, np.ndarray) and value.dtype == object:
             return value[()]
@@ -227,10 +233,7 @@ class JaxprProgram:
             return folded
         if name in CALLS:
             return self._called(equation, sources)
-        if name == "call_hi_primitive":  # from jax 0.12 on, such as frexp: it brings a derivative
-            made = type(params["_prim"]).__name__
-            raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
-        if name == "custom_linear_solve":
+        if name == "custom_linear_solve" and not _iterates(params["jaxprs"].solve.jaxpr):
             return self._linear_solve(params, sources)
         if name == "cond" and sources[0] in self._known:
             branch = _chosen(params["branches"], self._known[sources[0]])
@@ -239,6 +242,9 @@ class JaxprProgram:
             inside = _inside(equation)
             if inside is not None:
                 return self._written_out(inside.jaxpr, inside.consts, sources)
+            if name == "call_hi_primitive":
+                made = type(params["_prim"]).__name__
+                raise Unsupported(OF_A_ROOT if made == "CustomRoot" else f"jax's primitive `{made}`")
         function = self._function(equation, fixed, sources)
         targets = [self._place(var.aval, fixed=fixed) for var in equation.outvars]
         self._steps.append((function, sources, tuple(targets), equation.primitive.multiple_results))
@@ -283,8 +289,6 @@ class JaxprProgram:
         """x = solve(b). jax stops the gradients of values that `solve` uses, since it differentiates the equation
         instead."""
         solve, lengths = params["jaxprs"].solve, params["const_lengths"]
-        if any(equation.primitive.name == "while" for equation in _equations(solve.jaxpr)):
-            raise Unsupported("jax.lax.custom_linear_solve with an iterative solver")
         first, total = lengths.matvec + lengths.vecmat, sum(lengths)
         used = [self._without_stops(place) for place in sources[first : first + lengths.solve]]
         return self._written_out(solve.jaxpr, solve.consts, [*used, *sources[total:]])
@@ -306,26 +310,29 @@ class JaxprProgram:
     def _function(self, equation: Any, fixed: bool, sources: Sequence[int]) -> Callable[..., Any]:
         """The function that computes an equation's results from its inputs."""
         name: str = equation.primitive.name
+        if name == "custom_linear_solve":
+            return _solved(equation, [place in self._fixed for place in sources], self._manner)
         if name in LOOPS:
             return LOOPS[name](equation.params, [place in self._fixed for place in sources], self._manner)
         avals = [var.aval for var in (*equation.outvars, *equation.invars)]
         kinds = set(map(_kind, avals))
-        if "low" in kinds:
+        described = _described(equation)
+        if kinds <= {"n", "low"}:  # constants, or chosen from constants: no active number becomes low
+            if equation.effects:
+                raise Unsupported(f"jax's primitive `{name}`")
+            return _computed(described)
+        lows = [_kind(var.aval) == "low" for var in equation.invars]
+        if "low" in map(_kind, avals[: len(equation.outvars)]):
             found = next(aval.dtype for aval in avals if _kind(aval) == "low")
             raise Unsupported(f"the function computes in {found.name} inside: jax's primitive `{name}`")
-        described = _described(equation)
         if name in OF_BITS and any(low_type(getattr(aval, "dtype", "")) for aval in avals):
             raise Unsupported(f"jax's primitive `{name}` of numbers below float64")
         if _is_bitcast(equation, to_floats=True) and self._manner.reads_bits:
             raise Unsupported("jax's primitive `bitcast_convert_type` to a floating-point number")
-        if kinds <= {"n"}:
-            if equation.effects:
-                raise Unsupported(f"jax's primitive `{name}`")
-            return _computed(described)
         if name not in RULES:
             if fixed:
                 return _in_double_precision(described)
-            raise Unsupported(f"jax's primitive `{name}`")
+            raise Unsupported(OF_A_DRAW if name == "random_gamma" else f"jax's primitive `{name}`")
         if "c" in kinds and name not in COMPLEX_RULES:
             raise Unsupported(f"jax's primitive `{name}` of complex numbers")
         if name == "reduce_precision" and (
@@ -333,7 +340,14 @@ class JaxprProgram:
         ):
             raise Unsupported(f"the function computes with fewer than 64 bits inside: jax's primitive `{name}`")
         rule = RULES[name]
-        return lambda xp, *inputs: rule(xp, described, *inputs)
+        if not any(lows):
+            return lambda xp, *inputs: rule(xp, described, *inputs)
+
+        def widening(xp: Any, *inputs: Any) -> Any:
+            wide = (xp.reals(in_double(x)) if low else x for x, low in zip(inputs, lows, strict=True))
+            return rule(xp, described, *wide)
+
+        return widening
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
@@ -415,15 +429,20 @@ def _in_double_precision(equation: Equation) -> Callable[..., Any]:
 
 
 def _inside(equation: Any) -> Any:
-    """The program of jax primitives behind another package's primitive, or None."""
+    """The program of jax primitives behind another package's primitive, or, from jax 0.12 on, behind one whose results
+    are whole numbers, such as searchsorted; others of these bring a derivative. Or None."""
     import jax
 
     primitive, avals = equation.primitive, [var.aval for var in equation.invars]
-    if getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
+    made = equation.params.get("_prim")
+    impl: Callable[..., Any] = functools.partial(primitive.impl, **equation.params)
+    if primitive.name == "call_hi_primitive" and not any(_is_active_kind(var.aval) for var in equation.outvars):
+        impl = lambda *inputs: made.expand(*made.in_tree.unflatten(inputs))  # noqa: E731
+    elif getattr(primitive.impl, "__module__", "jax").partition(".")[0] in ("jax", "functools", "jaxlib"):
         return None
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     try:
-        closed = jax.make_jaxpr(functools.partial(primitive.impl, **equation.params))(*shapes)
+        closed = jax.make_jaxpr(impl)(*shapes)
     except Exception:  # not only a program of primitives
         return None
     for inner in _equations(closed.jaxpr):
@@ -471,17 +490,50 @@ def _cond(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., A
     return apply
 
 
+def _iterates(jaxpr: Any) -> bool:
+    return any(equation.primitive.name == "while" for equation in _equations(jaxpr))
+
+
+def _solved(equation: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
+    """x of A x = b, where jax iterates: A's columns are its products with the unit vectors."""
+    product, count, shapes = equation.params["jaxprs"].matvec, equation.params["const_lengths"].matvec, equation.outvars
+    if len(shapes) != 1 or not 0 < (size := shapes[0].aval.size) <= MOST_UNKNOWNS or _kind(shapes[0].aval) != "f":
+        raise Unsupported("jax.lax.custom_linear_solve with an iterative solver and these unknowns")
+    times = JaxprProgram(product.jaxpr, product.consts, [*fixed[:count], True], manner)
+    units = np.eye(size).reshape(size, *shapes[0].aval.shape)
+
+    def apply(xp: Any, *inputs: Any) -> Any:
+        columns = [np.reshape(times.run(xp, [*inputs[:count], xp.reals(unit)])[0], size) for unit in units]
+        x = xp.linalg.solve(np.stack(columns, -1), np.reshape(inputs[-1], size)).reshape(units.shape[1:])
+        (found,) = _in_double_precision(_described(equation))(xp, *inputs)
+        (near, exact) = (nearest(boxed(value)) for value in (found, x))
+        if np.max(abs(near - exact)) > CONVERGED * np.max(abs(exact)):
+            raise Unsupported(OF_A_SOLVER)
+        return [x]
+
+    return apply
+
+
 def _while(params: Any, fixed: Sequence[bool], manner: Manner) -> Callable[..., Any]:
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     carried = [all(fixed)] * (len(fixed) - second)
     holds = JaxprProgram(*_opened(params["cond_jaxpr"]), [*fixed[:first], *carried], manner)
     body = JaxprProgram(*_opened(params["body_jaxpr"]), [*fixed[first:second], *carried], manner)
+    compared = _equations(_opened(params["cond_jaxpr"])[0])
+    stops_at_tolerance = not manner.stops and any(
+        _is_active_kind(atom.aval) for equation in compared for atom in equation.invars
+    )
 
     def apply(xp: Any, *inputs: Any) -> Any:
-        state = list(inputs[second:])
+        state, loops, steps = list(inputs[second:]), STOPPED.get(), 0
         while holds.run(xp, [*inputs[:first], *state])[0]:
             xp.check_time()
-            state = body.run(xp, [*inputs[first:second], *state])
+            state, steps = body.run(xp, [*inputs[first:second], *state]), steps + 1
+        if stops_at_tolerance and loops is not None:
+            loops.met = True
+            for _ in range(steps * loops.continued):
+                xp.check_time()
+                state = body.run(xp, [*inputs[first:second], *state])
         return state
 
     return apply

@@ -10,18 +10,20 @@ slopes from both sides: at a kink or a step, as of relu or round, they do not. T
 follow it at small steps and do not jump: then the coarse steps only miss how f oscillates, or a flat part of it.
 
 An iteration that stops at a tolerance jumps, too. Its own derivative and that of the exact solution differ by about the
-tolerance, and both count as right.
+tolerance, and both count as right. A loop in a function with its own derivative rule shows the second one if it
+continues: see `with_continued`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from adbench.oracle.differences import CENTRAL_GROWTH, Line, central_slope, forward_slope, noise_of
-from adbench.oracle.evidence import entry_name
+from adbench.oracle.evidence import SIGMAS, entry_name
 from adbench.oracle.leaves import Point
 from adbench.oracle.reference import UNIT_ROUNDOFF, Known, Row
 from adbench.oracle.series.truth import ANYTHING
@@ -40,6 +42,9 @@ proved one, in distances of the coarse steps' slope."""
 SCREENED = 1e-5
 """A four-point slope this near to the proved derivative, of a value without jumps, needs no other step."""
 
+QUIET = 1e-9
+"""A slope of the values whose relative error is less comes from steps without jumps: these are farther away."""
+
 ROUGH = 1e4 * UNIT_ROUNDOFF
 """A value whose distance from a smooth curve is a larger share of it has a jump, a kink, or changes fast."""
 
@@ -51,6 +56,43 @@ TOLERANCE = 1e-2
 """The largest relative difference of the two derivatives of an iteration that stops at a tolerance."""
 
 BARS = 10.0
+
+
+@dataclass
+class StoppedLoops:
+    """Loops that stop at a tolerance inside a function with its own derivative rule, which is that of the solution.
+
+    met        one has run
+    continued  how many times they run for as many steps again
+    """
+
+    met: bool = False
+    continued: int = 0
+
+
+STOPPED: ContextVar[StoppedLoops | None] = ContextVar("stopped", default=None)
+
+
+def with_continued(row: Row, continued: Row, twice: Row) -> Row:
+    """The row whose derivatives may also be those of the solution, to which the continued loops are closer.
+
+    Without convergence, as of a loop over time, the row is unchanged. A derivative may be as far from the continued
+    one, relative to the largest, as the loop's own of any entry is.
+    """
+    known, others = row.derivatives, [one.lower for one in continued.derivatives]
+    distances = [max(abs(one.lower - x), abs(one.upper - x)) for one, x in zip(known, others, strict=True)]
+    most, largest = max(distances, default=0.0), max(map(abs, others), default=0.0)
+    resolved = any(apart > SIGMAS * one.noise for apart, one in zip(distances, known, strict=True))
+    later = max((abs(one.lower - x) for one, x in zip(twice.derivatives, others, strict=True)), default=0.0)
+    if not (resolved and most <= TOLERANCE * largest and later <= NEARER * most):
+        return row
+    near = iter((x, max(apart, most * abs(x) / largest)) for x, apart in zip(others, distances, strict=True))
+
+    def widened(one: Known, *_: int) -> Known:
+        x, apart = next(near)
+        return replace(one, lower=min(one.lower, x - apart), upper=max(one.upper, x + apart))
+
+    return row.with_derivatives(widened)
 
 
 @dataclass(frozen=True)
@@ -126,6 +168,8 @@ class _Values:
         if known.kind == "kink" and known.lower <= of_values <= known.upper:
             return known
         differ = abs(of_values - proved)
+        if jumps and differ <= BARS * bar <= QUIET * abs(proved):
+            return known
         if jumps and differ <= TOLERANCE * max(abs(of_values), abs(proved)):
             return replace(known, lower=min(of_values, proved), upper=max(of_values, proved), bar=bar, kind="unsure")
         if differ <= BARS * bar or (self._follow(proved, differ) and not self.jump):
