@@ -126,7 +126,7 @@ def settled_by_values(
         lines.append(Line(along_line(f, point, step)))
         return _Values(lines[-1], size or 1.0)
 
-    jumps = values(-1, 0).small_jump
+    jumps = values(-1, 0).jump
 
     def decided(known: Known, leaf: int, index: int) -> Known:
         is_decidable = known.kind in ("smooth", "kink") or known == ANYTHING
@@ -156,8 +156,7 @@ class _Values:
     size: float
 
     def settled(self, known: Known, *, jumps: bool) -> Known:
-        """The proved derivative, or that of the values if they contradict it; an interval of both if small jumps are
-        those of an iteration."""
+        """The proved derivative, or that of the values if they contradict it; an interval of both if they jump."""
         proved = math.nan if known == ANYTHING else (known.lower + known.upper) / 2
         if not jumps and abs(self._screened() - proved) <= SCREENED * abs(proved):
             return known
@@ -179,26 +178,20 @@ class _Values:
     @property
     def jump(self) -> bool:
         """Whether the values jump near the point, by more than rounding explains."""
-        return any(map(self._jump_within, COARSE))
+        return any(self._jumps_within(step) for step in COARSE)
 
-    @property
-    def small_jump(self) -> bool:
-        """Whether some jump is as small as that of an iteration that stops at a tolerance."""
-        most = TOLERANCE * max(map(abs, self._nine(COARSE[0])))
-        return any(0 < self._jump_within(step) <= most for step in COARSE)
-
-    def _jump_within(self, step: float) -> float:
-        """The fourth difference over a jump, in the part where it is largest, halved again and again; 0: no jump."""
+    def _jumps_within(self, step: float) -> bool:
+        """Whether a jump is left in the part with the largest fourth difference, halved again and again."""
         middle, sizes = 0.0, list[float]()
         for zoom in range(ZOOMS):
             values = self._nine(step, middle)
             fourth = [abs(sum(math.comb(4, j) * (-1) ** j * values[k + j] for j in range(5))) for k in range(5)]
             sizes.append(largest := max(fourth))
             if not largest > max(ROUGH * abs(values[4]), PERSISTS * sizes[-1 - LATER] if zoom >= SETTLED else 0.0):
-                return 0.0
+                return False
             middle += (fourth.index(largest) - 2) * step
             step /= 2
-        return float(largest)
+        return True
 
     def _nine(self, step: float, middle: float = 0.0) -> list[float]:
         return [self.line((middle + k * step) * self.size) for k in range(-4, 5)]
