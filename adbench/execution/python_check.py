@@ -30,6 +30,7 @@ from adbench.model.backend import Backend, Call, from_module
 from adbench.model.case import Case
 from adbench.model.errors import BadFile, Unsupported, UsageError, UserExit, contained
 from adbench.model.operator import EVERY_OPERATOR, OPERATORS, Operator, definition, needs_second_order
+from adbench.oracle.evidence import DOUBLE
 from adbench.oracle.leaves import WEIGHT_BITS, weights_of
 from adbench.oracle.verdict import Verdict
 
@@ -206,8 +207,9 @@ def _in_given_precision(
             found = given.call(given.given)
         return in_numpy(found)
 
-    if low is not None and made.draws_otherwise(value, low.precision):
-        made.notes.append(f"checked in float64, because its random draws are others in {low.name}")
+    there = " ".join([*([f"in {low.name}"] if low else []), *(f"on {place}" for place in places)])
+    if there and made.draws_otherwise(value, low.precision if low else DOUBLE):
+        made.notes.append(f"checked in float64 on the CPU, because its random draws are others {there}")
         return lambda backend: backend
     made.keep_types(given, low)
     if made.library.name == "torch":

@@ -366,7 +366,7 @@ class UserFunction:
         return next((name for name in STOPS if name in names), "")
 
     def draws_otherwise(self, call: Callable[[], Any], form: Precision) -> bool:
-        """Whether it draws random numbers, which are others in this type, so that `call` gives another value."""
+        """Whether it draws random numbers, which are others where `call` computes, in this type: its value differs."""
         of_jax = any(_DRAWS_OF_JAX.search(code.co_filename) for code in self._ran)
         if not of_jax and not any(DRAWS.intersection(code.co_names) for code in self._ran):
             return False

@@ -255,9 +255,13 @@ def f(x, index):
 x, scale, index = (torch.tensor(values).to("second") for values in ([1.0, 2.0], [3.0, 4.0], [1, 0]))
 print(adbench.check(f, x, index), adbench.check(f, x, index, precision="float64"), places)
 print(adbench.check(lambda x, net: net(x).sum(), x, torch.nn.Linear(2, 2).to("second")))
-print(adbench.check(f, x.cpu(), index.cpu()) if scale.device.type == "cpu" else "")
+def draws(x):
+    torch.manual_seed(0 if x.is_cpu else 1)  # as if a device drew other numbers
+    return (torch.rand(2) * x.cpu()).sum()
+print(adbench.check(draws, x))
 """)
-    first, float64, _ = shown.split("✓ right:")[1:]
+    first, float64, _, drawn = shown.split("✓ right:")[1:]
+    assert "checked in float64 on the CPU, because its random draws are others on second:0" in drawn
     assert "computed on second:0: x" in first
     assert "given on second:0: x" in float64
     assert "second" in float64.splitlines()[-1]
