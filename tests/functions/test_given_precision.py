@@ -202,6 +202,30 @@ def test_a_rule_that_is_wrong_for_a_transposed_argument_is_wrong(kind: str) -> N
     assert adbench.check(lambda x: (Sine.apply(x) * weights.T).sum(), x).is_right
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "complex128"])
+def test_a_jacobian_comes_from_products_where_torch_has_no_own(kind: str) -> None:
+    """Of an old-style Function torch gives wᵀ J alone. The parts of complex numbers are not contiguous."""
+
+    class Cube(torch.autograd.Function):
+        factor = 3
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (Cube.factor * x * x).conj()
+
+    x = torch.tensor([0.25, -1.25, 0.75], dtype=getattr(torch, kind))
+    matrix = torch.tensor([[1.0, 2, 3], [4, 5, 6]], dtype=x.dtype)
+    assert adbench.check(lambda x: matrix @ Cube.apply(x), x).is_right
+    Cube.factor = 2
+    assert adbench.check(lambda x: matrix @ Cube.apply(x), x).is_wrong
+
+
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(UsageError, match="choose from given, float64"):
         adbench.check(lambda x: x.sum(), torch.tensor([0.5]), precision="float8")  # type: ignore[arg-type]

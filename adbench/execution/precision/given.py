@@ -109,7 +109,12 @@ class InGivenPrecision(Backend):
         """The user's function of native leaves; the case is its copy in float64."""
         assert self.arguments is not None
         call = self.arguments.call
-        return lambda *leaves: call(leaves)
+
+        def f(*leaves: Any) -> Any:
+            return call(leaves)
+
+        f.case, f.names = case, names  # type: ignore[attr-defined]  # as `function_of` does, for fallbacks
+        return f
 
     def native_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The leaves like the given ones, and vectors: a tangent like the active leaves, a cotangent like the value.
