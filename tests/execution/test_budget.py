@@ -9,7 +9,7 @@ import pytest
 from adbench.execution.planning import costs as kept
 from adbench.execution.planning.budget import FEWEST_LAUNCHES, Fit, fit
 from adbench.execution.planning.costs import Costs
-from adbench.execution.planning.estimate import Estimate
+from adbench.execution.planning.estimate import RATES_SECONDS, Estimate
 from adbench.execution.planning.forecast import Forecast
 from adbench.execution.session import Session, prepare
 from adbench.model.events import CellSeconds, Checked, Learned, MemoryMeasured, Started, Timed
@@ -52,7 +52,7 @@ def test_the_estimate_adds_up_the_work_of_the_scheduler() -> None:
     assert control == pytest.approx(2 * one, rel=0.01)
     fixed = replace(settings, stop_early=False)
     few, more = (Estimate(replace(fixed, launches=n), known()).of(JOBS).time for n in (3, 6))
-    assert more == pytest.approx(2 * few)
+    assert more - RATES_SECONDS == pytest.approx(2 * (few - RATES_SECONDS))
     assert 1.3 * few < Estimate(replace(settings, launches=6), known()).of(JOBS).time < more
 
 
@@ -289,6 +289,16 @@ def test_a_forecast_falls_to_zero_during_the_run(monkeypatch: pytest.MonkeyPatch
         tell(MemoryMeasured(job, none), expected.memory / len(JOBS))
     assert remaining[-1] == pytest.approx(0.0, abs=1e-6)
     assert now[0] == pytest.approx(3 * total, rel=1e-6)
+
+
+def test_a_forecast_counts_the_control_of_a_run_without_the_preferred_backend() -> None:
+    progress, settings = empty(), Settings(launches=2)
+    others = [job for job in JOBS if job.backend == "other"]
+    progress.head = replace(progress.head, plan=tuple(others))
+    expected = Estimate(settings, known()).of(others)
+    assert Forecast(Estimate(settings, known()), progress).total == pytest.approx(expected.total)
+    by_case = Estimate(settings, known()).by(others, frozenset(), "case").values()
+    assert sum(one.time for one in by_case) == pytest.approx(expected.time, rel=0.1)
 
 
 def test_a_forecast_that_is_first_asked_for_during_a_run_falls_to_zero() -> None:

@@ -29,7 +29,7 @@ REFERENCE_SECONDS = 0.5  # one that is not in the cache, unless its time limit i
 MEMORY_SLOWS_DOWN = 2.0  # each method, by about so much
 COUNTED_BLOCKS, COUNTED_SECONDS = 12, 0.002  # of calls under Callgrind, each at least about so long outside of it
 UNDECIDED = {4: 0.6, 5: 0.4, 6: 0.3}  # after so many launches: shares of a default run's time
-RATES_SECONDS = 1.0  # how fast a device copies and multiplies, once it has started
+RATES_SECONDS = 1.0  # how fast the processor or a started device copies and multiplies
 WARM_UP_ROUNDS = 5  # two that find out how many calls make a round, and three that agree
 
 
@@ -77,23 +77,33 @@ class Estimate:
         """All of these jobs; the cases named in `traps` are only checked."""
         jobs = [job for job in jobs if job.backend not in self.missing]
         timed = [job for job in jobs if job.case not in traps]
-        backends = backends_of(job for job in timed if not self._is_untimed(job))
-        if backends and self._reference not in backends:
-            self._reference = backends[0]
         by_worker = grouped((job for job in jobs if job not in self._checked), lambda job: (job.backend, job.threads))
         check = self._shared(map(self._checks, by_worker.values())) + self.references(jobs)
         if not self.settings.time:
             return ExpectedSeconds(check)
+        self.refer(timed)
         launch = self.imports(timed) + sum(map(self.launch, timed))
-        time = launch * sum(map(self.undecided, range(self.settings.launches))) + sum(map(self.compiling, timed))
-        time += self._rates(backends)
+        time = launch * sum(map(self.undecided, range(self.settings.launches))) + self.once(timed)
         return ExpectedSeconds(check, time, self.memory_phase(jobs_to_measure(timed, self.settings)))
 
-    def _rates(self, backends: Iterable[str]) -> float:
-        """Measuring the rates of each device, by the first of its backends."""
-        by_device = grouped(backends, lambda name: backend_and_device(name)[1])
-        first = [names[0] for device, names in by_device.items() if device != PROCESSOR]
-        return sum(START_SECONDS + self.costs.of_import(name) + RATES_SECONDS for name in first)
+    def refer(self, timed: Iterable[Job]) -> None:
+        """The control of the later figures is of the preferred backend if these jobs time it, else of their first."""
+        backends = self._timed_backends(timed)
+        if backends and self._reference not in backends:
+            self._reference = backends[0]
+
+    def once(self, timed: Sequence[Job]) -> float:
+        """What only the first launch takes: measuring the rates of the processor and of each device, the latter by the
+        first of its backends, and compiling."""
+        by_device = grouped(self._timed_backends(timed), lambda name: backend_and_device(name)[1])
+        rates = sum(
+            RATES_SECONDS + (device != PROCESSOR) * (START_SECONDS + self.costs.of_import(names[0]))
+            for device, names in by_device.items()
+        )
+        return rates + sum(map(self._compiling, timed))
+
+    def _timed_backends(self, jobs: Iterable[Job]) -> tuple[str, ...]:
+        return backends_of(job for job in jobs if not self._is_untimed(job))
 
     def memory_phase(self, jobs: Sequence[Job]) -> float:
         """Measuring the memory of these jobs."""
@@ -115,13 +125,14 @@ class Estimate:
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, ExpectedSeconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
         totals: dict[str, ExpectedSeconds] = {}
+        self.refer(job for job in jobs if job.case not in traps)
         measured = set(jobs_to_measure(jobs, self.settings))
         launches = sum(map(self.undecided, range(self.settings.launches)))
         for job in (job for job in jobs if job.backend not in self.missing):
             one = ExpectedSeconds(self.check(job) / self.workers)
             if job.case not in traps and self.settings.time:
                 memory = self.memory(job) / self.workers if job in measured else 0.0
-                one += ExpectedSeconds(0.0, launches * self.launch(job) + self.compiling(job), memory)
+                one += ExpectedSeconds(0.0, launches * self.launch(job) + self._compiling(job), memory)
             name = getattr(job, field)
             totals[name] = totals.get(name, ExpectedSeconds()) + one
         return totals
@@ -166,7 +177,7 @@ class Estimate:
         once = preparing + warm + kinds * rounds * (round_ + ASK_SECONDS) + 2 * ASK_SECONDS + self.costs.of_beside(job)
         return once * (2 if job.backend == self._reference and not job.threads else 1)  # with the control
 
-    def compiling(self, job: Job) -> float:
+    def _compiling(self, job: Job) -> float:
         """What the first launch takes longer than others, which load its programs, as its control does."""
         cost = self._cost(job)
         return 0.0 if self._is_untimed(job) else cost.prepare - cost.preparing_again

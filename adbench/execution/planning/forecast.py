@@ -78,6 +78,7 @@ class Forecast:
         if not estimate.settings.time:
             return planned
         groups, decided = self._groups(), progress.decided
+        estimate.refer(job for jobs in groups.values() for job in jobs)
         now = estimate.undecided(max(progress.looks, default=0))
         for number in range(estimate.settings.launches):
             left = {
@@ -89,7 +90,7 @@ class Forecast:
             planned |= {("time", (number, g)): share * sum(map(estimate.launch, left[g])) for g in left}
             if left:
                 jobs = [job for jobs in left.values() for job in jobs]
-                planned["time", number] = share * estimate.imports(jobs)
+                planned["time", number] = share * estimate.imports(jobs) + (0.0 if number else estimate.once(jobs))
         wanted = jobs_to_measure([job for jobs in groups.values() for job in jobs], estimate.settings)
         unmeasured = [job for job in wanted if job not in progress.memories]
         each = estimate.memory_phase(unmeasured) / max(1, len(unmeasured))
