@@ -73,7 +73,8 @@ def are_held() -> bool:
 
 def met() -> str:
     """The declarations that the function has met, or ""."""
-    return str(_DECLARED.get() or "")
+    declared = _DECLARED.get()
+    return ", ".join(declared.met) if declared else ""
 
 
 def moves(numbers: Any) -> bool:

@@ -373,9 +373,11 @@ class UserFunction:
         with np.errstate(all="ignore"), self.silent():
             plain = np.asarray(self.plain(self.arguments.values))
             most = min(BY_ROUNDING * form.unit, MOST_BY_ROUNDING) * float(np.max(np.abs(plain), initial=0.0))
-            with contextlib.suppress(Exception):  # reported by the derivative, which raises it too
-                return not np.allclose(plain, call(), rtol=0.0, atol=most, equal_nan=True)
-        return False
+            try:
+                value = call()
+            except Exception:  # reported by the derivative, which raises it too
+                return False
+        return not np.allclose(plain, value, rtol=0.0, atol=most, equal_nan=True)
 
     def place(self) -> str:
         """The line of the user's code that runs now, on numbers of the oracle: "mine.py, line 5"; "" if unknown."""

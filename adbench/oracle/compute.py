@@ -28,7 +28,6 @@ from adbench.oracle.precise import (
     NotPrecise,
     SeriesExamination,
     TooLongOnSeries,
-    examination,
     on_series,
 )
 from adbench.oracle.reference import UNIT_ROUNDOFF, UNKNOWN, Known, Reference, Row
@@ -73,7 +72,7 @@ def reference(subject: Subject, effort: Effort = DEFAULT) -> Reference:
         if examination.truth.evaluations.branched and effort.against_values():
             rows = [_held_against_values(row, f, subject, examination) for row, f in zip(rows, functions, strict=True)]
         if loops.met:
-            with suppress(Exception):  # the continued loops may divide by zero, or take too long
+            with suppress(NotPrecise):  # the continued loops may divide by zero, or take too long
                 further = [_continued(subject, effort, planned, times) for times in (1, 2)]
                 rows = [_with_continued(*three) for three in zip(rows, *further, strict=True)]
         return rows
@@ -130,7 +129,7 @@ def _held_against_values(row: Row, f: Callable[..., float], subject: Subject, ex
 def _continued(subject: Subject, effort: Effort, planned: ExaminationPlan, times: int) -> list[Row]:
     """The rows without noise, if loops that stop at a tolerance continue."""
     with within(branches.STOPPED, branches.StoppedLoops(continued=times)):
-        return examination(subject, effort).rows(replace(planned, draws=0))
+        return on_series(subject, effort, lambda examination: examination.rows(replace(planned, draws=0)))
 
 
 def _with_continued(row: Row, *further: Row) -> Row:

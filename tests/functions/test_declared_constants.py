@@ -14,6 +14,7 @@ from autograd.tracer import getval
 
 import adbench
 from adbench import tape
+from adbench.functions import declared_constants
 
 X = torch.tensor([0.3, 1.2], dtype=torch.float64)
 A = np.array([0.3, 1.2])
@@ -191,3 +192,12 @@ def test_a_wrong_rule_around_numpy_in_torch_is_wrong() -> None:
             return 3.001 * c * ctx.saved_tensors[0] ** 2
 
     assert adbench.check(lambda x: Cube.apply(x).sum(), X).is_wrong
+
+
+def test_every_declaration_counts_and_three_are_shown() -> None:
+    lines = iter("abcd")
+    with declared_constants.declaring(lambda: next(lines), held=True) as declared:
+        for spelling in ("item", "item", "item", declared_constants.PADDING):
+            declared_constants.holds(spelling)
+        assert declared_constants.PADDING in declared_constants.met()
+    assert str(declared) == "a (item), b (item), c (item)"

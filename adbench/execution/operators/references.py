@@ -111,8 +111,8 @@ def _computed(
     if row.method == DIFFERENCES and (stops or OF_A_DRAW in row.reason or OF_A_SOLVER in row.reason):
         unknown = first.unknown(row.reason + (f", and differences of its values ignore {stops}" if stops else ""))
         return _with_unknown(unknown, unknown)
-    if at.values_within is not DOUBLE and first.all_outputs.method == DIFFERENCES:
-        reason = f"{first.all_outputs.reason}, and differences of its values in {at.values_within.name} resolve nothing"
+    if at.values_within is not DOUBLE and row.method == DIFFERENCES:
+        reason = f"{row.reason}, and differences of its values in {at.values_within.name} resolve nothing"
         unknown = first.unknown(reason)
         return _with_unknown(unknown, unknown)
     if first.shape or not second_order:

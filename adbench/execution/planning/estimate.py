@@ -81,13 +81,13 @@ class Estimate:
         check = self._shared(map(self._checks, by_worker.values())) + self.references(jobs)
         if not self.settings.time:
             return ExpectedSeconds(check)
-        self.refer(timed)
+        self.choose_control(timed)
         launch = self.imports(timed) + sum(map(self.launch, timed))
         time = launch * sum(map(self.undecided, range(self.settings.launches))) + self.once(timed)
         return ExpectedSeconds(check, time, self.memory_phase(jobs_to_measure(timed, self.settings)))
 
-    def refer(self, timed: Iterable[Job]) -> None:
-        """The control of the later figures is of the preferred backend if these jobs time it, else of their first."""
+    def choose_control(self, timed: Iterable[Job]) -> None:
+        """Take as the control the preferred backend if these jobs time it, else their first."""
         backends = self._timed_backends(timed)
         if backends and self._reference not in backends:
             self._reference = backends[0]
@@ -125,7 +125,7 @@ class Estimate:
     def by(self, jobs: Sequence[Job], traps: frozenset[str], field: str) -> dict[str, ExpectedSeconds]:
         """What the jobs of each case or each backend take by themselves, imports and processes not included."""
         totals: dict[str, ExpectedSeconds] = {}
-        self.refer(job for job in jobs if job.case not in traps)
+        self.choose_control(job for job in jobs if job.case not in traps)
         measured = set(jobs_to_measure(jobs, self.settings))
         launches = sum(map(self.undecided, range(self.settings.launches)))
         for job in (job for job in jobs if job.backend not in self.missing):

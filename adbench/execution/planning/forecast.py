@@ -78,7 +78,7 @@ class Forecast:
         if not estimate.settings.time:
             return planned
         groups, decided = self._groups(), progress.decided
-        estimate.refer(job for jobs in groups.values() for job in jobs)
+        estimate.choose_control(job for jobs in groups.values() for job in jobs)
         now = estimate.undecided(max(progress.looks, default=0))
         for number in range(estimate.settings.launches):
             left = {
